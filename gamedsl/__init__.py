@@ -1,0 +1,69 @@
+"""gamedsl: YAML games in, environments that language models learn out.
+
+>>> game = gamedsl.load("games/stag_hunt.yaml")
+>>> episode = game.env().reset(seed=7)
+>>> while not episode.done:
+...     episode.step({d.seat: gamedsl.Action(d.legal[0]) for d in episode.decisions})
+>>> episode.payoffs
+{'hunter_1': 4, 'hunter_2': 4}
+
+The names below are the public interface; they are imported when first used, so that
+`import gamedsl` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from gamedsl.backends.replies import ParseFailure
+    from gamedsl.diagnostics import CompileError, Diagnostic
+    from gamedsl.runtime import Action, Decision, Env, Episode, Game
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Action": "gamedsl.runtime",
+    "CompileError": "gamedsl.diagnostics",
+    "Decision": "gamedsl.runtime",
+    "Diagnostic": "gamedsl.diagnostics",
+    "Env": "gamedsl.runtime",
+    "Episode": "gamedsl.runtime",
+    "Game": "gamedsl.runtime",
+    "ParseFailure": "gamedsl.backends.replies",
+}
+
+__all__ = [
+    "Action",
+    "CompileError",
+    "Decision",
+    "Diagnostic",
+    "Env",
+    "Episode",
+    "Game",
+    "ParseFailure",
+    "load",
+]
+
+
+def load(path: str | Path, params: Mapping[str, Any] | None = None) -> Game:
+    """Compile a game file, or a shipped game by its name.
+
+    `params` override the file's defaults: numbers, truth values, lists, or expressions as text.
+    Raises `CompileError`, whose `diagnostics` hold every problem found, with places and fixes.
+    """
+    from gamedsl.compiler import compile_game
+    from gamedsl.runtime import Game
+
+    ir, document = compile_game(path, params)
+    return Game(ir, document.files)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'gamedsl' has no attribute '{name}'")

@@ -1,0 +1,210 @@
+"""What actions are called in prompts and replies.
+
+A model that reads `stag` already knows the game. Masked labels are meaningless words, so that what is
+learned is learned from reward. A label set is a pure function of the rules, the run seed, the episode
+seed and the tokenizer: it comes from a SHA-256 stream, never from a library's generator, so it is the
+same on every platform and Python version. Always: one label per option name for all roles, no two
+equal under case folding, none a prefix of another (the words of a style have one length), none a
+common English word nor a name of the game.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Protocol
+
+from gamedsl.backends.words import DENIED, STYLES, Style
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.hashing import digest
+
+_CACHED_BOOKS = 4096
+_SHORTEST_SUBSTRING = 3
+
+
+class TokenCounter(Protocol):
+    """A tokenizer as far as labels are concerned.
+
+    `count` is the number of tokens of a text at the start of a reply; `fingerprint` names the
+    vocabulary and the merges, so that equal fingerprints count alike.
+    """
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def count(self, text: str) -> int: ...
+
+
+@dataclass(frozen=True)
+class LabelBook:
+    """The labels of one episode: `pairs` are (canonical name, label), in order of declaration.
+
+    `key` seeds the order in which options are shown; it is empty where they are shown as declared.
+    """
+
+    kind: str
+    pairs: tuple[tuple[str, str], ...]
+    key: str = ""
+    _label: dict[str, str] = field(init=False, repr=False, compare=False)
+    _name: dict[str, str] = field(init=False, repr=False, compare=False)
+    _rank: dict[tuple[str, str, str], bytes] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_label", dict(self.pairs))
+        object.__setattr__(self, "_name", {label: name for name, label in self.pairs})
+        object.__setattr__(self, "_rank", {})
+
+    def label(self, name: str) -> str:
+        """The label of an option. KeyError for a name that is no option of the game."""
+        return self._label[name]
+
+    def name(self, label: str) -> str | None:
+        """The option that a label names, or None."""
+        return self._name.get(label)
+
+    def order(self, step: str, seat: str, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The names in the order in which they are shown to a seat at a step.
+
+        Drawn per step and seat, independently: the position of an option then means nothing that two
+        seats could share. Each name has its own rank, so leaving one out does not move the others.
+        Nothing is lost to prefix sharing, since options come after the seat's own name in a prompt.
+        """
+        if not self.key:
+            return names
+        return tuple(sorted(names, key=lambda name: self._rank_of(step, seat, name)))
+
+    def as_dict(self) -> dict[str, object]:
+        """For transcripts: JSON-able, and enough to read the prompts again."""
+        return {"kind": self.kind, "labels": dict(self.pairs), "order": self.key}
+
+    def _rank_of(self, step: str, seat: str, name: str) -> bytes:
+        place = (step, seat, name)
+        rank = self._rank.get(place)
+        if rank is None:
+            rank = self._rank[place] = _hash(self.key, "order", *place)
+        return rank
+
+
+def draw_labels(
+    ir: GameIR, *, run_seed: int, seed: int, tokenizer: TokenCounter | None = None
+) -> LabelBook:
+    """The labels of the episode with this seed; the same object while the inputs are the same.
+
+    Masked labels are the first of the seeded stream; with a tokenizer, the first whose token counts
+    are all equal. Seeds: `per: game` the rules' hash, `run` the run seed alone (so that two variants
+    of one game are compared under the same words), `episode` the run seed and the episode's.
+
+    ValueError: the style has too few words for this game (`validate` reports it as GD0506), or too
+    few of equal length in this tokenizer.
+    """
+    labels = ir.labels
+    if labels.kind != "masked":
+        return _book(_Inputs(ir.hash, "", "", ir, None))
+    scope = {
+        "game": f"game {ir.rules_hash}",
+        "run": f"run {run_seed}",
+        "episode": f"episode {run_seed} {seed}",
+    }[labels.per]
+    fingerprint = "" if tokenizer is None else tokenizer.fingerprint
+    return _book(_Inputs(ir.hash, scope, fingerprint, ir, tokenizer))
+
+
+def option_names(ir: GameIR) -> tuple[str, ...]:
+    """Canonical names of all options of all steps, each once, in order of declaration."""
+    return tuple(
+        dict.fromkeys(
+            choice.name for step in ir.steps for options in step.options for choice in options
+        )
+    )
+
+
+def secret_words(ir: GameIR) -> tuple[str, ...]:
+    """What no prompt of a masked game may say: names of actions, of roles, of seats and of the game."""
+    roles = (name for role in ir.roles for name in (role.name, *role.seats))
+    return tuple(dict.fromkeys((*option_names(ir), *roles, ir.name)))
+
+
+def capacity(style: str) -> int:
+    """How many labels a style has for any game: its words less those it may have to avoid."""
+    words = 1
+    for letters in STYLES[style].pattern:
+        words *= len(letters)
+    return words // 4
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What a label book depends on; the objects behind the hashes are not compared."""
+
+    ir_hash: str
+    scope: str
+    fingerprint: str
+    ir: GameIR = field(compare=False)
+    tokenizer: TokenCounter | None = field(compare=False)
+
+
+@lru_cache(maxsize=_CACHED_BOOKS)
+def _book(inputs: _Inputs) -> LabelBook:
+    ir, labels = inputs.ir, inputs.ir.labels
+    names = option_names(ir)
+    if labels.kind == "plain":
+        return LabelBook("plain", tuple((name, name) for name in names))
+    if labels.kind == "fixed":
+        fixed = dict(labels.fixed)
+        return LabelBook("fixed", tuple((name, fixed[name]) for name in names))
+    words = _draw(STYLES[labels.style], inputs.scope, len(names), _avoided(ir), inputs.tokenizer)
+    key = digest(inputs.scope, inputs.fingerprint, labels.style)
+    return LabelBook("masked", tuple(zip(names, words, strict=True)), key)
+
+
+def _draw(
+    style: Style, scope: str, size: int, avoided: tuple[str, ...], tokenizer: TokenCounter | None
+) -> list[str]:
+    """The first `size` words of the stream that have one token count (any, without a tokenizer)."""
+    alike: dict[int, list[str]] = {}
+    for word in _stream(style, scope, avoided):
+        group = alike.setdefault(0 if tokenizer is None else tokenizer.count(word), [])
+        group.append(word)
+        if len(group) == size:
+            return group
+    longest = max(map(len, alike.values()), default=0)
+    raise ValueError(
+        f"style `{style.name}` has {longest} labels of one token count for this game; it needs {size}"
+    )
+
+
+def _stream(style: Style, scope: str, avoided: tuple[str, ...]) -> Iterator[str]:
+    """Distinct admissible words, in seeded order, until the style has hardly any left."""
+    total = 1
+    for letters in style.pattern:
+        total *= len(letters)
+    used = set()
+    for block in range(total):
+        number = int.from_bytes(_hash("gamedsl labels 1", style.name, scope, str(block)), "big")
+        word = ""
+        for letters in style.pattern:
+            number, letter = divmod(number, len(letters))
+            word += letters[letter]
+        if word not in used and _admissible(word, avoided):
+            used.add(word)
+            yield word
+
+
+def _admissible(word: str, avoided: tuple[str, ...]) -> bool:
+    folded = word.casefold()
+    return folded not in DENIED and not any(
+        folded == name or len(name) >= _SHORTEST_SUBSTRING and name in folded for name in avoided
+    )
+
+
+def _avoided(ir: GameIR) -> tuple[str, ...]:
+    """The words that the game's names are made of, folded."""
+    words = (word for name in secret_words(ir) for word in re.findall(r"[^\W_]+", name.casefold()))
+    return tuple(dict.fromkeys(words))
+
+
+def _hash(*parts: str) -> bytes:
+    return hashlib.sha256("\x00".join(parts).encode()).digest()

@@ -1,0 +1,1 @@
+"""One module a command: `HELP`, `configure(parser)` and `run(args) -> exit code`."""

@@ -1,0 +1,87 @@
+"""The whole pipeline, top to bottom: a file's text to a checked `GameIR`.
+
+    text -source-> span tree -schema-> shape ok -syntax, sema-> GameIR -passes-> proofs and problems
+
+Within a stage every problem is collected; the next stage does not start on errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gamedsl.diagnostics import CompileError, Diagnostic, Problems
+from gamedsl.ir import GameIR
+from gamedsl.sema.library import Document, load_document, resolve_argument
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of compiling a file. `ir` is None for errors, and for protocol and reward files."""
+
+    document: Document | None
+    ir: GameIR | None
+    diagnostics: list[Diagnostic]
+    summary: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not any(d.severity == "error" for d in self.diagnostics)
+
+
+def compile_file(path: Path | str, params: Mapping[str, Any] | None = None) -> Result:
+    """Compile a game file, or check a protocol or reward file. Never raises for what a file says.
+
+    `path` may be the name of a shipped file; `params` override the file's defaults.
+    """
+    problems = Problems()
+
+    document = load_document(resolve_argument(str(path)), problems)
+    if document is None or problems.errors:
+        return Result(document, None, problems.sorted())
+
+    if document.kind != "game":
+        from gamedsl.sema.parts import check_part
+
+        summary = check_part(document, problems)
+        return Result(document, None, problems.sorted(), summary)
+
+    from gamedsl.sema.game import build_game
+
+    ir = build_game(document, params, problems)
+    if ir is None:
+        return Result(document, None, problems.sorted())
+
+    from gamedsl.passes import PASSES
+
+    for check in PASSES:
+        check(ir, problems)
+    return Result(document, None if problems.errors else ir, problems.sorted(), summarise(ir))
+
+
+def compile_game(
+    path: Path | str, params: Mapping[str, Any] | None = None
+) -> tuple[GameIR, Document]:
+    """Compile a game or raise `CompileError` with every problem of the stage that failed."""
+    result = compile_file(path, params)
+    if result.document is not None and result.document.kind != "game":
+        raise ValueError(f"{path} is a {result.document.kind} file, not a game")
+    if result.ir is None or result.document is None:
+        raise CompileError(result.diagnostics)
+    return result.ir, result.document
+
+
+def summarise(ir: GameIR) -> str:
+    """One line that says what kind of game was read."""
+    count = len(ir.seats)
+    roles = f"{count} role{'s' if count != 1 else ''}"
+    if len(ir.steps) == 1 and len(ir.steps[0].actors) == count:
+        sizes = [len(options) for options in ir.steps[0].options]
+        uniform = len(set(sizes)) == 1 and count > 3
+        shape = f"{sizes[0]}^{count}" if uniform else "×".join(map(str, sizes))
+        form = f"normal form, {shape}"
+    else:
+        form = f"{len(ir.steps)} steps"
+    return f"{roles}, {form}, {ir.labels.kind} labels, rewards {ir.reward.name}"

@@ -1,0 +1,60 @@
+"""The table of codes is a folder: `explain/GDxxxx.md`, one file a code.
+
+Nothing here is read while a file is checked; a code is only a string until someone asks for it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+FOLDER = Path(__file__).parent / "explain"
+BANDS = {
+    "00": "YAML",
+    "01": "shape",
+    "02": "expression syntax",
+    "03": "names and types",
+    "04": "game semantics",
+    "05": "prompts and labels",
+    "06": "rewards",
+    "07": "training recipes",
+}
+_CODE = re.compile(r"GD\d{4}")
+_PART = re.compile(r"^## (Wrong|Right)\n+```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Explanation(NamedTuple):
+    """The long form of a code; `wrong` yields exactly that code and `right` compiles."""
+
+    code: str
+    title: str
+    text: str
+    wrong: str
+    right: str
+
+
+def codes() -> list[str]:
+    """Every code that has an explanation, in order."""
+    return sorted(path.stem for path in FOLDER.glob("GD*.md") if _CODE.fullmatch(path.stem))
+
+
+def explain(code: str) -> str:
+    """The long form of a code, as Markdown. Raises KeyError for a code that does not exist."""
+    if not _CODE.fullmatch(code):
+        raise KeyError(code)
+    try:
+        return (FOLDER / f"{code}.md").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise KeyError(code) from None
+
+
+def explanation(code: str) -> Explanation:
+    """The parts of an explanation. Raises KeyError, or ValueError where a part is missing."""
+    text = explain(code)
+    first, _, rest = text.partition("\n")
+    parts = dict(_PART.findall(text))
+    if not first.startswith("# ") or set(parts) != {"Wrong", "Right"}:
+        raise ValueError(f"{code}.md needs `# title`, prose, `## Wrong` and `## Right`")
+    prose = rest.partition("\n## ")[0].strip()
+    return Explanation(code, first[2:].strip(), prose, parts["Wrong"], parts["Right"])

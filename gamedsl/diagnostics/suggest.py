@@ -1,0 +1,60 @@
+"""Which known word a wrong one was probably meant to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
+    """The candidate nearest to a word, or None where none is near.
+
+    Near means: equal but for case, `-` and `_`; or at most a third of the letters inserted,
+    deleted, changed or swapped with a neighbour (one letter in a word of three). Ties go to the
+    candidate that shares the longer beginning, then to the first.
+    """
+    best: tuple[int, int] | None = None
+    found: str | None = None
+    folded = _fold(word)
+    for candidate in candidates:
+        other = _fold(candidate)
+        longest = max(len(folded), len(other))
+        most = 0 if longest < 3 else max(1, longest // 3)
+        if abs(len(folded) - len(other)) > most:
+            continue
+        distance = _distance(folded, other, most)
+        if distance > most or distance >= longest:
+            continue
+        rank = (distance, -_common_prefix(folded, other))
+        if best is None or rank < best:
+            best, found = rank, candidate
+    return found
+
+
+def _fold(word: str) -> str:
+    return word[:80].casefold().replace("-", "_").replace(" ", "_")
+
+
+def _common_prefix(a: str, b: str) -> int:
+    count = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        count += 1
+    return count
+
+
+def _distance(a: str, b: str, most: int) -> int:
+    """Optimal string alignment distance; more than `most` once it must exceed it."""
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        previous, row = row, [i]
+        for j, y in enumerate(b, 1):
+            cost = min(previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+        before = previous
+    return row[-1]

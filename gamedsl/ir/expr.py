@@ -1,0 +1,162 @@
+"""Typed expressions: the closed set of forms that every backend knows.
+
+Names are resolved (a `Read` says what it reads), params are folded into `Const`, `let`s are calls,
+and `me` is explicit: an expression that `depends on me` is evaluated once for each seat. Spans are
+kept for messages and take no part in comparison or hashing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from gamedsl.ir.types import Type
+from gamedsl.source.spans import Span
+
+Value = int | Fraction | bool | str | None | tuple[Any, ...] | frozenset[Any] | dict[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    type: Type
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Expr):
+    value: Any
+    origin: str | None = field(default=None, compare=False, repr=False)
+    """The param it was folded from, where it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Expr):
+    """The latest binding of a step's variable: one value, or one per seat after a joint step."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Local(Expr):
+    """A comprehension's target or a parameter of the `let` around it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Me(Expr):
+    """The seat that the expression is evaluated for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream(Expr):
+    """The per-seat map of a payoff stream, as reward files read it (`payoff`)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(Expr):
+    """An operator or a built-in: `function` is a row of `gamedsl.ir.builtins`."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Logic(Expr):
+    """`and` / `or`, which look at their second operand only if they must."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class If(Expr):
+    test: Expr
+    then: Expr
+    other: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Get(Expr):
+    """`of[key]` of a per-seat map or a list; none of none, an error past a list's end."""
+
+    of: Expr
+    key: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class LetCall(Expr):
+    """A `let`, with its arguments; `seat` is whom it is evaluated for where it depends on me."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+    seat: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class LetMap(Expr):
+    """The per-seat map of a `let` that depends on me."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Expr):
+    """A payoff table's column for one seat: the cell under the values of `keys`."""
+
+    keys: tuple[Expr, ...]
+    cells: dict[tuple[Any, ...], Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Build(Expr):
+    """A list or tuple made of its items."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Collect(Expr):
+    """The list of `item` for each element of `source` that meets `condition`.
+
+    Two targets of a `keyed` one are an element's index (or seat) and the element; several targets of
+    another are the parts of a tuple.
+    """
+
+    item: Expr
+    targets: tuple[str, ...]
+    source: Expr
+    condition: Expr | None
+    keyed: bool = False
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """An expression and every expression inside it."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside one."""
+    match expr:
+        case Apply(arguments=parts) | Build(items=parts):
+            return parts
+        case LetCall(arguments=parts, seat=seat):
+            return parts if seat is None else (*parts, seat)
+        case Logic(left=left, right=right):
+            return left, right
+        case If(test=test, then=then, other=other):
+            return test, then, other
+        case Get(of=of, key=key):
+            return of, key
+        case Table(keys=keys, cells=cells):
+            return (*keys, *cells.values())
+        case Collect(item=item, source=source, condition=condition):
+            return (item, source) if condition is None else (item, source, condition)
+    return ()

@@ -1,0 +1,102 @@
+"""How a game is trained, as data: the `train:` section and `--set`, resolved and checked.
+
+`gamedsl.sema.recipe` holds the one table of keys and builds this; the trainer reads nothing else.
+A recipe never changes the rules of a game, and takes no part in its hash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Lora:
+    """The shape of an adapter: low-rank updates of a model's linear layers.
+
+    `layers` counts from the top of the model; None adapts all. `targets` are module names as PEFT
+    knows them.
+    """
+
+    rank: int
+    alpha: float
+    layers: int | None
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a role's policy is put before training, at its decisions that offer a named action.
+
+    `step` is a step's id or variable, None for all steps of the role; `probs` are (action,
+    probability) as given. What is left is shared evenly by the legal actions that are not named.
+    """
+
+    role: str
+    step: str | None
+    probs: tuple[tuple[str, float], ...]
+
+    def target(self, legal: tuple[str, ...]) -> tuple[float, ...] | None:
+        """Probabilities parallel to `legal`, summing to 1; None where it asks for nothing."""
+        given = dict(self.probs)
+        named = [given[name] for name in legal if name in given]
+        if not named:
+            return None
+        others = len(legal) - len(named)
+        rest = max(1 - sum(named), 0.0) / max(others, 1)
+        probs = [given.get(name, rest) for name in legal]
+        total = sum(probs)
+        return tuple(p / total for p in probs) if total else None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Every setting of a training run. The documentation of each is in `gamedsl.sema.recipe.KEYS`."""
+
+    model: str
+    steps: int
+    games: int
+    seed: int
+    adapters: Literal["shared", "per_role"]
+    lora: Lora
+    lr: float
+    lr_schedule: Literal["constant", "linear", "cosine"]
+    betas: tuple[float, float]
+    weight_decay: float
+    max_grad_norm: float
+    inner_steps: int
+    clip: float
+    group_size: int
+    scale: Literal["none", "batch", "group"]
+    baseline: Literal["mean", "leave_one_out", "none"]
+    temperature: float
+    kl: float
+    entropy: float
+    start: tuple[Start, ...]
+    checkpoint_every: int
+    keep_checkpoints: int
+    transcripts_every: int
+    dtype: Literal["float32", "bfloat16"]
+    threads: int | None
+    exploitability: Literal["auto", "on", "off"]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As a `train:` section would have it: nested maps of plain values, in the table's order."""
+        plain = {name: _plain(name, value) for name, value in vars(self).items() if name != "start"}
+        start: dict[str, Any] = {}
+        for one in self.start:
+            place = start.setdefault(one.role, {})
+            (place if one.step is None else place.setdefault(one.step, {})).update(one.probs)
+        return plain | ({"start": start} if start else {})
+
+
+_ABSENT = {"layers": "all", "threads": "auto"}
+"""How a value of None is written, by field."""
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, Lora):
+        return {inner: _plain(inner, part) for inner, part in vars(value).items()}
+    if value is None:
+        return _ABSENT[name]
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,5 @@
+"""Engines that score a role's legal labels, and the adapters they train.
+
+A policy sees prompts, legal labels and adapter names, never a game. Importing this package loads
+no torch: import the engine you need (`gamedsl.policies.hf`) when you need it.
+"""

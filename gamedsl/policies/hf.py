@@ -1,0 +1,232 @@
+"""`HFPolicy`: closed decisions scored and trained with transformers and PEFT LoRA.
+
+All queries of a call, of all adapters, are one packed token tree and one pass (see `prefix_tree`,
+`lora`, `network`, `trunk`); more than `max_tokens` distinct tokens are split into several. Always
+true: the base weights never change; LoRA weights are float32; the packed pass agreed at load, on
+two probes, with padded rows through the same model, or the padded rows are what is used.
+
+Shape letters: B rows, S positions, N tree nodes, R rows with a wanted distribution, D hidden
+size, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import nn
+
+from gamedsl.policies.base import Encoded, Notify, Query, silent
+from gamedsl.policies.chat import HFTokenizer
+from gamedsl.policies.errors import ModelError
+from gamedsl.policies.lora import Adapters, LoraSpec
+from gamedsl.policies.models import load
+from gamedsl.policies.network import Network
+from gamedsl.policies.padded import PaddedRows, pad
+from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
+from gamedsl.policies.trunk import TrunkCache
+
+Packing = Literal["auto", "packed", "padded"]
+_HEAD_ELEMENTS = 2**28  # float32 logits of one chunk: 1 GiB
+_PROBE_LABELS = ("yes", "yet no", "no")
+_TOLERANCE = {torch.float32: 2e-3, torch.float64: 1e-6}  # else _COARSE
+_COARSE = 0.25
+
+
+class HFPolicy:
+    """A `Policy` on a transformers causal model; see the module docstring."""
+
+    def __init__(
+        self,
+        model: str = "smollm2-135m",
+        adapters: Sequence[str] = ("shared",),
+        *,
+        lora: LoraSpec | None = None,
+        seed: int = 0,
+        device: str | torch.device | None = None,
+        dtype: torch.dtype | None = None,
+        packing: Packing = "auto",
+        max_tokens: int = 4096,
+        checkpoint_layers: bool = False,
+        trunk_tokens: int = 65_536,
+        notify: Notify = silent,
+    ) -> None:
+        """Load `model` (see `models.load`) and create `adapters` from `seed`.
+
+        device: CUDA if there is one, else the CPU. dtype of the base weights: float32 on the
+        CPU, bfloat16 on CUDA. max_tokens: distinct tokens of one pass. checkpoint_layers: keep
+        only the adapted layers' inputs for the backward pass. trunk_tokens: prefixes whose trunk
+        output is kept (hidden size * bytes of dtype each); 0 runs the whole model every time.
+        Raises ModelError.
+        """
+        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        dtype = dtype or (torch.bfloat16 if self.device.type == "cuda" else torch.float32)
+        loaded = load(model, dtype=dtype, device=self.device, notify=notify)
+        self.name = loaded.name
+        self.tokenizer = HFTokenizer(loaded.tokenizer)
+        self._network = Network(loaded.model)
+        self._adapters = Adapters(
+            loaded.model, self._network.layers, lora or LoraSpec(), seed, base=model
+        )
+        for name in adapters:
+            self._adapters.add(name)
+        if checkpoint_layers:
+            self._network.checkpoint_layers(self._adapters.first_layer, self._adapters.router)
+        self._max_tokens = max_tokens
+        self._trunk = TrunkCache(self._network, trunk_tokens, max_tokens)
+        self._check_head()
+        self.packing = self._choose_packing(packing, use_trunk=trunk_tokens > 0, notify=notify)
+
+    @property
+    def adapters(self) -> tuple[str, ...]:
+        return self._adapters.names
+
+    def add_adapter(self, name: str) -> None:
+        """Create one more adapter. Raises ValueError if the name cannot be used."""
+        self._adapters.add(name)
+
+    def encode(self, query: Query) -> Encoded:
+        """Token ids of `query`, cached. Raises ValueError for unusable labels."""
+        return self.tokenizer.encode(query)
+
+    def log_probs(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+        """Per query log pi [labels], float32 on the CPU, without a graph."""
+        with torch.no_grad():
+            return self._each_chunk(queries, lambda _, scores: [s.cpu() for s in scores])
+
+    def forward(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+        """Per query log pi [labels], float32 on the device, with a graph.
+
+        The graphs of all chunks are alive until released; `backward` keeps one at a time.
+        """
+        return self._each_chunk(queries, lambda _, scores: scores)
+
+    def backward(
+        self, queries: Sequence[Query], weights: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """Add the gradient of sum(weights * log pi) to `.grad`; return log pi as `log_probs` does.
+
+        weights: one 1-D tensor per query, as long as its labels.
+        """
+        if len(weights) != len(queries):
+            raise ValueError(f"{len(weights)} weights for {len(queries)} queries")
+
+        def step(indices: list[int], scores: list[torch.Tensor]) -> list[torch.Tensor]:
+            weight = torch.cat([weights[index] for index in indices]).to(scores[0])
+            (torch.cat(scores) * weight).sum().backward()
+            return [score.detach().cpu() for score in scores]
+
+        return self._each_chunk(queries, step)
+
+    def parameters(self, adapter: str | None = None) -> list[nn.Parameter]:
+        """The trainable tensors of one adapter, or of all. Raises KeyError."""
+        return self._adapters.parameters(adapter)
+
+    def adapter_state(self, adapter: str) -> dict[str, torch.Tensor]:
+        """CPU copies of one adapter's tensors. Raises KeyError."""
+        return self._adapters.state(adapter)
+
+    def load_adapter_state(self, adapter: str, state: dict[str, torch.Tensor]) -> None:
+        """Put back what `adapter_state` returned. Raises KeyError, ValueError."""
+        self._adapters.load_state(adapter, state)
+
+    def save_adapter(self, adapter: str, folder: Path) -> None:
+        """Write a folder for plain `peft.PeftModel.from_pretrained`. Raises KeyError."""
+        self._adapters.save(adapter, folder)
+
+    def load_adapter(self, adapter: str, folder: Path) -> None:
+        """Read such a folder into an existing adapter. Raises KeyError, ModelError."""
+        self._adapters.load(adapter, folder)
+
+    def _each_chunk(
+        self,
+        queries: Sequence[Query],
+        use: Callable[[list[int], list[torch.Tensor]], list[torch.Tensor]],
+    ) -> list[torch.Tensor]:
+        """`use(indices, log pi)` on each chunk; its results in the order of `queries`."""
+        items = [(query.adapter, self.encode(query)) for query in queries]
+        if unknown := {adapter for adapter, _ in items}.difference(self.adapters):
+            raise KeyError(f"no adapter {', '.join(sorted(unknown))}; there are {self.adapters}")
+        results: dict[int, torch.Tensor] = {}
+        for indices in chunks(items, self._max_tokens):
+            scores = self._log_pi([items[index] for index in indices])
+            results.update(zip(indices, use(indices, scores), strict=True))
+        return [results[index] for index in range(len(queries))]
+
+    def _log_pi(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
+        longest = max(len(query.prompt) + max(map(len, query.labels)) for _, query in items)
+        if self.packing == "padded" or longest > self._network.window:
+            return self._log_pi_padded(items)
+        return self._log_pi_packed(items)
+
+    def _log_pi_packed(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
+        tree = pack(items)
+        position_BS = tree.depth_N[None].to(self.device)
+        mask = tree.mask(self._network.dtype, self.device)
+        if self._network.is_cut:
+            start = self._trunk.states(tree)[None]
+        else:
+            start = tree.token_N[None].to(self.device)
+        with self._adapters.router.route(tree.segments):
+            hidden_BSD = self._network.crown(start, mask, position_BS)
+        hidden_RD = hidden_BSD[0, tree.row_R.to(self.device)]
+        return tree.plan.log_pi(self._network.head(hidden_RD))
+
+    def _log_pi_padded(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
+        rows = pad(items)
+        hidden_BSD = self._padded_hidden(rows)
+        hidden_RD = hidden_BSD.flatten(0, 1)[rows.row_R.to(self.device)]
+        return rows.plan.log_pi(self._network.head(hidden_RD))
+
+    def _padded_hidden(self, rows: PaddedRows) -> torch.Tensor:
+        with self._adapters.router.route(rows.segments):
+            return self._network.whole(
+                rows.token_BS.to(self.device),
+                rows.mask_BS.to(self.device),
+                rows.position_BS.to(self.device),
+            )
+
+    def _probes(self) -> list[AdapterQuery]:
+        texts = ("Answer yes or no.\nIs it day?", "Answer yes or no.\nIs it night now?")
+        queries = (Query((("user", text),), _PROBE_LABELS, self.adapters[0]) for text in texts)
+        return [(query.adapter, self.encode(query)) for query in queries]
+
+    @torch.no_grad()
+    def _check_head(self) -> None:
+        """Our float32 head must be the model's own output layer."""
+        rows = pad(self._probes()[:1])
+        ours_RV = self._network.head(self._padded_hidden(rows).flatten(0, 1)[rows.row_R])
+        with self._adapters.router.route(rows.segments):
+            whole = self._network.model(
+                input_ids=rows.token_BS.to(self.device),
+                attention_mask=rows.mask_BS.to(self.device),
+                position_ids=rows.position_BS.to(self.device),
+            )
+        theirs_RV = whole.logits.flatten(0, 1)[rows.row_R].float()
+        if not self._agree(ours_RV.log_softmax(-1), theirs_RV.log_softmax(-1)):
+            raise ModelError(
+                f"the output layer of `{self.name}` does more than multiply, scale and cap",
+                "choose another model",
+            )
+
+    @torch.no_grad()
+    def _choose_packing(self, wanted: Packing, use_trunk: bool, notify: Notify) -> Packing:
+        """The fastest way that agrees with padded rows; `wanted` other than auto is obeyed."""
+        if wanted == "padded":
+            return wanted
+        items = self._probes()
+        reference = torch.cat(self._log_pi_padded(items))
+        for first_layer in (self._adapters.first_layer, 0) if use_trunk else (0,):
+            self._network.cut(first_layer)
+            if self._agree(torch.cat(self._log_pi_packed(items)), reference):
+                return "packed"
+        if wanted == "packed":
+            raise ModelError(f"`{self.name}` cannot run packed", "use packing `auto` or `padded`")
+        notify(f"{self.name} cannot run a packed tree of prompts; using padded rows (slower)")
+        return "padded"
+
+    def _agree(self, a: torch.Tensor, b: torch.Tensor) -> bool:
+        tolerance = _TOLERANCE.get(self._network.dtype, _COARSE)
+        return bool((a - b).abs().max() <= tolerance)

@@ -1,0 +1,88 @@
+"""From a model's name to a loaded model and tokenizer, with errors that say what to do.
+
+`smollm2-135m` and `tiny` are ours (see `smollm2` and `tiny`); any other name is a local folder or
+a hub id. Every failure that a user can mend is a `ModelError`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import transformers
+
+from gamedsl.policies import smollm2, tiny
+from gamedsl.policies.base import Notify, silent
+from gamedsl.policies.errors import ModelError
+
+EMBEDDED = (smollm2.NAME, tiny.NAME)
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A causal language model in eval mode, its tokenizer, and the name it was asked for by."""
+
+    name: str
+    model: transformers.PreTrainedModel
+    tokenizer: transformers.PreTrainedTokenizerBase
+
+
+def locate(name: str, notify: Notify = silent) -> str:
+    """What `from_pretrained` takes for `name`: a folder or a hub id.
+
+    Fetches and converts `smollm2-135m` the first time. `tiny` has no folder: see `load`.
+    Raises ModelError for a name that is none of these.
+    """
+    if name == smollm2.NAME:
+        return str(smollm2.folder(notify))
+    if Path(name).expanduser().is_dir():
+        return str(Path(name).expanduser())
+    if _HUB_ID.fullmatch(name):
+        return name
+    near = difflib.get_close_matches(name, EMBEDDED, n=1)
+    hint = f"did you mean `{near[0]}`? Otherwise give" if near else "give"
+    raise ModelError(
+        f"no model is called `{name}`",
+        f"{hint} `{'` or `'.join(EMBEDDED)}`, a local folder, or a hub id such as `owner/model`",
+    )
+
+
+def load(
+    name: str,
+    *,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+    notify: Notify = silent,
+) -> LoadedModel:
+    """Load `name` in eval mode with frozen weights.
+
+    Raises ModelError when the model cannot be found, fetched, read, or has no chat template.
+    """
+    if name == tiny.NAME:
+        model, tokenizer = tiny.build()
+        model = model.to(dtype)
+    else:
+        where = locate(name, notify)
+        notify(f"loading {name}")
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(where)
+            model = transformers.AutoModelForCausalLM.from_pretrained(where, dtype=dtype)
+        except (OSError, ValueError, ImportError) as error:
+            raise ModelError(f"cannot load `{name}`: {error}", _load_fix(where)) from error
+    if not tokenizer.chat_template:
+        raise ModelError(
+            f"`{name}` has no chat template", "choose an instruction-tuned model of the family"
+        )
+    model = model.to(device).eval()
+    model.requires_grad_(False)
+    return LoadedModel(name, model, tokenizer)
+
+
+def _load_fix(where: str) -> str:
+    if Path(where).is_dir():
+        return f"check that {where} holds config.json, the tokenizer and safetensors files"
+    return "check the spelling, the network, and for a gated model that HF_TOKEN is set"

@@ -1,0 +1,184 @@
+"""Packs closed decisions into one token tree, so that every distinct prefix is computed once.
+
+Prompts of one game share the rules, and labels of one decision share the prompt. `pack` sorts the
+(adapter, tokens) sequences, which puts the tree's nodes in depth-first order. Always true:
+
+- a node is one (adapter, token prefix); nodes of one adapter are contiguous (a `Segment`);
+- node j is an ancestor of node i, or i itself, exactly when j <= i < stop[j];
+- a token that is only ever predicted (the last one of a label) is no node.
+
+Shape letters: N nodes, R nodes whose next-token distribution is needed, T scored tokens (one for
+each token of each label), L labels of all queries together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gamedsl.policies.base import Encoded
+
+AdapterQuery = tuple[str, Encoded]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The nodes [start, stop) that one adapter computes."""
+
+    adapter: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class ScorePlan:
+    """Which token log-probabilities add up to which label; tensors are int64."""
+
+    row_T: torch.Tensor  # index into the R selected nodes
+    token_T: torch.Tensor  # the token predicted there
+    label_T: torch.Tensor  # index into the L labels
+    labels_per_query: tuple[int, ...]
+
+    def log_pi(self, logits_RV: torch.Tensor) -> list[torch.Tensor]:
+        """Per query log pi [number of labels], float32, normalised over its labels.
+
+        log pi(label) = log_softmax over labels of the sum of the label's token log-probabilities.
+        """
+        device = logits_RV.device
+        row_T, token_T = self.row_T.to(device), self.token_T.to(device)
+        log_norm_R = logits_RV.logsumexp(dim=-1)
+        log_p_T = logits_RV[row_T, token_T] - log_norm_R[row_T]
+        score_L = logits_RV.new_zeros(sum(self.labels_per_query))
+        score_L = score_L.index_add(0, self.label_T.to(device), log_p_T)
+        return [score.log_softmax(dim=0) for score in score_L.split(self.labels_per_query)]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Token prefixes in depth-first order; index tensors are int64, on the CPU."""
+
+    token_N: torch.Tensor
+    depth_N: torch.Tensor  # number of tokens before this one
+    stop_N: torch.Tensor  # one past the node's last descendant
+    segments: tuple[Segment, ...]
+    row_R: torch.Tensor  # nodes whose next-token distribution is needed
+    plan: ScorePlan
+
+    def __len__(self) -> int:
+        return len(self.token_N)
+
+    def mask(self, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        """Additive attention mask [1, 1, N, N]: 0 on ancestors and self, lowest elsewhere."""
+        node_N = torch.arange(len(self), device=device)
+        stop_N = self.stop_N.to(device)
+        visible_NN = (node_N[None, :] <= node_N[:, None]) & (node_N[:, None] < stop_N[None, :])
+        mask_NN = torch.full(visible_NN.shape, torch.finfo(dtype).min, dtype=dtype, device=device)
+        return mask_NN.masked_fill_(visible_NN, 0.0)[None, None]
+
+
+@dataclass
+class _Builder:
+    """Grows a tree from sequences that arrive sorted by adapter, then tokens."""
+
+    token: list[int]
+    depth: list[int]
+    stop: list[int]
+    segments: list[Segment]
+    path: list[int]  # nodes of the latest sequence, by depth
+    last: tuple[int, ...] = ()
+
+    def add(self, adapter: str, tokens: tuple[int, ...]) -> list[int]:
+        """Insert a sequence; return its nodes by depth."""
+        if not self.segments or self.segments[-1].adapter != adapter:
+            self.segments.append(Segment(adapter, len(self.token), len(self.token)))
+            self._close(0)
+        shared = common_prefix(self.last, tokens) if self.path else 0
+        self._close(shared)
+        for depth in range(shared, len(tokens)):
+            self.path.append(len(self.token))
+            self.token.append(tokens[depth])
+            self.depth.append(depth)
+            self.stop.append(-1)
+        self.last = tokens
+        start = self.segments[-1].start
+        self.segments[-1] = Segment(adapter, start, len(self.token))
+        return self.path
+
+    def _close(self, depth: int) -> None:
+        """End the nodes at `depth` and below: no later sequence passes through them."""
+        for node in self.path[depth:]:
+            self.stop[node] = len(self.token)
+        del self.path[depth:]
+
+    def finish(self) -> None:
+        self._close(0)
+
+
+def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+    """Number of leading tokens that `a` and `b` share."""
+    limit = min(len(a), len(b))
+    if a[:limit] == b[:limit]:
+        return limit
+    return next(i for i in range(limit) if a[i] != b[i])
+
+
+def pack(queries: Sequence[AdapterQuery]) -> Tree:
+    """The tree of `queries`, with the plan that scores their labels in the order given."""
+    sequences = sorted(
+        (adapter, query.prompt + label[:-1], len(query.prompt), label, first + offset)
+        for (adapter, query), first in zip(queries, _first_labels(queries), strict=True)
+        for offset, label in enumerate(query.labels)
+    )
+    builder = _Builder([], [], [], [], [])
+    row_of_node: dict[int, int] = {}
+    scored: list[tuple[int, int, int]] = []
+    for adapter, tokens, prompt_length, label, label_index in sequences:
+        path = builder.add(adapter, tokens)
+        for offset, token in enumerate(label):
+            node = path[prompt_length - 1 + offset]
+            row = row_of_node.setdefault(node, len(row_of_node))
+            scored.append((row, token, label_index))
+    builder.finish()
+    row_T, token_T, label_T = torch.tensor(scored, dtype=torch.int64).reshape(-1, 3).T
+    sizes = tuple(len(query.labels) for _, query in queries)
+    return Tree(
+        token_N=torch.tensor(builder.token),
+        depth_N=torch.tensor(builder.depth),
+        stop_N=torch.tensor(builder.stop),
+        segments=tuple(builder.segments),
+        row_R=torch.tensor(list(row_of_node)),
+        plan=ScorePlan(row_T, token_T, label_T, sizes),
+    )
+
+
+def _first_labels(queries: Sequence[AdapterQuery]) -> Iterator[int]:
+    """Index of each query's first label among the labels of all."""
+    total = 0
+    for _, query in queries:
+        yield total
+        total += len(query.labels)
+
+
+def chunks(queries: Sequence[AdapterQuery], max_tokens: int) -> list[list[int]]:
+    """Split into groups whose trees have at most about `max_tokens` nodes.
+
+    Returns indices into `queries`, ordered so that queries sharing a prefix meet in one group; a
+    query larger than the limit gets a group of its own.
+    """
+    order = sorted(range(len(queries)), key=lambda i: (queries[i][0], queries[i][1].prompt))
+    groups: list[list[int]] = []
+    used, last_adapter, last_prompt = 0, "", ()
+    for index in order:
+        adapter, query = queries[index]
+        answers = sum(len(label) - 1 for label in query.labels)
+        shared = common_prefix(last_prompt, query.prompt) if adapter == last_adapter else 0
+        cost = len(query.prompt) - shared + answers
+        if not groups or used + cost > max_tokens:
+            groups.append([])
+            used, cost = 0, len(query.prompt) + answers
+        groups[-1].append(index)
+        used += cost
+        last_adapter, last_prompt = adapter, query.prompt
+    return groups

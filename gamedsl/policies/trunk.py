@@ -1,0 +1,97 @@
+"""Keeps the trunk's output for every token prefix seen, since training never changes it.
+
+The trunk lies below the first adapted layer, so its output depends on the token prefix alone: not
+on the adapter, not on the step. A step whose prompts were all seen before runs no trunk layer.
+
+Shape letters: N nodes of the tree asked for, C kept prefixes, D hidden size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from gamedsl.policies.base import Encoded
+from gamedsl.policies.network import Network
+from gamedsl.policies.prefix_tree import Tree, chunks, pack
+
+_ROOT = -1
+
+
+class TrunkCache:
+    """Trunk outputs by token prefix; forgets everything when more than `limit` would be kept."""
+
+    def __init__(self, network: Network, limit: int, max_tokens: int) -> None:
+        self._network, self._limit, self._max_tokens = network, limit, max_tokens
+        self._id_of: dict[tuple[int, int], int] = {}  # (parent's id, token) -> id
+        self._state_CD: torch.Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self._id_of)
+
+    def states(self, tree: Tree) -> torch.Tensor:
+        """The tree's hidden states [N, D] at the cut; computes those not kept."""
+        if len(self._id_of) + len(tree) > max(self._limit, len(tree)):
+            self._id_of, self._state_CD = {}, None
+        missing = self._missing(tree)
+        if missing:
+            self._compute(missing)
+        assert self._state_CD is not None
+        ids_N = torch.tensor(list(self._ids(tree)), device=self._state_CD.device)
+        return self._state_CD[ids_N]
+
+    def _ids(self, tree: Tree) -> Iterator[int]:
+        path: list[int] = []
+        for token, depth in zip(tree.token_N.tolist(), tree.depth_N.tolist(), strict=True):
+            del path[depth:]
+            path.append(self._id_of[path[-1] if path else _ROOT, token])
+            yield path[-1]
+
+    def _missing(self, tree: Tree) -> list[tuple[int, ...]]:
+        """Token sequences, root to leaf, of the branches with a prefix that is not kept."""
+        tokens: list[int] = []
+        path: list[int | None] = []
+        found: list[tuple[int, ...]] = []
+        nodes = zip(
+            tree.token_N.tolist(), tree.depth_N.tolist(), tree.stop_N.tolist(), strict=True
+        )
+        for node, (token, depth, stop) in enumerate(nodes):
+            del path[depth:], tokens[depth:]
+            parent = path[-1] if path else _ROOT
+            known = None if parent is None else self._id_of.get((parent, token))
+            path.append(known)
+            tokens.append(token)
+            if known is None and stop == node + 1:
+                found.append(tuple(tokens))
+        return found
+
+    def _compute(self, sequences: list[tuple[int, ...]]) -> None:
+        """Run the trunk over `sequences` and keep what is new."""
+        # A label of one predicted token adds no node, so each tree is its prompts alone.
+        queries = [("", Encoded(sequence, ((0,),))) for sequence in sorted(set(sequences))]
+        for group in chunks(queries, self._max_tokens):
+            tree = pack([queries[index] for index in group])
+            device = self._network.device
+            with torch.no_grad():
+                hidden_ND = self._network.trunk(
+                    tree.token_N[None].to(device),
+                    tree.mask(self._network.dtype, device),
+                    tree.depth_N[None].to(device),
+                )[0]
+            self._keep(tree, hidden_ND)
+
+    def _keep(self, tree: Tree, hidden_ND: torch.Tensor) -> None:
+        path: list[int] = []
+        new: list[int] = []
+        for node, (token, depth) in enumerate(
+            zip(tree.token_N.tolist(), tree.depth_N.tolist(), strict=True)
+        ):
+            del path[depth:]
+            key = (path[-1] if path else _ROOT, token)
+            if key not in self._id_of:
+                self._id_of[key] = len(self._id_of)
+                new.append(node)
+            path.append(self._id_of[key])
+        kept = [] if self._state_CD is None else [self._state_CD]
+        self._state_CD = torch.cat([*kept, hidden_ND[new]])

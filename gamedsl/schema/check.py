@@ -1,0 +1,106 @@
+"""The shape of a file, checked against the JSON Schema that editors load too.
+
+One description of each shape: the schema. jsonschema finds what does not fit, `translate` says
+it. What no schema can say (one of two keys, nothing to delete) is checked here as well.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from gamedsl.diagnostics.model import Note, Problems
+from gamedsl.schema.translate import head_of, missing, translate
+from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
+
+MOST_ERRORS = 100
+_FOLDER = Path(__file__).parent
+
+
+@cache
+def schema(kind: str) -> dict[str, Any]:
+    """The schema of a kind of file, with the shared definitions inside it."""
+    text = (_FOLDER / f"{kind}.schema.json").read_text(encoding="utf-8")
+    whole = json.loads(text.replace('"common.schema.json#/', '"#/'))
+    shared = json.loads((_FOLDER / "common.schema.json").read_text(encoding="utf-8"))
+    whole["$defs"] = {**shared["$defs"], **whole.get("$defs", {})}
+    return whole
+
+
+def plain(node: Node) -> Any:
+    """A tree as plain data; numbers stay exact, and whole ones become `int`."""
+    if isinstance(node, Mapping):
+        return {entry.key.text: plain(entry.value) for entry in node.entries}
+    if isinstance(node, Sequence):
+        return [plain(item) for item in node.items]
+    value = node.value
+    return int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+def check_shape(kind: str, root: Mapping, problems: Problems) -> None:
+    """Report what in one file, before any merging, does not have the shape of its kind."""
+    validator = _validator_class()(schema(kind))
+    for error in islice(validator.iter_errors(plain(root)), MOST_ERRORS):
+        translate(error, root, problems)
+    if root.get("extends") is None:
+        _check_nulls(root, problems)
+
+
+@cache
+def _validator_class() -> Any:
+    """Draft 2020-12, with a `uniqueItems` that stays fast on long lists."""
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import Draft202012Validator, extend
+
+    def unique(_: Any, wanted: bool, items: Any, schema: Any) -> Any:
+        if wanted and isinstance(items, list) and len(set(map(repr, items))) < len(items):
+            yield ValidationError("repeated")
+
+    return extend(Draft202012Validator, {"uniqueItems": unique})
+
+
+def check_complete(kind: str, root: Mapping, problems: Problems) -> None:
+    """Report what a game lacks, or has twice, once `extends` is merged."""
+    if kind != "game":
+        return
+    properties = schema(kind)["properties"]
+    for name in ("roles", "payoffs"):
+        if root.get(name) is None:
+            missing(name, properties[name], root, "a game", problems)
+    protocol, turns = root.entry("protocol"), root.entry("turns")
+    if protocol is not None and turns is not None:
+        first, second = sorted((protocol, turns), key=lambda entry: entry.key.span.start)
+        problems.add(
+            "GD0107",
+            "a game has `protocol` or `turns`, not both",
+            second.key.span,
+            why=f"besides `{first.key.text}`",
+            notes=(Note(first.key.span, f"`{first.key.text}` is given here"),),
+            help=f"delete one; to replace what is extended, write `{first.key.text}: null`",
+        )
+    elif protocol is None and turns is None:
+        problems.add(
+            "GD0108",
+            "this game says neither `protocol` nor `turns`: nobody would ever move",
+            head_of(root),
+            why="without either",
+            help="add `protocol: simultaneous`",
+        )
+
+
+def _check_nulls(root: Mapping, problems: Problems) -> None:
+    for entry in root.entries:
+        inner = entry.value.entries if isinstance(entry.value, Mapping) else ()
+        for each in (entry, *(() if entry.key.text == "train" else inner)):
+            if isinstance(each.value, Scalar) and each.value.value is None:
+                problems.add(
+                    "GD0117",
+                    f"`{each.key.text}: {each.value.text}` deletes, and this file extends nothing",
+                    each.value.span,
+                    why="deletes an entry of an extended file",
+                    help="delete the line, or give a value; `none` is the language's own word",
+                )

@@ -1,0 +1,284 @@
+"""jsonschema's errors as problems: at the node that is wrong, in words for people.
+
+None of jsonschema's own text gets out. Keywords of ours in the schemas: `says` (how a message
+calls the thing) and `head` (the key by which one branch of an `anyOf` is recognised).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from gamedsl.diagnostics.model import Note, Problems
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.schema.words import describe, listed, sample, yaml_text
+from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+from gamedsl.source.spans import Span
+
+_MOST_KEYS = 50
+
+def head_of(root: Mapping) -> Span:
+    return root.entries[0].key.span if root.entries else root.span
+
+
+def _node_at(root: Node, path: Any) -> tuple[Node, Entry | None]:
+    """The node at a path of keys and indices, and the last map entry on the way to it."""
+    node, entry = root, None
+    for step in path:
+        if isinstance(node, Mapping):
+            entry = node.entry(step)
+            assert entry is not None
+            node = entry.value
+        else:
+            assert isinstance(node, Sequence)
+            node = node.items[step]
+    return node, entry
+
+
+def translate(error: Any, root: Node, problems: Problems) -> None:
+    node, entry = _node_at(root, error.absolute_path)
+    if "propertyNames" in error.schema_path and isinstance(error.instance, str):
+        _bad_key(error, node, problems)
+        return
+    if error.validator == "anyOf":
+        _choose_branch(error, node, entry, root, problems)
+        return
+    handler = _HANDLERS.get(error.validator)
+    if handler is not None:
+        handler(error, node, entry, problems)
+
+
+def _bad_key(error: Any, node: Node, problems: Problems) -> None:
+    assert isinstance(node, Mapping)
+    entry = node.entry(error.instance)
+    assert entry is not None
+    _not_a_name(error, entry.key, problems)
+
+
+def _not_a_name(error: Any, node: Node, problems: Problems) -> None:
+    text = node.text if isinstance(node, Scalar) else ""
+    wanted = error.schema.get("says", "a name")
+    near = "".join(c if c.isascii() and c.isalnum() else "_" for c in text.strip()).strip("_")
+    if error.schema.get("pattern", "").startswith("^[a-z]["):
+        near = near.lower()
+    fix = f"write `{near}`" if near[:1].isalpha() and len(near) < 60 else ""
+    problems.add("GD0106", f"`{text}` is not a name", node.span, why=f"wants {wanted}", help=fix)
+
+
+def _unknown_keys(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    assert isinstance(node, Mapping)
+    known = list(error.schema["properties"])
+    unknown = (each for each in node.entries if each.key.text not in known)
+    for each in islice(unknown, _MOST_KEYS):
+        name = each.key.text
+        near = did_you_mean(name, known)
+        problems.add(
+            "GD0101",
+            f"unknown key `{name}`",
+            each.key.span,
+            why=f"not a key of {error.schema.get('says', 'this map')}",
+            help=f"did you mean `{near}`?" if near else f"known: {', '.join(known)}",
+        )
+
+
+def _missing_keys(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    assert isinstance(node, Mapping)
+    properties = error.schema.get("properties", {})
+    misspelt = {
+        did_you_mean(entry.key.text, properties)
+        for entry in node.entries[:_MOST_KEYS]
+        if entry.key.text not in properties and error.schema.get("additionalProperties") is False
+    }
+    for name in error.validator_value:
+        if node.get(name) is None and name not in misspelt:
+            missing(name, properties.get(name, {}), node, error.schema.get("says"), problems)
+
+
+def missing(name: str, part: dict[str, Any], node: Mapping, what: Any, problems: Problems) -> None:
+    problems.add(
+        "GD0102",
+        f"`{name}` is missing",
+        head_of(node),
+        why=f"{what or 'this map'} needs `{name}`",
+        help=f"add `{name}: {sample(name, part)}`",
+    )
+
+
+def _wrong_type(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    wanted = error.schema.get("says") or _type_words(error.validator_value)
+    if entry is not None and entry.key.text == "turns" and isinstance(node, Mapping):
+        problems.add(
+            "GD0113",
+            "`turns` cannot be patched: it is a list, replaced as a whole",
+            entry.key.span,
+            why="a map here",
+            help="write all steps again, each beginning with `- `",
+        )
+        return
+    what = f"`{entry.key.text}`" if entry is not None and entry.value is node else "this item"
+    problems.add(
+        "GD0103",
+        f"{what} wants {wanted}, and this is {describe(node)}",
+        _first_line(node),
+        why=describe(node),
+        help=_quote_help(node, wanted),
+    )
+
+
+def _first_line(node: Node) -> Span:
+    if isinstance(node, Mapping) and node.entries and "\n" in node.span.text:
+        return node.entries[0].key.span
+    return node.span
+
+
+def _quote_help(node: Node, wanted: str) -> str:
+    if not isinstance(node, Scalar) or node.value is None:
+        return ""
+    named = wanted.startswith("a name") and node.text.isidentifier()
+    if named or wanted.startswith("a text"):
+        return f'write quotes if it is text: "{node.text}"'
+    return ""
+
+
+def _type_words(types: Any) -> str:
+    words = {"object": "a map", "array": "a list", "string": "a text", "number": "a number"}
+    words |= {"integer": "a whole number", "boolean": "a truth value"}
+    names = [types] if isinstance(types, str) else types
+    return " or ".join(words[name] for name in names if name in words)
+
+
+def _not_one_of(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    allowed = [str(value) for value in error.validator_value]
+    text = node.text if isinstance(node, Scalar) else describe(node)
+    near = did_you_mean(text, allowed)
+    what = f"`{entry.key.text}`" if entry is not None else "this"
+    problems.add(
+        "GD0104",
+        f"{what} is one of {listed(allowed)}, not `{text}`",
+        _first_line(node),
+        why="none of these",
+        help=f"did you mean `{near}`?" if near else f"write `{allowed[0]}`",
+    )
+
+
+def _too_small(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    what = f"`{entry.key.text}`" if entry is not None else "this number"
+    message = f"{what} must be at least {error.validator_value}"
+    fix = f"write `{error.validator_value}` or more"
+    problems.add("GD0104", message, node.span, why="too small", help=fix)
+
+
+def _empty(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    what = f"`{entry.key.text}`" if entry is not None and entry.value is node else "this"
+    kind = {"minItems": "list", "minProperties": "map"}.get(error.validator, "text")
+    wanted = error.schema.get("says", "a value")
+    fix = f"write {wanted}, or delete the key"
+    problems.add("GD0116", f"{what} is an empty {kind}", node.span, why="empty", help=fix)
+
+
+def _repeated(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    assert isinstance(node, Sequence)
+    seen: dict[str, Node] = {}
+    for item in node.items:
+        text = yaml_text(item)
+        first = seen.setdefault(text, item)
+        if first is not item:
+            problems.add(
+                "GD0118",
+                f"`{text}` stands twice in this list",
+                item.span,
+                why="the second time",
+                notes=(Note(first.span, "the first time"),),
+                help="delete one of the two",
+            )
+
+
+def _pattern(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    _not_a_name(error, node, problems)
+
+
+_HANDLERS: dict[str, Callable[[Any, Node, Entry | None, Problems], None]] = {
+    "additionalProperties": _unknown_keys,
+    "required": _missing_keys,
+    "type": _wrong_type,
+    "enum": _not_one_of,
+    "pattern": _pattern,
+    "minimum": _too_small,
+    "minItems": _empty,
+    "minProperties": _empty,
+    "minLength": _empty,
+    "uniqueItems": _repeated,
+}
+
+
+def _choose_branch(
+    error: Any, node: Node, entry: Entry | None, root: Node, problems: Problems
+) -> None:
+    """Report the errors of the branch that was meant, or that none fits."""
+    branches: dict[int, list[Any]] = {}
+    for sub in error.context:
+        branches.setdefault(sub.relative_schema_path[0], []).append(sub)
+    heads = {i: head for i in branches if (head := _head_key(error.validator_value[i]))}
+    present = [i for i, head in heads.items() if isinstance(node, Mapping) and node.get(head)]
+    if len(present) > 1:
+        _two_heads([heads[i] for i in present], node, problems)
+        return
+    fitting = {i: subs for i, subs in branches.items() if not any(map(_is_type, subs))}
+    if present:
+        fitting = {i: branches[i] for i in present}
+    elif heads and isinstance(node, Mapping):
+        fitting = {i: subs for i, subs in fitting.items() if i not in heads}
+        if not fitting:
+            _nohead_of(list(heads.values()), node, problems)
+            return
+    if not fitting:
+        _wrong_type(error, node, entry, problems)
+        return
+    best = min(fitting.values(), key=lambda subs: (_only_required(subs), len(subs)))
+    for sub in best:
+        translate(sub, root, problems)
+
+
+def _head_key(branch: dict[str, Any]) -> str | None:
+    """The `head` of a branch; a referenced one repeats it beside its `$ref`."""
+    return branch.get("head")
+
+
+def _is_type(error: Any) -> bool:
+    return error.validator == "type" and not error.relative_path
+
+
+def _only_required(errors: list[Any]) -> bool:
+    return all(error.validator == "required" and not error.relative_path for error in errors)
+
+
+def _two_heads(heads: list[str], node: Node, problems: Problems) -> None:
+    assert isinstance(node, Mapping)
+    first, second = sorted(
+        (entry for entry in node.entries if entry.key.text in heads),
+        key=lambda entry: entry.key.span.start,
+    )[:2]
+    problems.add(
+        "GD0109",
+        f"a step does one thing: `{first.key.text}` or `{second.key.text}`, not both",
+        second.key.span,
+        why="a second head",
+        notes=(Note(first.key.span, "the first"),),
+        help="make two steps of it, each beginning with `- `",
+    )
+
+
+def _nohead_of(heads: list[str], node: Mapping, problems: Problems) -> None:
+    entries = node.entries
+    near = next((e for e in entries if did_you_mean(e.key.text, heads)), None)
+    place = near.key.span if near else head_of(node)
+    word = did_you_mean(near.key.text, heads) if near else None
+    example = "{role: all, choose: move, from: actions}"
+    problems.add(
+        "GD0109",
+        f"this step does nothing: it needs {' or '.join(f'`{head}`' for head in heads)}",
+        place,
+        why="no head",
+        help=f"did you mean `{word}`?" if word else f"write `{example}`",
+    )

@@ -1,0 +1,1 @@
+"""Meaning: documents and names resolved, expressions typed, the `GameIR` built."""

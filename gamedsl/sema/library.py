@@ -1,0 +1,326 @@
+"""Files found by name, and `extends` chains merged into one tree.
+
+A name means the file `<name>.yaml` beside the file that uses it, else a shipped one. A file never
+finds itself, so that a local `tic_tac_toe.yaml` may extend the shipped one. Every node of a merged
+tree keeps the place in the file that wrote it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from gamedsl.diagnostics.model import Note, Problems
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.source import loader
+from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
+from gamedsl.source.spans import Source, Span
+
+Kind = Literal["game", "protocol", "reward"]
+
+FOLDERS: dict[Kind, str] = {"game": "games", "protocol": "protocols", "reward": "rewards"}
+MERGED = frozenset({"params", "roles", "let", "actions", "payoffs", "labels", "prompts", "train"})
+"""Sections that `extends` merges entry by entry when both files write them as maps."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_KIND_LINE = re.compile(r"^(game|protocol|reward)[ \t]*:", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file whose shape is right. `root` is the tree after `extends`; `files` begins with it."""
+
+    kind: Kind
+    name: str
+    root: Mapping
+    files: tuple[Path, ...]
+
+
+@dataclass
+class _Chain:
+    """The files of one `extends` chain, from the one asked for to its furthest base."""
+
+    kind: Kind
+    name: str
+    roots: list[Mapping] = field(default_factory=list)
+    paths: list[Path] = field(default_factory=list)
+
+
+def shipped_folder() -> Path:
+    """Where the shipped libraries lie: in the package of a wheel, else beside it."""
+    package = Path(__file__).parent.parent
+    packaged = package / "_library"
+    return packaged if packaged.is_dir() else package.parent
+
+
+def shipped(kind: Kind) -> list[str]:
+    """Names of the shipped files of a kind."""
+    folder = shipped_folder() / FOLDERS[kind]
+    return sorted(path.stem for path in folder.glob("*.yaml") if _NAME.fullmatch(path.stem))
+
+
+def resolve_argument(argument: str) -> Path:
+    """The path meant on a command line: a file, else a shipped name, else what was written."""
+    path = Path(argument)
+    if not _NAME.fullmatch(argument) or os.path.exists(path):
+        return path
+    for kind in FOLDERS:
+        found = _shipped_path(kind, argument)
+        if found is not None:
+            return found
+    return path
+
+
+def locate(kind: Kind, name: str, near: Path) -> Path | None:
+    """The file that a name means to the file `near`; None where there is none of that kind."""
+    if not _NAME.fullmatch(name):
+        return None
+    local = Path(near).parent / f"{name}.yaml"
+    if not _same(local, near) and _kind_of(local) == kind:
+        return local
+    return _shipped_path(kind, name)
+
+
+def _shipped_path(kind: Kind, name: str) -> Path | None:
+    path = shipped_folder() / FOLDERS[kind] / f"{name}.yaml"
+    return path if path.is_file() else None
+
+
+def _same(a: Path, b: Path) -> bool:
+    return os.path.realpath(a) == os.path.realpath(b)
+
+
+def _kind_of(path: Path) -> str | None:
+    """The kind that a file claims, from a glance at its beginning; None where it has none."""
+    try:
+        if not path.is_file():
+            return None
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            found = _KIND_LINE.search(stream.read(1 << 14))
+    except OSError:
+        return None
+    return found.group(1) if found else None
+
+
+def find(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> Document | None:
+    """The document that a name at `span` in the file `near` means, or None with a problem."""
+    path = _find_path(kind, name, near, problems, span)
+    return load_document(path, problems) if path is not None else None
+
+
+def _find_path(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> Path | None:
+    path = locate(kind, name, near)
+    if path is None:
+        _unknown(kind, name, near, problems, span)
+        return None
+    other = _shipped_path(kind, name)
+    if other is not None and not _same(path, other):
+        problems.add(
+            "GD0115",
+            f"`{name}` means the file `{loader.display_name(path)}`, not the shipped {kind}",
+            span,
+            why="found beside this file",
+            help="rename the local file to use the shipped one",
+            severity="note",
+        )
+    return path
+
+
+def _unknown(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> None:
+    local = Path(near).parent / f"{name}.yaml"
+    other = _kind_of(local) if _NAME.fullmatch(name) and not _same(local, near) else None
+    if other is None:
+        other = next((k for k in FOLDERS if k != kind and name in shipped(k)), None)
+    if other is not None:
+        message = f"`{name}` is a {other}, and a {kind} is wanted here"
+        problems.add("GD0112", message, span, why=f"wants a {kind}", help=_names(kind, near))
+        return
+    near_name = did_you_mean(name, [*_local_names(kind, near), *shipped(kind)])
+    fix = f"did you mean `{near_name}`?" if near_name else _names(kind, near)
+    message = f"there is no {kind} `{name}`"
+    why = "neither beside this file nor shipped"
+    problems.add("GD0110", message, span, why=why, help=fix)
+
+
+def _local_names(kind: Kind, near: Path) -> Iterator[str]:
+    paths = sorted(Path(near).parent.glob("*.yaml"))[:200]
+    for path in paths:
+        if _NAME.fullmatch(path.stem) and not _same(path, near) and _kind_of(path) == kind:
+            yield path.stem
+
+
+def _names(kind: Kind, near: Path) -> str:
+    names = sorted({*_local_names(kind, near), *shipped(kind)})
+    return f"known: {', '.join(names[:12])}" if names else ""
+
+
+def load_document(path: Path | str, problems: Problems) -> Document | None:
+    """Read, check and merge a file and what it extends; None with problems where that fails."""
+    path = Path(path)
+    before = problems.count_errors()
+    chain = _load_chain(path, problems)
+    if chain is None or problems.count_errors() > before:
+        return None
+    root = chain.roots[-1]
+    for child in reversed(chain.roots[:-1]):
+        root = _merge(root, child, problems)
+    root = _without(root, "extends")
+    from gamedsl.schema.check import check_complete
+
+    check_complete(chain.kind, root, problems)
+    if problems.count_errors() > before:
+        return None
+    return Document(chain.kind, chain.name, root, tuple(chain.paths))
+
+
+def _load_chain(path: Path, problems: Problems) -> _Chain | None:
+    chain: _Chain | None = None
+    while True:
+        loaded = _load_one(path, problems)
+        if loaded is None:
+            return None
+        kind, name, root = loaded
+        if chain is None:
+            chain = _Chain(kind, name)
+        chain.roots.append(root)
+        chain.paths.append(path)
+        node = root.get("extends")
+        if not isinstance(node, Scalar):
+            return chain
+        itself = path.parent / f"{node.text}.yaml"
+        if _same(itself, path) and locate("game", node.text, path) is None:
+            _cycle(chain, path, problems)
+            return None
+        base = _find_path("game", node.text, path, problems, node.span)
+        if base is None:
+            return None
+        if any(_same(base, known) for known in chain.paths):
+            _cycle(chain, base, problems)
+            return None
+        path = base
+
+
+def _cycle(chain: _Chain, base: Path, problems: Problems) -> None:
+    first = next(i for i, known in enumerate(chain.paths) if _same(base, known))
+    nodes = [root.get("extends") for root in chain.roots]
+    names = [loader.display_name(path) for path in chain.paths[first:]]
+    notes = tuple(Note(node.span, "extends this") for node in nodes[:-1] if node is not None)
+    last = nodes[-1]
+    assert last is not None
+    problems.add(
+        "GD0111",
+        "a game cannot extend itself: " + " -> ".join([*names, names[0]]),
+        last.span,
+        why="closes the circle",
+        notes=notes,
+        help="delete one of these `extends` lines",
+    )
+
+
+def _load_one(path: Path, problems: Problems) -> tuple[Kind, str, Mapping] | None:
+    """One file, parsed and of the right shape, before any merging."""
+    source = loader.read(path, problems)
+    root = loader.parse(source, problems) if source is not None else None
+    if root is None or source is None:
+        return None
+    kind = _kind(root, source, problems)
+    if kind is None:
+        return None
+    from gamedsl.schema.check import check_shape
+
+    before = problems.count_errors()
+    check_shape(kind, root, problems)
+    if problems.count_errors() > before:
+        return None
+    head = root.entries[0].value
+    assert isinstance(head, Scalar)
+    return kind, head.text, root
+
+
+def _kind(root: Mapping, source: Source, problems: Problems) -> Kind | None:
+    if not root.entries:
+        place, first = root.span, ""
+    else:
+        place, first = root.entries[0].key.span, root.entries[0].key.text
+    for kind in FOLDERS:
+        if first == kind:
+            return kind
+    later = [entry for entry in root.entries if entry.key.text in FOLDERS]
+    near = did_you_mean(first, FOLDERS)
+    stem = Path(source.name).stem
+    name = stem if _NAME.fullmatch(stem) else "name"
+    if later:
+        fix = f"move `{later[0].key.text}:` to the top of the file"
+    else:
+        fix = f"did you mean `{near}`?" if near else f"begin with `game: {name}`"
+    problems.add(
+        "GD0105",
+        "the first key says what a file is: `game`, `protocol` or `reward`",
+        place,
+        why="none of these",
+        notes=tuple(Note(entry.key.span, "must come first") for entry in later[:1]),
+        help=fix,
+    )
+    return None
+
+
+def _deletes(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.value is None
+
+
+def _without(root: Mapping, name: str) -> Mapping:
+    return Mapping(tuple(e for e in root.entries if e.key.text != name), root.span)
+
+
+def _merge(base: Mapping, child: Mapping, problems: Problems) -> Mapping:
+    """`base` with the sections of `child` in their places, and its new ones at the end."""
+
+    def section(old: Entry, new: Entry) -> Entry:
+        before, after = old.value, new.value
+        if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+            return new
+        if new.key.text not in MERGED or _is_one_value(new.key.text, before, after):
+            return new
+        entries = _overlay(before, after, lambda _, entry: entry, problems)
+        return Entry(new.key, Mapping(entries, after.span))
+
+    return Mapping(_overlay(base, child, section, problems), child.span)
+
+
+def _is_one_value(section: str, *values: Mapping) -> bool:
+    """`{masked: alien, per: run}` is one value, not a map of labels."""
+    return section == "labels" and any(value.get("masked") is not None for value in values)
+
+
+def _overlay(
+    base: Mapping, child: Mapping, combine: Callable[[Entry, Entry], Entry], problems: Problems
+) -> tuple[Entry, ...]:
+    """Entries of `base`, changed and deleted as `child` says, then the new ones of `child`."""
+    changes = {entry.key.text: entry for entry in child.entries}
+    known = {entry.key.text for entry in base.entries}
+    result = []
+    for entry in base.entries:
+        new = changes.get(entry.key.text)
+        if new is None:
+            result.append(entry)
+        elif not _deletes(new.value):
+            result.append(combine(entry, new))
+    for entry in child.entries:
+        if entry.key.text in known:
+            continue
+        if not _deletes(entry.value):
+            result.append(entry)
+            continue
+        near = did_you_mean(entry.key.text, known)
+        problems.add(
+            "GD0114",
+            f"there is no `{entry.key.text}` to delete",
+            entry.key.span,
+            why="not in the file that this one extends",
+            help=f"did you mean `{near}`?" if near else "delete this line",
+        )
+    return tuple(result)

@@ -1,0 +1,347 @@
+"""The table of training settings, and the one way from `train:` and `--set` to a `Recipe`.
+
+Every setting is one row of `KEYS`: its name, type, default, range and a line of documentation. The
+reference page, `--dry-run` and the checks are all made from it. Nothing here loads torch, so a wrong
+setting is reported by `gamedsl validate`, at its place in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.ir.game import GameIR, Setting
+from gamedsl.ir.recipe import Lora, Recipe
+from gamedsl.sema.start import START, declare_start
+from gamedsl.source.spans import Source, Span
+
+Kind = Literal["whole", "number", "word", "name", "names", "pair"]
+
+
+@dataclass(frozen=True)
+class Key:
+    """One setting.
+
+    kind: "whole" and "number" lie in `low` to `high` (`above`: low itself is excluded) or are one of
+    `words`; "word" is one of `words`; "name" is any text; "names" a list of texts or one of `words`;
+    "pair" two numbers in the range. Words that stand for "no number" become None (`absent`).
+    """
+
+    name: str
+    kind: Kind
+    default: Any
+    doc: str
+    low: float | None = None
+    high: float | None = None
+    above: bool = False
+    words: tuple[str, ...] = ()
+    absent: str | None = None
+
+    def accepts(self) -> str:
+        """What a value may be, in words."""
+        if self.kind == "word":
+            return " or ".join(f"`{word}`" for word in self.words)
+        if self.kind == "name":
+            return "a name"
+        noun = {"whole": "a whole number", "number": "a number", "pair": "a list of two numbers"}
+        parts = [noun.get(self.kind, "a list of names") + self._range()]
+        return " or ".join(parts + [f"`{word}`" for word in self.words])
+
+    def _range(self) -> str:
+        if self.low is not None and self.high is not None:
+            if self.above:
+                return f" above {self.low:g} and at most {self.high:g}"
+            return f" from {self.low:g} to {self.high:g}"
+        if self.low is not None:
+            return f" above {self.low:g}" if self.above else f" of at least {self.low:g}"
+        return ""
+
+    def holds(self, number: Fraction | int) -> bool:
+        """Whether a number lies in the range."""
+        low = self.low is None or (number > self.low if self.above else number >= self.low)
+        return low and (self.high is None or number <= self.high)
+
+
+_LORA_TARGETS = (
+    "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
+)  # fmt: skip
+
+KEYS: tuple[Key, ...] = (
+    Key("model", "name", "smollm2-135m",
+        "`smollm2-135m`, `tiny` (random, for tests), `tabular` (no language model), a folder or a hub id"),
+    Key("steps", "whole", 20, "training steps", low=1),
+    Key("games", "whole", 128, "games played in each step", low=1),
+    Key("seed", "whole", 0, "seeds the labels, the adapters and the play", low=0, high=2**32 - 1),
+    Key("adapters", "word", "shared", "one adapter for all roles, or one for each",
+        words=("shared", "per_role")),
+    Key("lora.rank", "whole", 16, "rank of the adapters", low=1),
+    Key("lora.alpha", "number", 32, "scale of the adapters; their output is multiplied by alpha / rank",
+        low=0, above=True),
+    Key("lora.layers", "whole", "all", "how many layers are adapted, counted from the top",
+        low=1, words=("all",), absent="all"),
+    Key("lora.targets", "names", _LORA_TARGETS, "which linear layers are adapted, by their PEFT names"),
+    Key("lr", "number", Fraction(1, 5000), "learning rate of AdamW", low=0, above=True),
+    Key("lr_schedule", "word", "constant", "how the learning rate falls to zero over the steps",
+        words=("constant", "linear", "cosine")),
+    Key("betas", "pair", (Fraction(9, 10), Fraction(999, 1000)), "AdamW's two averaging rates",
+        low=0, high=0.9999999),
+    Key("weight_decay", "number", 0, "AdamW's weight decay", low=0),
+    Key("max_grad_norm", "number", 1, "the gradient is scaled down to this norm", low=0, above=True),
+    Key("inner_steps", "whole", 1, "optimiser steps on the games of one training step", low=1),
+    Key("clip", "number", Fraction(1, 5),
+        "how far the probability ratio counts, from the second inner step on", low=0, above=True),
+    Key("group_size", "whole", 8,
+        "games that share one seed, where seeds differ (labels drawn per episode)", low=1),
+    Key("scale", "word", "none",
+        "what advantages are divided by: nothing, their deviation in the batch, or in each group",
+        words=("none", "batch", "group")),
+    Key("baseline", "word", "mean",
+        "what is taken off a reward: the group's mean, the mean of the other games, or nothing",
+        words=("mean", "leave_one_out", "none")),
+    Key("temperature", "number", 1, "divides the labels' log-probabilities, in play and in the loss",
+        low=0, above=True),
+    Key("kl", "number", 0, "weight of the divergence from the policy that training started with", low=0),
+    Key("entropy", "number", 0, "weight of the policy's entropy, in nats, in the objective", low=0),
+    Key("checkpoint_every", "whole", 10, "steps between checkpoints; the last step always has one",
+        low=1),
+    Key("keep_checkpoints", "whole", 2, "how many checkpoints are kept, the latest", low=1),
+    Key("transcripts_every", "whole", 10, "steps between transcripts; the last step always has them",
+        low=1),
+    Key("dtype", "word", "float32", "number format of the frozen weights; adapters are float32",
+        words=("float32", "bfloat16")),
+    Key("threads", "whole", "auto", "processor threads; `auto` takes what torch chooses",
+        low=1, words=("auto",), absent="auto"),
+    Key("exploitability", "word", "auto",
+        "the exact distance from equilibrium each step; `auto`: where the game is small enough",
+        words=("auto", "on", "off")),
+)  # fmt: skip
+"""All settings but `start`, which is a map of its own: see `gamedsl.sema.start`."""
+
+_BY_NAME = {key.name: key for key in KEYS}
+_GROUPS = {key.name.partition(".")[0] for key in KEYS if "." in key.name}
+
+
+def parse_overrides(texts: Iterable[str], problems: Problems) -> tuple[Setting, ...]:
+    """Settings out of `--set key=value` texts; each text is a source of its own, named `--set`."""
+    settings = []
+    for text in texts:
+        source = Source("--set", text)
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            problems.add(
+                "GD0706", f"`--set {text}` sets nothing", Span(source, 0, len(text)),
+                why="not key=value", help="write `--set lr=1e-4`",
+            )  # fmt: skip
+            continue
+        start = len(key) + 1
+        parsed = _yaml_value(value)
+        settings.append(Setting(key.strip(), parsed, Span(source, start, len(text))))
+    return tuple(settings)
+
+
+def override(key: str, value: Any) -> Setting:
+    """A setting given as a plain Python value."""
+    shown = f"{key}={value}"
+    exact = Fraction(str(value)) if isinstance(value, float) else value
+    return Setting(key, exact, Span(Source("--set", shown), len(key) + 1, len(shown)))
+
+
+def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Recipe:
+    """The recipe of a game: defaults, then its `train:` section, then overrides, later ones winning.
+
+    Always returns a recipe; where `problems` has errors it holds defaults in the wrong places.
+    """
+    given: dict[str, Setting] = {}
+    start: dict[str, Setting] = {}
+    for setting in (*ir.settings, *overrides):
+        if setting.key == START or setting.key.startswith(f"{START}."):
+            start[setting.key] = setting
+        elif setting.key in _BY_NAME:
+            given[setting.key] = setting
+        else:
+            _unknown(setting, problems)
+    values = {key.name: _value(key, given.get(key.name), problems) for key in KEYS}
+    lora = Lora(
+        **{name: values.pop(f"lora.{name}") for name in ("rank", "alpha", "layers", "targets")}
+    )
+    recipe = Recipe(lora=lora, start=declare_start(ir, start.values(), problems), **values)
+    _contradictions(ir, recipe, given, problems)
+    return recipe
+
+
+def reference() -> str:
+    """The table of settings as Markdown, for the documentation."""
+    rows = ["| setting | value | default | meaning |", "| --- | --- | --- | --- |"]
+    for key in KEYS:
+        rows.append(f"| `{key.name}` | {key.accepts()} | {_shown(key.default)} | {key.doc} |")
+    return "\n".join(rows) + "\n"
+
+
+def _yaml_value(text: str) -> Any:
+    """A value as YAML would read it; text that is not YAML stays text."""
+    from gamedsl.source.compose import compose
+    from gamedsl.source.nodes import Mapping as MappingNode
+    from gamedsl.source.nodes import Node, Scalar
+
+    def plain(node: Node) -> Any:
+        if isinstance(node, Scalar):
+            return node.value
+        if isinstance(node, MappingNode):
+            return {entry.key.text: plain(entry.value) for entry in node}
+        return tuple(map(plain, node))
+
+    ignored = Problems()
+    node = compose(Source("--set", text), ignored)
+    return text.strip() if node is None or ignored.errors else plain(node)
+
+
+def _unknown(setting: Setting, problems: Problems) -> None:
+    known = [*_BY_NAME, START]
+    head, _, tail = setting.key.partition(".")
+    if setting.key in _GROUPS:
+        inside = [name for name in _BY_NAME if name.startswith(f"{setting.key}.")]
+        message = f"`{setting.key}` is a group of settings"
+        help = f"set one of {', '.join(f'`{name}`' for name in inside)}"
+    elif tail and head in _BY_NAME:
+        message, help = (
+            f"`{head}` has no parts",
+            f"write `{head}: {_shown(_BY_NAME[head].default)}`",
+        )
+    else:
+        near = did_you_mean(setting.key, known)
+        message = f"there is no training setting `{setting.key}`"
+        help = f"did you mean `{near}`?" if near else f"the settings are {', '.join(known)}"
+    problems.add("GD0701", message, setting.span, why="not a setting", help=help)
+
+
+def _value(key: Key, setting: Setting | None, problems: Problems) -> Any:
+    if setting is None:
+        return _converted(key, key.default)
+    value = list(setting.value) if isinstance(setting.value, tuple) else setting.value
+    if not _right_type(key, value):
+        near = did_you_mean(value, key.words) if isinstance(value, str) and key.words else None
+        help = f"did you mean `{near}`?" if near else f"such as `{key.name}: {_shown(key.default)}`"
+        problems.add(
+            "GD0702", f"`{key.name}` must be {key.accepts()}", setting.span,
+            why=f"this is {_described(value)}", help=help,
+        )  # fmt: skip
+    elif not all(key.holds(number) for number in _numbers(value)):
+        problems.add(
+            "GD0703", f"`{key.name}` must be {key.accepts()}", setting.span, why="out of range",
+            help=f"the default is `{_shown(key.default)}`",
+        )  # fmt: skip
+    else:
+        return _converted(key, value)
+    return _converted(key, key.default)
+
+
+def _right_type(key: Key, value: Any) -> bool:
+    if isinstance(value, str):
+        return value in key.words or (key.kind == "name" and bool(value.strip()))
+    match key.kind:
+        case "whole":
+            return _is_number(value) and Fraction(value).denominator == 1
+        case "number":
+            return _is_number(value)
+        case "pair":
+            return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
+        case "names":
+            return (
+                isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value)
+            )
+    return False
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | Fraction) and not isinstance(value, bool)
+
+
+def _numbers(value: Any) -> list[int | Fraction]:
+    return [v for v in (value if isinstance(value, list) else [value]) if _is_number(v)]
+
+
+def _converted(key: Key, value: Any) -> Any:
+    """As the recipe holds it: floats for fractions, tuples for lists, None for the absent word."""
+    if key.absent is not None and value == key.absent:
+        return None
+    match key.kind:
+        case "whole":
+            return int(value)
+        case "number":
+            return float(value)
+        case "pair":
+            return tuple(map(float, value))
+        case "names":
+            return tuple(value)
+    return value
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if isinstance(value, Mapping):
+        return "a map"
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "a truth value"
+    return f"`{_shown(value)}`" if isinstance(value, str) else f"the number {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Fraction):
+        return f"{float(value):g}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_shown, value)) + "]"
+    return str(value)
+
+
+def one_group(ir: GameIR) -> bool:
+    """Whether all games of a step share everything but the players' choices.
+
+    True where no step is chance and labels stay the same from episode to episode.
+    """
+    from gamedsl.ir.game import Choose
+
+    drawn_anew = ir.labels.kind == "masked" and ir.labels.per == "episode"
+    return not drawn_anew and all(isinstance(step, Choose) for step in ir.steps)
+
+
+def _contradictions(
+    ir: GameIR, recipe: Recipe, given: Mapping[str, Setting], problems: Problems
+) -> None:
+    """Settings that are right one by one and wrong together."""
+
+    def clash(message: str, help: str, *names: str) -> None:
+        """Shown at the last of the settings that were given, with notes at the others."""
+        places = [(name, given[name].span) for name in names if name in given]
+        (_, span), notes = places[-1] if places else ("", ir.span), places[:-1]
+        problems.add(
+            "GD0704", message, span, why="does not fit", help=help,
+            notes=tuple(Note(at, f"`{name}` is set here") for name, at in notes),
+        )  # fmt: skip
+
+    if one_group(ir):
+        group, name = recipe.games, "games"
+    else:
+        group, name = recipe.group_size, "group_size"
+        if recipe.games % recipe.group_size:
+            below = max(recipe.games // recipe.group_size, 1) * recipe.group_size
+            clash(
+                f"{recipe.games} games are no whole number of groups of {recipe.group_size}",
+                f"write `games: {below}`, or another `group_size`", "group_size", "games",
+            )  # fmt: skip
+    if group == 1 and recipe.baseline != "none":
+        clash(
+            f"in groups of one game every advantage over the `{recipe.baseline}` is zero",
+            f"raise `{name}`, or write `baseline: none`", "baseline", name,
+        )  # fmt: skip
+    if recipe.scale == "group" and recipe.baseline == "none":
+        clash(
+            "`scale: group` divides by the deviation from a mean that `baseline: none` leaves in",
+            "write `baseline: mean`, or `scale: batch`", "baseline", "scale",
+        )  # fmt: skip

@@ -1,0 +1,307 @@
+"""Which equilibrium will training reach from where the policy starts?
+
+Follows the policy-gradient flow (see `flow`) from the start probabilities to its end, then asks how
+far the start would have to move for the answer to change. The prediction is about the mean update:
+it knows nothing of sampling noise, optimisers or learning rates, and of the network only what the
+coupling says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from gamedsl.solve.equilibria import MANY_PROFILES, mixed_equilibria, pure_equilibria
+from gamedsl.solve.flow import Flow
+from gamedsl.solve.respond import Policy
+from gamedsl.solve.table import on_path, one_shot, outcome
+from gamedsl.solve.tree import Tree
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray
+
+MANY_NODES = 4_000
+MANY_TARGETS = 48
+RAYS = 64
+
+Coupling = Literal["independent", "shared"] | Mapping[str, str] | Sequence[Sequence[float]]
+"""K of the flow: "independent", the identity; "shared", 1 across information sets with the same
+legal actions; a map of role to adapter, 1 across such sets of one adapter; or K itself, in the order
+of `Tree.info_sets`."""
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The edge of the predicted basin in a 2x2 game, in the plane of P(first action) of each seat.
+
+    `mixed` is the fully mixed equilibrium, on the edge when the game is one of coordination.
+    """
+
+    keys: tuple[str, str]
+    actions: tuple[str, str]
+    mixed: tuple[float, float] | None
+    curve: tuple[tuple[float, float], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "keys": list(self.keys),
+            "actions": list(self.actions),
+            "mixed": list(self.mixed) if self.mixed else None,
+            "curve": [list(point) for point in self.curve],
+        }
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Where the flow goes from the start.
+
+    kind: "pure", it settles on `profile`, the actions where play comes to; "mixed", it rests on
+    `probabilities`, and `profile` is None; "moving", it circles or wanders, `profile` is None and
+    `probabilities` are only where it was last. `margin` is the least change of any one start
+    probability found to lead elsewhere (None where nothing tried does, or nothing is predicted).
+    """
+
+    kind: Literal["pure", "mixed", "moving"]
+    profile: dict[str, str] | None
+    text: str
+    probabilities: dict[str, dict[str, float]]
+    margin: float | None
+    tipping: dict[str, dict[str, float]] | None
+    """The start nearest to the given one, of those tried, from which training ends elsewhere."""
+    boundary: Boundary | None
+    coupling: str
+    method: str
+
+    @property
+    def confidence(self) -> Literal["clear", "near the boundary", "too close to call", "none"]:
+        if self.kind != "pure":
+            return "none"
+        if self.margin is None or self.margin >= 0.1:
+            return "clear"
+        return "near the boundary" if self.margin >= 0.02 else "too close to call"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values, as the start record carries them."""
+        return {
+            "kind": self.kind,
+            "profile": self.profile,
+            "text": self.text,
+            "probabilities": self.probabilities,
+            "margin": self.margin,
+            "confidence": self.confidence,
+            "tipping": self.tipping,
+            "boundary": self.boundary.as_dict() if self.boundary else None,
+            "coupling": self.coupling,
+            "method": self.method,
+        }
+
+
+def predict_basin(
+    tree: Tree, start: Policy, coupling: Coupling = "independent"
+) -> Prediction | None:
+    """Follow the flow from `start`. None where the tree is too large for that (4,000 nodes)."""
+    if len(tree) > MANY_NODES or not tree.info_sets:
+        return None
+    flow = Flow(tree, coupling_matrix(tree, coupling))
+    start_L = as_row(tree, start)
+    landing = flow.run(start_L[None])
+    kind = ("moving", "pure", "mixed")[landing.kind_B[0]]
+    ends = _as_policy(tree, landing.probs_BL[0])
+    profile = on_path(tree, ends) if kind == "pure" else None
+    margin = tipping = None
+    if profile is not None:
+        margin, tipping = _margin(flow, start_L, profile)
+    elif kind == "mixed":
+        margin = 0.0 if _unstable(flow, landing.probs_BL[0]) else None
+    named = coupling if isinstance(coupling, str) else "given"
+    return Prediction(
+        kind, profile, outcome(tree, profile) if profile else "", ends, margin,
+        _as_policy(tree, tipping) if tipping is not None else None,
+        _boundary(flow, profile) if profile else None, named, _method(named),
+    )  # fmt: skip
+
+
+def coupling_matrix(tree: Tree, coupling: Coupling) -> Array:
+    """K as an array (I, I) in the order of the tree's information sets."""
+    import numpy as np
+
+    if isinstance(coupling, str) and coupling == "independent":
+        return np.eye(len(tree.info_sets))
+    if isinstance(coupling, str) or isinstance(coupling, Mapping):
+        adapter = {s.role: "" for s in tree.info_sets} if isinstance(coupling, str) else coupling
+        groups = [(adapter[s.role], frozenset(s.actions)) for s in tree.info_sets]
+        return np.array([[float(a == b) for b in groups] for a in groups])
+    matrix = np.asarray(coupling, dtype=float)
+    if matrix.shape != (len(tree.info_sets),) * 2:
+        raise ValueError(f"K must have one row and column for each of {len(tree.info_sets)} sets")
+    return matrix
+
+
+def trajectories(tree: Tree, starts: Sequence[Policy], coupling: Coupling) -> list[list[list[float]]]:
+    """The flow lines from each start, as rows of probabilities, one per (set, action) slot."""
+    import numpy as np
+
+    flow = Flow(tree, coupling_matrix(tree, coupling))
+    landing = flow.run(np.stack([as_row(tree, start) for start in starts]), keep=True)
+    lines = np.stack(landing.path, axis=1)
+    return [line.tolist() for line in lines]
+
+
+def as_row(tree: Tree, policy: Policy) -> Array:
+    import numpy as np
+
+    return np.array(
+        [float(policy[s.key].get(a, 0)) for s in tree.info_sets for a in s.actions], dtype=float
+    )
+
+
+def _as_policy(tree: Tree, row_L: Array) -> dict[str, dict[str, float]]:
+    values = iter(row_L.tolist())
+    return {s.key: {a: next(values) for a in s.actions} for s in tree.info_sets}
+
+
+def _same(flow: Flow, rows_BL: Array, profile: Mapping[str, str]) -> Array:
+    """Of many starts (B, L): which of them end on the path of `profile`."""
+    import numpy as np
+
+    landing = flow.run(rows_BL)
+    same = landing.kind_B == 1
+    for place, info in enumerate(flow.tree.info_sets):
+        if info.key in profile:
+            slot = flow.offsets[place] + info.actions.index(profile[info.key])
+            same &= landing.probs_BL[:, slot] > 0.5
+        else:
+            same &= landing.reach_BI[:, place] < 0.5
+    return np.asarray(same)
+
+
+def _first_change(
+    flow: Flow, start_L: Array, targets_TL: Array, profile: Mapping[str, str]
+) -> Array:
+    """For each target, how far towards it (0 to 1) the outcome first changes; 2 if it never does.
+
+    A grid of 16 points finds the interval, two rounds of 8 narrow it to 1/1000 or so. Targets are
+    drawn in a little, since nothing moves away from a probability of exactly 1.
+    """
+    import numpy as np
+
+    targets_TL = targets_TL + 0.002 * (start_L - targets_TL)
+    low, high = np.zeros(len(targets_TL)), np.full(len(targets_TL), 1.0)
+    changed = np.zeros(len(targets_TL), dtype=bool)
+    for points in (16, 8, 8):
+        fractions = low[:, None] + (high - low)[:, None] * np.arange(1, points + 1) / points
+        mixed = start_L + fractions[:, :, None] * (targets_TL - start_L)[:, None, :]
+        same = _same(flow, mixed.reshape(-1, start_L.size), profile).reshape(fractions.shape)
+        found = ~same.all(axis=1)
+        changed |= found
+        first = np.where(found, np.argmin(same, axis=1), points - 1)
+        width = (high - low) / points
+        low, high = low + first * width, low + (first + 1) * width
+    return np.where(changed, high, 2.0)
+
+
+def _margin(
+    flow: Flow, start_L: Array, profile: Mapping[str, str]
+) -> tuple[float | None, Array | None]:
+    import numpy as np
+
+    targets_TL = _targets(flow, start_L)
+    towards = _first_change(flow, start_L, targets_TL, profile)
+    change = towards * np.abs(targets_TL - start_L).max(axis=1)
+    change[towards > 1] = np.inf
+    nearest = int(np.argmin(change))
+    if not np.isfinite(change[nearest]):
+        return None, None
+    tipping = start_L + towards[nearest] * (targets_TL[nearest] - start_L)
+    return float(change[nearest]), tipping
+
+
+def _targets(flow: Flow, start_L: Array) -> Array:
+    """Where to push the start: in a 2x2 game all round; else to each pure equilibrium, and to each
+    single action at each information set."""
+    import numpy as np
+
+    tree = flow.tree
+    table = one_shot(tree)
+    if table and table.two_by_two:
+        return _square(flow, start_L, np.linspace(0, 2 * np.pi, RAYS, endpoint=False))
+    rows = []
+    if len(tree.info_sets) <= 16:
+        for one in pure_equilibria(tree).found or ():
+            pure = {key: {name: 1.0} for key, name in one.profile.items()}
+            rows.append(as_row(tree, pure))
+    for place, info in enumerate(tree.info_sets):
+        for action in range(len(info.actions)):
+            row = start_L.copy()
+            first = flow.offsets[place]
+            row[first : first + len(info.actions)] = 0
+            row[first + action] = 1
+            rows.append(row)
+    return np.stack(rows[:MANY_TARGETS])
+
+
+def _square(flow: Flow, start_L: Array, angles: Array) -> Array:
+    """Where rays from a start of a 2x2 game leave the unit square, as rows of probabilities."""
+    import numpy as np
+
+    first, second = flow.offsets
+    x, y = start_L[first], start_L[second]
+    rows = []
+    for angle in angles:
+        dx, dy = np.cos(angle), np.sin(angle)
+        across = [((d > 0) - v) / d for v, d in ((x, dx), (y, dy)) if abs(d) > 1e-9]
+        px, py = np.clip([x + min(across) * dx, y + min(across) * dy], 0, 1)
+        row = start_L.copy()
+        row[[first, first + 1, second, second + 1]] = px, 1 - px, py, 1 - py
+        rows.append(row)
+    return np.stack(rows)
+
+
+def _boundary(flow: Flow, profile: Mapping[str, str]) -> Boundary | None:
+    """The edge of the basin seen from its corner, ray by ray."""
+    import numpy as np
+
+    tree = flow.tree
+    table = one_shot(tree)
+    if table is None or not table.two_by_two:
+        return None
+    corner = as_row(tree, {key: {profile[key]: 1.0} for key in table.keys})
+    corner = 0.998 * corner + 0.001
+    first, second = flow.offsets
+    turn = np.arctan2(0.5 - corner[second], 0.5 - corner[first])
+    targets = _square(flow, corner, turn + np.linspace(-np.pi / 4, np.pi / 4, RAYS + 1))
+    towards = _first_change(flow, corner, targets, profile)
+    edge = (corner + towards[:, None] * (targets - corner))[towards <= 1]
+    mixed = mixed_equilibria(tree) or ()
+    point = tuple(float(mixed[0][s.key][s.actions[0]]) for s in tree.info_sets) if mixed else None
+    if not len(edge):
+        return None
+    return Boundary(
+        tuple(s.key for s in tree.info_sets), tuple(s.actions[0] for s in tree.info_sets), point,
+        tuple((float(row[first]), float(row[second])) for row in edge),
+    )  # fmt: skip
+
+
+def _unstable(flow: Flow, rest_L: Array) -> bool:
+    """Whether the flow leaves a rest point when it is nudged, in any of a few directions."""
+    import numpy as np
+
+    nudges = np.random.default_rng(0).normal(size=(8, rest_L.size)) * 0.05
+    nearby = flow.probabilities(np.log(np.clip(rest_L, 1e-9, None)) + nudges)
+    ends = flow.run(nearby).probs_BL
+    return bool((np.abs(ends - rest_L).max(axis=1) > 0.25).any())
+
+
+def _method(coupling: str) -> str:
+    moves = {
+        "independent": "each information set on its own",
+        "shared": "information sets with the same actions moving together",
+        "given": "information sets coupled as given",
+    }[coupling]
+    return (
+        "The policy-gradient flow on logits from the start probabilities, on rewards after the "
+        f"split, {moves}: the mean of GRPO's update with mean-only advantages."
+    )

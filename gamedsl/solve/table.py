@@ -1,0 +1,112 @@
+"""The payoff table of a one-shot game, and how outcomes are called in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+
+from gamedsl.solve.respond import Policy, play
+from gamedsl.solve.tree import CHANCE, Tree
+
+Profile = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A game in which every seat decides once and none sees another's choice.
+
+    `keys`, `actions` and each value of `rewards` and `payoffs` are in seat order; both maps have
+    one entry for every combination of actions.
+    """
+
+    seats: tuple[str, ...]
+    keys: tuple[str, ...]
+    actions: tuple[tuple[str, ...], ...]
+    rewards: dict[Profile, tuple[Fraction, ...]]
+    payoffs: dict[Profile, tuple[Fraction, ...]]
+
+    @property
+    def two_by_two(self) -> bool:
+        return [len(names) for names in self.actions] == [2, 2]
+
+    def best(self, profile: Profile, seat: int) -> bool:
+        """Whether the seat's action is a best reply, in rewards, to the others' in `profile`."""
+        here = self.rewards[profile][seat]
+        return all(
+            self.rewards[(*profile[:seat], name, *profile[seat + 1 :])][seat] <= here
+            for name in self.actions[seat]
+        )
+
+
+@lru_cache(maxsize=4)
+def one_shot(tree: Tree) -> Table | None:
+    """The table of a one-shot game; None where somebody decides twice, or knowingly, or never."""
+    if sorted(info.seat for info in tree.info_sets) != sorted(tree.seats):
+        return None
+    depth = [0] * len(tree)
+    for node, info in enumerate(tree.info):
+        for child in tree.children[node]:
+            depth[child] = depth[node] + (info >= 0)
+    if any(depth[n] != len(tree.seats) for n in tree.terminals):
+        return None
+    sets = [next(s for s in tree.info_sets if s.seat == seat) for seat in tree.seats]
+    rewards, payoffs = {}, {}
+    for names in product(*(s.actions for s in sets)):
+        chosen = {s.key: name for s, name in zip(sets, names, strict=True)}
+        rewards[names], payoffs[names] = pure_values(tree, chosen)
+    return Table(
+        tree.seats, tuple(s.key for s in sets), tuple(s.actions for s in sets), rewards, payoffs
+    )
+
+
+def pure_values(
+    tree: Tree, chosen: Mapping[str, str]
+) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """Rewards and payoffs, one per seat, when every information set plays its chosen action."""
+    rewards, payoffs = ([Fraction(0)] * len(tree.seats) for _ in range(2))
+    pending = [(0, Fraction(1))]
+    while pending:
+        node, chance = pending.pop()
+        info = tree.info[node]
+        if info >= 0:
+            here = tree.info_sets[info]
+            place = here.actions.index(chosen[here.key])
+            pending.append((tree.children[node][place], chance))
+        elif info == CHANCE:
+            odds = zip(tree.children[node], tree.odds[node], strict=True)
+            pending += [(child, chance * p) for child, p in odds]
+        else:
+            for i in range(len(tree.seats)):
+                rewards[i] += chance * tree.rewards[node][i]
+                payoffs[i] += chance * tree.payoffs[node][i]
+    return tuple(rewards), tuple(payoffs)
+
+
+def on_path(tree: Tree, policy: Policy, reached: float = 0.5) -> dict[str, str]:
+    """The likeliest action at each information set that play reaches more often than not."""
+    odds = play(tree, policy)
+    return {
+        info.key: max(info.actions, key=lambda name, key=info.key: policy[key].get(name, 0))
+        for info in tree.info_sets
+        if odds[info.key] > reached
+    }
+
+
+def outcome(tree: Tree, chosen: Mapping[str, str]) -> str:
+    """A pure outcome in words: `(hare, hare)` of a one-shot game, `fair → accept` of a tree."""
+    names = [chosen[info.key] for info in sequence(tree) if info.key in chosen]
+    return f"({', '.join(names)})" if one_shot(tree) else " → ".join(names)
+
+
+def sequence(tree: Tree) -> tuple:
+    """The information sets in the order in which play comes to them."""
+    depth = [0] * len(tree)
+    for node in range(len(tree)):
+        for child in tree.children[node]:
+            depth[child] = depth[node] + 1
+    first = [min(depth[n] for n in nodes) for nodes in tree.members]
+    order = sorted(range(len(tree.info_sets)), key=lambda i: (first[i], i))
+    return tuple(tree.info_sets[i] for i in order)

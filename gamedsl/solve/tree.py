@@ -1,0 +1,275 @@
+"""A game written out as arrays: its extensive form.
+
+Nodes are numbered so that a parent comes before its children; a sweep upwards is therefore a walk
+through the numbers in reverse. A simultaneous step is one decision node per actor, in seat order,
+each blind to the others. Information sets are keyed by `Decision.information_set`, so the same key
+serves solver, trainer and metrics. Chance nodes have a place in the arrays (`CHANCE`, `odds`), and
+every algorithm over a tree treats them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Decision, Env, Episode
+
+TERMINAL = -1
+CHANCE = -2
+
+Utility = Literal["rewards", "payoffs"]
+
+
+class TooLarge(Exception):
+    """The tree has more nodes than the caller allowed."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the game tree has more than {limit:,} nodes")
+        self.limit = limit
+
+
+class ImperfectRecall(Exception):
+    """Two histories of one information set differ in what its owner did or knew before."""
+
+
+@dataclass(frozen=True, slots=True)
+class InfoSet:
+    """What a seat cannot tell apart. `key` is `Decision.information_set`."""
+
+    key: str
+    seat: str
+    role: str
+    step: str
+    actions: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A finite game. All tuples but the first three are indexed by node. Compared by identity.
+
+    `info[n]` is the number of the information set to move, or `TERMINAL`, or `CHANCE`.
+    `children[n]` is parallel to the set's actions, or to `odds[n]`, which sum to 1.
+    `payoffs[n]` and `rewards[n]` are exact, one per seat, and empty where the game goes on.
+    """
+
+    seats: tuple[str, ...]
+    roles: tuple[str, ...]
+    info_sets: tuple[InfoSet, ...]
+    info: tuple[int, ...]
+    children: tuple[tuple[int, ...], ...]
+    odds: tuple[tuple[Fraction, ...], ...]
+    payoffs: tuple[tuple[Fraction, ...], ...]
+    rewards: tuple[tuple[Fraction, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.info)
+
+    @cached_property
+    def terminals(self) -> tuple[int, ...]:
+        return tuple(n for n, i in enumerate(self.info) if i == TERMINAL)
+
+    @cached_property
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        """The nodes of each information set."""
+        members: list[list[int]] = [[] for _ in self.info_sets]
+        for node, info in enumerate(self.info):
+            if info >= 0:
+                members[info].append(node)
+        return tuple(map(tuple, members))
+
+    @cached_property
+    def owner(self) -> tuple[int, ...]:
+        """The number of the seat that moves at each information set."""
+        place = {seat: i for i, seat in enumerate(self.seats)}
+        return tuple(place[s.seat] for s in self.info_sets)
+
+    def utilities(self, utility: Utility, *, exact: bool) -> tuple[tuple, ...]:
+        """Per node, what each seat gets: Fractions, or floats for speed."""
+        if exact:
+            return self.rewards if utility == "rewards" else self.payoffs
+        return self._float_rewards if utility == "rewards" else self._float_payoffs
+
+    def chances(self, *, exact: bool) -> tuple[tuple, ...]:
+        """As `odds`: Fractions, or floats for speed."""
+        return self.odds if exact else self._float_odds
+
+    def span(self, seat: str, utility: Utility = "rewards") -> tuple[Fraction, Fraction]:
+        """The least and the most that a seat can get."""
+        i = self.seats.index(seat)
+        got = [self.utilities(utility, exact=True)[n][i] for n in self.terminals]
+        return min(got), max(got)
+
+    @cached_property
+    def levels(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """For each seat, its nodes by how many decisions of its own lie before them.
+
+        With perfect recall every information set of the seat lies within one level.
+        """
+        depths = [[0] * len(self) for _ in self.seats]
+        for node, info in enumerate(self.info):
+            for seat, depth in enumerate(depths):
+                below = depth[node] + (info >= 0 and self.owner[info] == seat)
+                for child in self.children[node]:
+                    depth[child] = below
+        found = []
+        for depth in depths:
+            rows: list[list[int]] = [[] for _ in range(max(depth) + 1)]
+            for node, level in enumerate(depth):
+                rows[level].append(node)
+            found.append(tuple(map(tuple, rows)))
+        return tuple(found)
+
+    @cached_property
+    def _float_rewards(self) -> tuple[tuple[float, ...], ...]:
+        return tuple(tuple(map(float, row)) for row in self.rewards)
+
+    @cached_property
+    def _float_odds(self) -> tuple[tuple[float, ...], ...]:
+        return tuple(tuple(map(float, row)) for row in self.odds)
+
+    @cached_property
+    def _float_payoffs(self) -> tuple[tuple[float, ...], ...]:
+        return tuple(tuple(map(float, row)) for row in self.payoffs)
+
+
+def uniform(tree: Tree) -> dict[str, dict[str, Fraction]]:
+    """The policy that plays every legal action equally often."""
+    return {
+        s.key: dict.fromkeys(s.actions, Fraction(1, len(s.actions))) for s in tree.info_sets
+    }
+
+
+class TreeBuilder:
+    """Collects nodes, children always after their parent, then checks and freezes them.
+
+    A node is added first and filled in afterwards, because its children do not exist yet.
+    """
+
+    def __init__(
+        self, seats: Sequence[str], roles: Sequence[str] | None = None, limit: int = 200_000
+    ) -> None:
+        self._seats = tuple(seats)
+        self._roles = tuple(roles or seats)
+        self._limit = limit
+        self._sets: dict[str, tuple[int, InfoSet]] = {}
+        self._info: list[int] = []
+        self._children: list[tuple[int, ...]] = []
+        self._odds: list[tuple[Fraction, ...]] = []
+        self._payoffs: list[tuple[Fraction, ...]] = []
+        self._rewards: list[tuple[Fraction, ...]] = []
+
+    def decision(self, info_set: InfoSet) -> int:
+        """A node where `info_set` is to move; its children follow by `link`."""
+        number, known = self._sets.setdefault(info_set.key, (len(self._sets), info_set))
+        if known != info_set:
+            raise ValueError(f"information set {info_set.key!r} has two different decisions")
+        return self._add(number)
+
+    def chance(self, odds: Sequence[Fraction]) -> int:
+        if sum(odds) != 1:
+            raise ValueError(f"the odds of a chance node sum to {sum(odds)}, not to 1")
+        return self._add(CHANCE, odds=tuple(odds))
+
+    def terminal(
+        self, payoffs: Sequence[Fraction | int], rewards: Sequence[Fraction | int] | None = None
+    ) -> int:
+        got = tuple(map(Fraction, payoffs))
+        return self._add(
+            TERMINAL, payoffs=got, rewards=got if rewards is None else tuple(map(Fraction, rewards))
+        )
+
+    def link(self, parent: int, children: Sequence[int]) -> None:
+        self._children[parent] = tuple(children)
+
+    def tree(self) -> Tree:
+        """Raises `ImperfectRecall` where a seat forgets its own past."""
+        built = Tree(
+            self._seats, self._roles, tuple(s for _, s in self._sets.values()), tuple(self._info),
+            tuple(self._children), tuple(self._odds), tuple(self._payoffs), tuple(self._rewards),
+        )  # fmt: skip
+        _require_recall(built)
+        return built
+
+    def _add(self, info: int, **row: tuple[Fraction, ...]) -> int:
+        if len(self._info) >= self._limit:
+            raise TooLarge(self._limit)
+        self._info.append(info)
+        self._children.append(())
+        self._odds.append(row.get("odds", ()))
+        self._payoffs.append(row.get("payoffs", ()))
+        self._rewards.append(row.get("rewards", ()))
+        return len(self._info) - 1
+
+
+def tabulate(env: Env, limit: int = 200_000) -> Tree:
+    """Write out every history of a game, by playing all of them.
+
+    Raises `TooLarge` beyond `limit` nodes; nothing is played after that.
+    """
+    seats = tuple(env.ir.seats)
+    builder = TreeBuilder(seats, [env.ir.role_of[seat] for seat in seats], limit)
+    pending: list[tuple[Episode, Mapping[str, str], int]] = []
+    links: list[list[int]] = []
+
+    def add(episode: Episode, chosen: Mapping[str, str]) -> int:
+        """A node for the next actor of the step under way, or for the end of the game."""
+        if episode.done:
+            node = builder.terminal(_per_seat(episode.payoffs, seats), _per_seat(episode.rewards, seats))
+        else:
+            decision = episode.decisions[len(chosen)]
+            node = builder.decision(_info_set(decision))
+            pending.append((episode, chosen, node))
+        links.append([])
+        return node
+
+    from gamedsl.runtime import Action
+
+    add(env.reset(seed=0), {})
+    while pending:
+        episode, chosen, node = pending.pop()
+        decisions = episode.decisions
+        here = decisions[len(chosen)]
+        for name in here.legal:
+            picked = {**chosen, here.seat: name}
+            if len(picked) < len(decisions):
+                links[node].append(add(episode, picked))
+            else:
+                after = episode.fork()
+                after.step({seat: Action(choice) for seat, choice in picked.items()})
+                links[node].append(add(after, {}))
+    for node, children in enumerate(links):
+        builder.link(node, children)
+    return builder.tree()
+
+
+def _info_set(decision: Decision) -> InfoSet:
+    return InfoSet(
+        decision.information_set, decision.seat, decision.role, decision.step, tuple(decision.legal)
+    )
+
+
+def _per_seat(
+    got: Mapping[str, Fraction | None], seats: tuple[str, ...]
+) -> tuple[Fraction, ...]:
+    values = tuple(got[seat] for seat in seats)
+    if None in values:
+        raise ValueError("a history of legal actions ended without a payoff for every seat")
+    return values  # type: ignore[return-value]
+
+
+def _require_recall(tree: Tree) -> None:
+    """Every node of an information set must have the same last own decision behind it."""
+    last: list[dict[int, tuple[int, int]]] = [{} for _ in range(len(tree))]
+    behind: dict[int, tuple[int, int] | None] = {}
+    for node, info in enumerate(tree.info):
+        mover = tree.owner[info] if info >= 0 else None
+        if mover is not None:
+            before = last[node].get(mover)
+            if behind.setdefault(info, before) != before:
+                raise ImperfectRecall(tree.info_sets[info].key)
+        for place, child in enumerate(tree.children[node]):
+            last[child] = last[node] if mover is None else {**last[node], mover: (info, place)}

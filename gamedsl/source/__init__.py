@@ -1,0 +1,1 @@
+"""Places in text, and YAML as a tree that knows them."""

@@ -1,0 +1,115 @@
+"""From rewards to what the loss needs: sums of advantages per (query, action).
+
+The advantage of a sample is its reward less a baseline: the mean over the samples of the same group,
+role, step and occurrence (GRPO; Shao et al. 2024, without the division by the standard deviation,
+which Liu et al. 2025 found to bias it and which kills mixed strategies). A history that n games took
+counts n times. Arithmetic is exact until the end, so a batch in which all earn the same has advantages
+of exactly zero. Samples whose reward is None (somebody forfeited) take part in nothing.
+
+The clipped objective treats gains and losses differently, so they are summed apart; with the counts
+they are all that any loss here depends on.
+
+Shape letters: A labels of a query.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from gamedsl.train.rollout import Batch
+
+Scale = Literal["none", "batch", "group"]
+Baseline = Literal["mean", "leave_one_out", "none"]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Per query of a batch, arrays [A] of float64; `samples` is the sum of all counts."""
+
+    gains_A: list[np.ndarray]
+    losses_A: list[np.ndarray]
+    counts_A: list[np.ndarray]
+    samples: int
+    void: int
+    """Samples left out."""
+
+    @property
+    def sums_A(self) -> list[np.ndarray]:
+        """Sum of the advantages of all samples, per query and action."""
+        return [gains + losses for gains, losses in zip(self.gains_A, self.losses_A, strict=True)]
+
+
+class _Earned(NamedTuple):
+    """What `games` equal samples earned."""
+
+    query: int
+    action: int
+    games: int
+    reward: Fraction
+
+
+_Cell = tuple[int, str, str, int]  # group, role, step, occurrence
+
+
+def weigh(batch: Batch, *, baseline: Baseline = "mean", scale: Scale = "none") -> Weights:
+    """The advantages of a batch. The return to go of every sample is its episode's reward."""
+    cells: dict[_Cell, list[_Earned]] = defaultdict(list)
+    void = 0
+    for history in batch.histories:
+        for sample in history.samples:
+            reward = history.episode.rewards[sample.seat]
+            if reward is None:
+                void += history.games
+                continue
+            cell = (history.group, sample.role, sample.step, sample.occurrence)
+            earned = _Earned(sample.query, sample.action, history.games, Fraction(reward))
+            cells[cell].append(earned)
+
+    advantages = {cell: _advantages(earned, baseline) for cell, earned in cells.items()}
+    divisors = _divisors(cells, advantages, scale)
+    sizes = [len(query.labels) for query in batch.queries]
+    gains, losses, counts = ([np.zeros(size) for size in sizes] for _ in range(3))
+    for cell, earned in cells.items():
+        for one, advantage in zip(earned, advantages[cell], strict=True):
+            scaled = float(advantage) / divisors[cell] * one.games
+            (gains if advantage > 0 else losses)[one.query][one.action] += scaled
+            counts[one.query][one.action] += one.games
+    total = sum(one.games for earned in cells.values() for one in earned)
+    return Weights(gains, losses, counts, total, void)
+
+
+def _advantages(earned: list[_Earned], baseline: Baseline) -> list[Fraction]:
+    """Advantage of each; a cell of one sample has no other to compare with, and gets zero."""
+    if baseline == "none":
+        return [one.reward for one in earned]
+    games = sum(one.games for one in earned)
+    mean = sum(one.games * one.reward for one in earned) / Fraction(games)
+    # r - mean of the others = (r - mean of all) * n / (n - 1)
+    factor = Fraction(games, games - 1) if baseline == "leave_one_out" and games > 1 else 1
+    return [(one.reward - mean) * factor for one in earned]
+
+
+def _divisors(
+    cells: dict[_Cell, list[_Earned]], advantages: dict[_Cell, list[Fraction]], scale: Scale
+) -> dict[_Cell, float]:
+    """What the advantages of each cell are divided by: 1, or a root mean square (1 where it is 0).
+
+    "group" takes it over the cell, "batch" over all cells of the role.
+    """
+    if scale == "none":
+        return dict.fromkeys(cells, 1.0)
+    squares: dict[object, Fraction] = defaultdict(Fraction)
+    games: dict[object, int] = defaultdict(int)
+    for cell, earned in cells.items():
+        over = cell if scale == "group" else cell[1]
+        for one, advantage in zip(earned, advantages[cell], strict=True):
+            squares[over] += one.games * advantage**2
+            games[over] += one.games
+    roots = {over: math.sqrt(squares[over] / games[over]) or 1.0 for over in squares}
+    return {cell: roots[cell if scale == "group" else cell[1]] for cell in cells}

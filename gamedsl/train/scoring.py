@@ -1,0 +1,83 @@
+"""Scores each distinct query once between two updates, and keeps what was computed.
+
+Sampling, the update and the metrics all need the same log-probabilities of the same policy. The
+first to ask pays for the pass; while the distinct tokens are few its graph is kept, and the first
+inner step of the update then runs the backward pass alone. Always true: all scores held belong to
+the policy as it is now, because `forget` is called at every update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from gamedsl.policies.base import Policy, Query
+from gamedsl.policies.prefix_tree import pack
+
+GRAPH_TOKENS = 2048
+"""Distinct tokens whose graph is kept; a graph costs about 1 MB a token in a model of 135M."""
+
+
+class Scorer:
+    """Log-probabilities of queries under the policy as it is now."""
+
+    def __init__(
+        self, policy: Policy, *, temperature: float = 1.0, graph_tokens: int = GRAPH_TOKENS
+    ) -> None:
+        self.policy = policy
+        self.temperature = temperature
+        self._graph_tokens = graph_tokens
+        self._graphs: dict[Query, torch.Tensor] = {}
+        self._log_pi: dict[Query, torch.Tensor] = {}
+        self._tokens = 0
+
+    @property
+    def tokens(self) -> int:
+        """Distinct tokens scored since the last update."""
+        return self._tokens
+
+    def score(self, queries: Sequence[Query]) -> None:
+        """Make sure of all queries, in one pass over those not scored yet."""
+        missing = list(dict.fromkeys(q for q in queries if q not in self._log_pi))
+        if not missing:
+            return
+        self._tokens += distinct_tokens(self.policy, missing)
+        if self._tokens <= self._graph_tokens:
+            graphs = [self.tempered(g) for g in self.policy.forward(missing)]
+            self._graphs.update(zip(missing, graphs, strict=True))
+            scores = [graph.detach().cpu() for graph in graphs]
+        else:
+            scores = [self.tempered(score) for score in self.policy.log_probs(missing)]
+        self._log_pi.update(zip(missing, scores, strict=True))
+
+    def tempered(self, log_pi: torch.Tensor) -> torch.Tensor:
+        """log of the distribution proportional to pi ** (1 / temperature)."""
+        return log_pi if self.temperature == 1 else (log_pi / self.temperature).log_softmax(0)
+
+    def log_pi(self, query: Query) -> torch.Tensor:
+        """log pi [labels], float32 on the CPU, of a query that was scored; no graph."""
+        return self._log_pi[query]
+
+    def probabilities(self, query: Query) -> np.ndarray:
+        """pi [labels], float64, summing to one as exactly as float64 can."""
+        pi_A = np.exp(self._log_pi[query].double().numpy())
+        return pi_A / pi_A.sum()
+
+    def graphs(self, queries: Sequence[Query]) -> list[torch.Tensor] | None:
+        """log pi with their graphs, good for one backward pass; None unless all were kept."""
+        if any(query not in self._graphs for query in queries):
+            return None
+        return [self._graphs[query] for query in queries]
+
+    def forget(self) -> None:
+        """Drop everything: the policy has changed."""
+        self._graphs, self._log_pi, self._tokens = {}, {}, 0
+
+
+def distinct_tokens(policy: Policy, queries: Sequence[Query]) -> int:
+    """Tokens that a packed pass over the queries computes (a shared prefix counts once)."""
+    if not queries:
+        return 0
+    return len(pack([(query.adapter, policy.encode(query)) for query in queries]))
