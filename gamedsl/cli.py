@@ -1,8 +1,8 @@
 """The command `gamedsl`: finds the command's module and calls it.
 
 A command is one module of `gamedsl.commands`, imported only when it is called; what each needs it
-imports itself, so that `validate` never waits for `train`. Exit codes: 0 clean, 1 problems, 2 usage,
-130 interrupted.
+imports itself, so that `validate` never waits for `train`. Exit codes: 0 clean, 1 problems,
+2 usage, 130 interrupted.
 """
 
 from __future__ import annotations

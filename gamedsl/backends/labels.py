@@ -1,11 +1,11 @@
 """What actions are called in prompts and replies.
 
-A model that reads `stag` already knows the game. Masked labels are meaningless words, so that what is
-learned is learned from reward. A label set is a pure function of the rules, the run seed, the episode
-seed and the tokenizer: it comes from a SHA-256 stream, never from a library's generator, so it is the
-same on every platform and Python version. Always: one label per option name for all roles, no two
-equal under case folding, none a prefix of another (the words of a style have one length), none a
-common English word nor a name of the game.
+A model that reads `stag` already knows the game. Masked labels are meaningless words, so that what
+is learned is learned from reward. A label set is a pure function of the rules, the run seed, the
+episode's seed and the tokenizer: it comes from a SHA-256 stream, never from a library's generator,
+so it is the same on every platform and Python version. Always: one label per option name for all
+roles, no two equal under case folding, none a prefix of another (the words of a style have one
+length), none a common word nor a name of the game.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 from typing import Protocol
 
-from gamedsl.backends.words import DENIED, STYLES, Style
+from gamedsl.backends.words import AUTO, DENIED, STYLES, Style
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.hashing import digest
 
 _CACHED_BOOKS = 4096
 _SHORTEST_SUBSTRING = 3
+_COUNTED = 5_000
+_DRAWS_PER_WORD = 40
 
 
 class TokenCounter(Protocol):
@@ -51,11 +54,16 @@ class LabelBook:
     _label: dict[str, str] = field(init=False, repr=False, compare=False)
     _name: dict[str, str] = field(init=False, repr=False, compare=False)
     _rank: dict[tuple[str, str, str], bytes] = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_label", dict(self.pairs))
         object.__setattr__(self, "_name", {label: name for name, label in self.pairs})
         object.__setattr__(self, "_rank", {})
+        object.__setattr__(self, "_hash", hash((self.kind, self.pairs, self.key)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def label(self, name: str) -> str:
         """The label of an option. KeyError for a name that is no option of the game."""
@@ -68,9 +76,9 @@ class LabelBook:
     def order(self, step: str, seat: str, names: tuple[str, ...]) -> tuple[str, ...]:
         """The names in the order in which they are shown to a seat at a step.
 
-        Drawn per step and seat, independently: the position of an option then means nothing that two
-        seats could share. Each name has its own rank, so leaving one out does not move the others.
-        Nothing is lost to prefix sharing, since options come after the seat's own name in a prompt.
+        Drawn per step and seat, independently: the position of an option then means nothing that
+        two seats could share. Each name has its own rank, so leaving one out does not move the
+        others. Nothing is lost to prefix sharing: options come after the seat's name in a prompt.
         """
         if not self.key:
             return names
@@ -94,8 +102,8 @@ def draw_labels(
     """The labels of the episode with this seed; the same object while the inputs are the same.
 
     Masked labels are the first of the seeded stream; with a tokenizer, the first whose token counts
-    are all equal. Seeds: `per: game` the rules' hash, `run` the run seed alone (so that two variants
-    of one game are compared under the same words), `episode` the run seed and the episode's.
+    are all equal. Seeds: `per: game` the rules' hash, `run` the run seed alone (so that two
+    variants of one game are compared under the same words), `episode` run seed and episode seed.
 
     ValueError: the style has too few words for this game (`validate` reports it as GD0506), or too
     few of equal length in this tokenizer.
@@ -122,17 +130,33 @@ def option_names(ir: GameIR) -> tuple[str, ...]:
 
 
 def secret_words(ir: GameIR) -> tuple[str, ...]:
-    """What no prompt of a masked game may say: names of actions, of roles, of seats and of the game."""
+    """What no prompt of a masked game may say: the names of actions, roles, seats and the game."""
     roles = (name for role in ir.roles for name in (role.name, *role.seats))
     return tuple(dict.fromkeys((*option_names(ir), *roles, ir.name)))
 
 
-def capacity(style: str) -> int:
-    """How many labels a style has for any game: its words less those it may have to avoid."""
-    words = 1
-    for letters in STYLES[style].pattern:
-        words *= len(letters)
-    return words // 4
+def capacity(ir: GameIR, style: Style) -> int:
+    """How many labels a style has for a game: exact for short words, a safe part of long ones."""
+    if style.size > _COUNTED:
+        return style.size // 4
+    avoided = _avoided(ir)
+    return sum(_admissible("".join(word), avoided) for word in product(*style.pattern))
+
+
+def style_of(ir: GameIR) -> Style:
+    """The style of a masked game: the one it names, or the first with enough words.
+
+    ValueError: there is no such style, or none is large enough.
+    """
+    name, needed = ir.labels.style, len(option_names(ir))
+    if name != AUTO:
+        if name not in STYLES:
+            raise ValueError(f"there is no label style `{name}`")
+        return STYLES[name]
+    for style in STYLES.values():
+        if style.size >= needed and capacity(ir, style) >= needed:
+            return style
+    raise ValueError(f"no label style has words for {needed} options")
 
 
 @dataclass(frozen=True)
@@ -154,9 +178,10 @@ def _book(inputs: _Inputs) -> LabelBook:
         return LabelBook("plain", tuple((name, name) for name in names))
     if labels.kind == "fixed":
         fixed = dict(labels.fixed)
-        return LabelBook("fixed", tuple((name, fixed[name]) for name in names))
-    words = _draw(STYLES[labels.style], inputs.scope, len(names), _avoided(ir), inputs.tokenizer)
-    key = digest(inputs.scope, inputs.fingerprint, labels.style)
+        return LabelBook("fixed", tuple((name, fixed.get(name, name)) for name in names))
+    style = style_of(ir)
+    words = _draw(style, inputs.scope, len(names), _avoided(ir), inputs.tokenizer)
+    key = digest(inputs.scope, inputs.fingerprint, style.name)
     return LabelBook("masked", tuple(zip(names, words, strict=True)), key)
 
 
@@ -171,18 +196,13 @@ def _draw(
         if len(group) == size:
             return group
     longest = max(map(len, alike.values()), default=0)
-    raise ValueError(
-        f"style `{style.name}` has {longest} labels of one token count for this game; it needs {size}"
-    )
+    raise ValueError(f"style `{style.name}` has {longest} labels of one token count, not {size}")
 
 
 def _stream(style: Style, scope: str, avoided: tuple[str, ...]) -> Iterator[str]:
-    """Distinct admissible words, in seeded order, until the style has hardly any left."""
-    total = 1
-    for letters in style.pattern:
-        total *= len(letters)
+    """Distinct admissible words, in seeded order, until hardly any is left to come."""
     used = set()
-    for block in range(total):
+    for block in range(_DRAWS_PER_WORD * style.size):
         number = int.from_bytes(_hash("gamedsl labels 1", style.name, scope, str(block)), "big")
         word = ""
         for letters in style.pattern:
@@ -196,7 +216,7 @@ def _stream(style: Style, scope: str, avoided: tuple[str, ...]) -> Iterator[str]
 def _admissible(word: str, avoided: tuple[str, ...]) -> bool:
     folded = word.casefold()
     return folded not in DENIED and not any(
-        folded == name or len(name) >= _SHORTEST_SUBSTRING and name in folded for name in avoided
+        folded == name or (len(name) >= _SHORTEST_SUBSTRING and name in folded) for name in avoided
     )
 
 

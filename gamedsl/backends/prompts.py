@@ -1,18 +1,19 @@
 """What a seat is told when it must choose: one system message and one user message.
 
-The system message holds the rules and is the same for all seats, so that prompts share a long prefix;
-the user message says what has been seen, then who is asked, then what may be answered. What has been
-seen is told in the third person, the same to all who saw it, so that prefix is shared as well. Always:
-a prompt depends on the game, the labels, the seat, the step and what the seat has seen, on nothing
-else; in a masked game the default texts say no payoff, no canonical name and no `about`.
+The system message holds the rules and is the same for all seats, so that prompts share a long
+prefix; the user message says what has been seen, then who is asked, then what may be answered. What
+has been seen is told in the third person, the same to all who saw it, so that this part is shared as
+well. Always: a prompt depends on the game, the labels, the seat, the step and what the seat has
+seen, on nothing else; in a masked game the default texts say no payoff, no canonical name and no
+`about`.
 
-Each part is a slot (`rules`, `who`, `ask.<variable>`, `seen.<variable>`) that the file may replace by
-a template; the defaults are plain Python, so that a game without templates never loads Jinja2.
+Each part is a slot (`rules`, `seen.<variable>`, `who`, `ask.<variable>`) that the file may replace
+by a template; the defaults are plain Python, so that a game without templates never loads Jinja2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from gamedsl.backends.events import Event, Seen
@@ -23,11 +24,28 @@ from gamedsl.ir.game import Choose, GameIR, Template
 Messages = tuple[tuple[str, str], ...]
 
 _CACHED_PROMPTS = 65_536
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One slot of one prompt, rendered; `template` is the file's own text, None for a default."""
+
+    slot: str
+    text: str
+    template: Template | None
+
+
+class RenderError(Exception):
+    """A template that failed on the values it was given; its span says where it was written."""
+
+    def __init__(self, template: Template, reason: str) -> None:
+        super().__init__(f"{template.span}: a template of `{template.slot}` failed: {reason}")
+        self.template = template
+        self.reason = reason
 
 
 class Prompter:
-    """Renders the prompts of one game. Stateless but for a cache; safe to share between episodes."""
+    """Renders the prompts of one game. It has no state but a cache; episodes may share it."""
 
     def __init__(self, ir: GameIR) -> None:
         self.ir = ir
@@ -43,91 +61,94 @@ class Prompter:
         `legal` are the canonical names of its options here; `seen` is every event that the seat has
         seen, in order. Equal arguments give equal text.
         """
-        place = (seat, step.id, legal, book.key, book.pairs, seen)
+        place = (seat, step.id, legal, book, seen)
         known = self._cache.get(place)
         if known is None:
             if len(self._cache) >= _CACHED_PROMPTS:
                 self._cache.clear()
-            known = self._cache[place] = self._render(seat, step, legal, book, seen)
+            rules, *rest = self.parts(seat, step, legal, book, seen)
+            user = ("user", "\n".join(part.text for part in rest if part.text))
+            known = (("system", rules.text), user) if rules.text else (user,)
+            self._cache[place] = known
         return known
 
-    def slots(
+    def parts(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen
-    ) -> tuple[tuple[str, str], ...]:
-        """The parts of a prompt as (slot, text), in the order in which they are sent."""
-        parts = [("rules", self._rules(seat, book))]
-        parts += [("seen", self._event(seat, event, book)) for event in seen]
-        parts += [("who", self._who(seat, book)), ("ask", self._ask(seat, step, legal, book, seen))]
-        return tuple((slot, text.strip()) for slot, text in parts)
+    ) -> tuple[Part, ...]:
+        """The same prompt slot by slot, in the order in which it is sent; the rules come first.
 
-    def _render(
-        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen
-    ) -> Messages:
-        rules, *rest = self.slots(seat, step, legal, book, seen)
-        user = ("user", "\n".join(text for _, text in rest if text))
-        return (("system", rules[1]), user) if rules[1] else (user,)
+        RenderError: a template of the file fails on a value.
+        """
+        return (
+            self._rules(seat, book),
+            *(self._event(seat, event, book) for event in seen),
+            self._who(seat, book),
+            self._ask(seat, step, legal, book, seen),
+        )
 
-    def _rules(self, seat: str, book: LabelBook) -> str:
+    def _rules(self, seat: str, book: LabelBook) -> Part:
         template = template_for(self.ir, "rules")
-        return default_rules(self.ir) if template is None else self._fill(template, seat, book)
-
-    def _who(self, seat: str, book: LabelBook) -> str:
-        template = template_for(self.ir, "who", seat, self.ir.role_of[seat])
         if template is None:
-            return f"You are {self.shown_role[seat]}." if len(self.ir.seats) > 1 else ""
+            return Part("rules", default_rules(self.ir), None)
         return self._fill(template, seat, book)
 
-    def _event(self, seat: str, event: Event, book: LabelBook) -> str:
+    def _event(self, seat: str, event: Event, book: LabelBook) -> Part:
         step = self._steps[event.step]
         template = template_for(self.ir, "seen", step.id, step.variable)
         actor, choice = self.shown_role[event.seat], book.label(event.name)
         if template is None:
-            return f"{actor} chose {choice}." if len(self.ir.seats) > 1 else f"You chose {choice}."
+            return Part(
+                "seen", f"{actor if len(self.ir.seats) > 1 else 'You'} chose {choice}.", None
+            )
         return self._fill(template, seat, book, actor=actor, choice=choice)
+
+    def _who(self, seat: str, book: LabelBook) -> Part:
+        template = template_for(self.ir, "who", seat, self.ir.role_of[seat])
+        if template is None:
+            text = f"You are {self.shown_role[seat]}." if len(self.ir.seats) > 1 else ""
+            return Part("who", text, None)
+        return self._fill(template, seat, book)
 
     def _ask(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen
-    ) -> str:
+    ) -> Part:
         options = tuple(book.label(name) for name in book.order(step.id, seat, legal))
         template = template_for(self.ir, "ask", step.id, step.variable)
         if template is None:
-            return default_ask(self.ir, step, options, self.shown_role)
+            return Part("ask", default_ask(self.ir, step, options, self.shown_role), None)
         return self._fill(template, seat, book, **self._asked(step, options, book, seen))
 
     def _asked(
         self, step: Choose, options: tuple[str, ...], book: LabelBook, seen: Seen
     ) -> dict[str, Any]:
-        """What only `ask` may name: the options, the events, and the variables chosen before."""
-        events = tuple(
-            {
-                "actor": self.shown_role[event.seat],
-                "choice": book.label(event.name),
-                "step": self._steps[event.step].variable,
-            }
-            for event in seen
-        )
+        """What only `ask` may name: the variables chosen before, the options and the events."""
         values: dict[str, Any] = dict.fromkeys(variables_before(self.ir, step))
+        events = []
         for event in seen:
-            source = self._steps[event.step]
-            if source.variable not in values:
-                continue
+            source, choice = self._steps[event.step], book.label(event.name)
+            actor = self.shown_role[event.seat]
+            events.append({"actor": actor, "choice": choice, "step": source.variable})
             if source.joint:
-                latest = dict(values[source.variable] or {})
-                values[source.variable] = {**latest, event.seat: book.label(event.name)}
+                values[source.variable] = {**(values[source.variable] or {}), event.seat: choice}
             else:
-                values[source.variable] = book.label(event.name)
-        return {**values, "options": options, "seen": events}
+                values[source.variable] = choice
+        return {**values, "options": options, "seen": tuple(events)}
 
-    def _fill(self, template: Template, seat: str, book: LabelBook, **more: Any) -> str:
-        return compiled(template.text).render({**self._scope(template.slot, seat, book), **more})
+    def _fill(self, template: Template, seat: str, book: LabelBook, **more: Any) -> Part:
+        try:
+            text = compiled(template.text).render(
+                {**self._scope(template.slot, seat, book), **more}
+            )
+        except Exception as error:
+            raise RenderError(template, str(error) or type(error).__name__) from error
+        return Part(template.slot, text.strip(), template)
 
     def _scope(self, slot: str, seat: str, book: LabelBook) -> dict[str, Any]:
-        seats = self.ir.seats
         names: dict[str, Any] = {param.name: param.value for param in self.ir.params}
         names |= self.shown_role
         names |= {"labels": dict(book.pairs), "roles": tuple(self.shown_role.values())}
         if slot != "rules":
-            others = tuple(self.shown_role[other] for other in seats if other != seat)
+            others = tuple(self.shown_role[other] for other in self.ir.seats if other != seat)
             names |= {"me": self.shown_role[seat], "others": others}
             if len(others) == 1:
                 names["other"] = others[0]
@@ -142,26 +163,21 @@ def role_names(ir: GameIR) -> dict[str, str]:
 
 
 def default_rules(ir: GameIR) -> str:
-    """The rules slot: how many play; with plain labels also the game's name and what it is about."""
-    players = len(ir.seats)
-    number = _NUMBERS[players] if players < len(_NUMBERS) else str(players)
-    if ir.labels.kind != "plain":
-        return f"This is a game for {number} player{'s' if players > 1 else ''}."
-    about = f" {ir.about}" if ir.about else ""
-    return f"This is {ir.name}, a game for {number} player{'s' if players > 1 else ''}.{about}"
+    """The rules slot: how many play; with plain labels also the game's name and `about`."""
+    count = len(ir.seats)
+    players = f"a game for {count} player{'s' if count > 1 else ''}"
+    if ir.labels.kind == "plain":
+        return f"This is {ir.name}, {players}. {ir.about}".strip()
+    return f"This is {players}."
 
 
 def default_ask(
     ir: GameIR, step: Choose, options: tuple[str, ...], shown_role: dict[str, str]
 ) -> str:
-    """The ask slot: whether others choose too, and the exact texts that are answers."""
+    """The ask slot: whether others choose at the same time, and the exact texts that are answers."""
     together = ""
     if len(step.actors) > 1:
-        actors = "All" if set(step.actors) == set(ir.seats) else _list(step.actors, shown_role.get)
+        *first, last = (shown_role[seat] for seat in step.actors)
+        actors = "All" if set(step.actors) == set(ir.seats) else f"{', '.join(first)} and {last}"
         together = f"{actors} choose at the same time. "
     return f"{together}Reply with exactly one of: {', '.join(options)}"
-
-
-def _list(names: tuple[str, ...], show: Callable[[str], str | None]) -> str:
-    *first, last = (show(name) or name for name in names)
-    return f"{', '.join(first)} and {last}"

@@ -17,8 +17,8 @@ from gamedsl.backends.labels import LabelBook
 class ParseFailure:
     """A reply that names no legal action.
 
-    `reason` is "empty", "unknown" (no label of the game) or "illegal" (a label, but of no option that
-    is open here); `text` is the reply as it came.
+    `reason` is "empty", "unknown" (no label of the game) or "illegal" (a label, but of no option
+    that is open here); `text` is the reply as it came.
     """
 
     reason: str

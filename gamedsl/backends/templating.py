@@ -2,9 +2,9 @@
 
 A template is text from a file that its reader may not have written, so it can neither call, import
 nor grow without bound: `environment` removes Jinja's global functions, keeps the filters below and
-guards the operators that can build huge values; `gamedsl.passes.templates` admits only the node types
-below. That closed set is also what makes the analysis of leaks exact: no name reaches a prompt but
-through an expression that the pass can read. `SCOPES` is the one table of what each slot may name.
+guards the operators that can build huge values; `gamedsl.backends.template_syntax` admits only the
+node types below. That closed set also makes the analysis of leaks exact: no name reaches a prompt
+but through an expression that a pass can read. `SCOPE` is the one table of what a slot may name.
 Jinja2 is imported on first use; a game without templates never loads it.
 """
 
@@ -22,16 +22,19 @@ if TYPE_CHECKING:
     from jinja2 import Template as Compiled
 
 FILTERS = (
-    "abs", "capitalize", "count", "first", "int", "join", "last", "length", "list", "lower", "max",
-    "min", "replace", "reverse", "round", "sort", "string", "sum", "title", "trim", "unique", "upper",
+    "abs", "capitalize", "count", "first", "int", "join", "last", "length", "lower", "max", "min",
+    "round", "string", "title", "trim", "upper",
 )  # fmt: skip
+"""None can make a long text out of a short one, but `join`, which takes lists only."""
 
 TESTS = ("defined", "divisibleby", "even", "in", "none", "number", "odd", "string", "undefined")
 
+LOOP = ("index", "index0", "revindex", "first", "last", "length")
+
 NODES = (
-    "Template", "Output", "TemplateData", "Name", "Const", "For", "If", "Assign", "CondExpr", "Filter",
-    "Test", "Compare", "Operand", "And", "Or", "Not", "Neg", "Pos", "Add", "Sub", "Mul", "Div",
-    "FloorDiv", "Mod", "Concat", "Getattr", "Getitem", "List", "Tuple",
+    "Template", "Output", "TemplateData", "Name", "Const", "For", "If", "Assign", "CondExpr",
+    "Filter", "Keyword", "Test", "Compare", "Operand", "And", "Or", "Not", "Neg", "Pos", "Add", "Sub",
+    "Mul", "Div", "FloorDiv", "Mod", "Concat", "Getattr", "Getitem", "List", "Tuple",
 )  # fmt: skip
 
 SLOTS = ("rules", "who", "ask", "seen")
@@ -62,8 +65,9 @@ SCOPE: tuple[Name, ...] = (
 
 def names_in(slot: str, ir: GameIR) -> frozenset[str]:
     """The names of `SCOPE` that a slot may use in this game."""
+    two = len(ir.seats) == 2
     return frozenset(
-        row.name for row in SCOPE if slot in row.slots and (row.name != "other" or len(ir.seats) == 2)
+        row.name for row in SCOPE if slot in row.slots and (row.name != "other" or two)
     )
 
 
@@ -81,29 +85,42 @@ def template_for(ir: GameIR, slot: str, *keys: str) -> Template | None:
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """The sandbox: no globals, the filters above, undefined names are errors, values shown plainly."""
+    """The sandbox: no globals, the filters above, an undefined name is an error."""
     from jinja2 import StrictUndefined
+    from jinja2.runtime import LoopContext
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Sandbox(ImmutableSandboxedEnvironment):
-        intercepted_binops = frozenset(("*", "%", "+"))
+        """No Python attribute is reachable: a part of a value is an item of a map or a list."""
+
+        intercepted_binops = frozenset(("+", "-", "*", "/", "//", "%"))
 
         def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-            if operator != "+" and not (_is_number(left) and _is_number(right)):
-                raise TypeError(f"`{operator}` is for numbers")
+            if not (_is_number(left) and _is_number(right)):
+                raise TypeError(f"`{operator}` is for numbers (texts are joined by `~`)")
+            if operator == "/":
+                return Fraction(left) / Fraction(right)
             return super().call_binop(context, operator, left, right)
 
+        def getattr(self, obj: Any, attribute: str) -> Any:
+            if isinstance(obj, LoopContext) and attribute in LOOP:
+                return super().getattr(obj, attribute)
+            return self.getitem(obj, attribute)
+
+        def getitem(self, obj: Any, argument: Any) -> Any:
+            try:
+                if isinstance(obj, dict | tuple | list):
+                    return obj[argument]
+            except (LookupError, TypeError):
+                pass
+            return self.undefined(obj=obj, name=argument)
+
     sandbox = Sandbox(
-        undefined=StrictUndefined,
-        finalize=shown,
-        keep_trailing_newline=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
+        undefined=StrictUndefined, finalize=shown, trim_blocks=True, lstrip_blocks=True
     )
     sandbox.globals.clear()
     sandbox.filters = {name: sandbox.filters[name] for name in FILTERS}
-    sandbox.filters["string"] = shown
+    sandbox.filters |= {"string": shown, "join": _join}
     sandbox.tests = {name: test for name, test in sandbox.tests.items() if name in TESTS}
     return sandbox
 
@@ -115,7 +132,9 @@ def compiled(text: str) -> Compiled:
 
 
 def shown(value: Any) -> Any:
-    """How a value reads in a prompt: exact numbers, lists with commas, everything else as it is."""
+    """How a value reads in a prompt: exact numbers, lists with commas. TypeError for a map."""
+    if isinstance(value, dict):
+        raise TypeError("a map is no text: name a part of it")
     if isinstance(value, Fraction):
         return _number_text(value)
     if isinstance(value, bool):
@@ -140,6 +159,12 @@ def _number_text(value: Fraction) -> str:
     digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
     sign = "-" if value < 0 else ""
     return sign + (digits if places == 0 else f"{digits[:-places]}.{digits[-places:]}")
+
+
+def _join(items: Any, between: str = "") -> str:
+    if not isinstance(items, list | tuple):
+        raise TypeError("`join` is for lists")
+    return between.join(str(shown(item)) for item in items)
 
 
 def _is_number(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """The one shape of a problem, and the list that a stage collects.
 
-A stage reports every problem it finds into a `Problems` and the pipeline stops between stages, never
-inside one. An exception is a bug or the edge of the Python interface (`CompileError`).
+A stage reports every problem it finds into a `Problems` and the pipeline stops between stages,
+never inside one. An exception is a bug or the edge of the Python interface (`CompileError`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Problems as text: for people (pretty), for terminals' link finders (concise), for programs (JSON).
+"""Problems as text: pretty for people, concise for editors' link finders, JSON for programs.
 
 Rendering never fails, whatever the text holds: control characters are shown as escapes, tabs
 and wide characters keep the underline below what it underlines, long lines are cut to a window.

@@ -90,7 +90,7 @@ class Labels:
     """
 
     kind: Literal["plain", "masked", "fixed"]
-    style: str = "syllables"
+    style: str = "auto"
     per: Literal["game", "run", "episode"] = "run"
     fixed: tuple[tuple[str, str], ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)

@@ -28,7 +28,7 @@ class Lora:
 class Start:
     """Where a role's policy is put before training, at its decisions that offer a named action.
 
-    `step` is a step's id or variable, None for all steps of the role; `probs` are (action,
+    `step` is a step's id, None for all steps of the role; `probs` are (action,
     probability) as given. What is left is shared evenly by the legal actions that are not named.
     """
 

@@ -30,7 +30,8 @@ from gamedsl.policies.trunk import TrunkCache
 
 Packing = Literal["auto", "packed", "padded"]
 _HEAD_ELEMENTS = 2**28  # float32 logits of one chunk: 1 GiB
-_PROBE_LABELS = ("yes", "yet no", "no")
+_PROBE_TEXTS = ("Is it day?", "Is it night?")
+_PROBE_LABELS = ("yes", "no way")
 _TOLERANCE = {torch.float32: 2e-3, torch.float64: 1e-6}  # else _COARSE
 _COARSE = 0.25
 
@@ -70,6 +71,8 @@ class HFPolicy:
         self._adapters = Adapters(
             loaded.model, self._network.layers, lora or LoraSpec(), seed, base=model
         )
+        if not adapters:
+            raise ValueError("a policy needs at least one adapter")
         for name in adapters:
             self._adapters.add(name)
         if checkpoint_layers:
@@ -189,8 +192,9 @@ class HFPolicy:
             )
 
     def _probes(self) -> list[AdapterQuery]:
-        texts = ("Answer yes or no.\nIs it day?", "Answer yes or no.\nIs it night now?")
-        queries = (Query((("user", text),), _PROBE_LABELS, self.adapters[0]) for text in texts)
+        """Two short decisions that share a beginning, with labels of several tokens."""
+        messages = [(("system", "Answer."), ("user", text)) for text in _PROBE_TEXTS]
+        queries = [Query(each, _PROBE_LABELS, self.adapters[0]) for each in messages]
         return [(query.adapter, self.encode(query)) for query in queries]
 
     @torch.no_grad()

@@ -17,12 +17,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import peft
 import torch
 from peft.tuners.lora import Linear as PeftLinear
 from safetensors.torch import load_file, save_file
 from torch import nn
+from torch.autograd.function import FunctionCtx
 
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.prefix_tree import Segment
@@ -68,19 +70,59 @@ class GroupedLinear(PeftLinear):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """x [..., I] to [..., O]; the leading dimensions flattened are the router's rows."""
-        y = self.base_layer(x)
-        x_MI, y_MO = x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])
-        parts = [self._adapt(segment, x_MI, y_MO) for segment in self.router.segments]
-        return (parts[0] if len(parts) == 1 else torch.cat(parts)).view_as(y)
+        base = self.base_layer
+        groups, pairs = [], []
+        for segment in self.router.segments:
+            if (name := segment.adapter) in self.lora_A:
+                groups.append((slice(segment.start, segment.stop), self.scaling[name]))
+                pairs += (self.lora_A[name].weight, self.lora_B[name].weight)
+        x_MI = x.reshape(-1, x.shape[-1])
+        y_MO = _GroupedLora.apply(x_MI, base.weight, base.bias, tuple(groups), *pairs)
+        return y_MO.view(*x.shape[:-1], -1)
 
-    def _adapt(self, segment: Segment, x_MI: torch.Tensor, y_MO: torch.Tensor) -> torch.Tensor:
-        """The segment's rows of y + scaling * x A^T B^T."""
-        name, rows = segment.adapter, slice(segment.start, segment.stop)
-        if name not in self.lora_A:
-            return y_MO[rows]
-        a_KI = self.lora_A[name].weight.to(x_MI.dtype)
-        b_OK = self.lora_B[name].weight.to(x_MI.dtype)
-        return torch.addmm(y_MO[rows], x_MI[rows] @ a_KI.T, b_OK.T, alpha=self.scaling[name])
+
+class _GroupedLora(torch.autograd.Function):
+    """y = x W^T + bias, and y[rows] += scale * x[rows] A^T B^T for each group of rows.
+
+    By hand because autograd's slices and sums would fill and add a full [M, I] tensor for each
+    group: in place, a group costs its small products alone. W and bias get no gradient.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx,
+        x_MI: torch.Tensor,
+        weight_OI: torch.Tensor,
+        bias_O: torch.Tensor | None,
+        groups: tuple[tuple[slice, float], ...],
+        *pairs: torch.Tensor,
+    ) -> torch.Tensor:
+        y_MO = nn.functional.linear(x_MI, weight_OI, bias_O)
+        middle = []
+        for (rows, scale), a_KI, b_OK in zip(groups, pairs[::2], pairs[1::2], strict=True):
+            h_MK = x_MI[rows] @ a_KI.to(x_MI.dtype).T
+            y_MO[rows].addmm_(h_MK, b_OK.to(x_MI.dtype).T, alpha=scale)
+            middle.append(h_MK)
+        ctx.save_for_backward(x_MI, weight_OI, *pairs, *middle)
+        ctx.groups = groups
+        return y_MO
+
+    @staticmethod
+    def backward(ctx: Any, grad_MO: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        x_MI, weight_OI, *rest = ctx.saved_tensors
+        count = len(ctx.groups)
+        pairs, middle = rest[: 2 * count], rest[2 * count :]
+        grad_x_MI = grad_MO @ weight_OI if ctx.needs_input_grad[0] else None
+        grads: list[torch.Tensor] = []
+        for (rows, scale), a_KI, b_OK, h_MK in zip(
+            ctx.groups, pairs[::2], pairs[1::2], middle, strict=True
+        ):
+            grad_h_MK = grad_MO[rows] @ b_OK.to(grad_MO.dtype) * scale
+            if grad_x_MI is not None:
+                grad_x_MI[rows].addmm_(grad_h_MK, a_KI.to(grad_MO.dtype))
+            grads.append((grad_h_MK.T @ x_MI[rows]).to(a_KI.dtype))
+            grads.append((grad_MO[rows].T @ h_MK).mul_(scale).to(b_OK.dtype))
+        return (grad_x_MI, None, None, None, *grads)
 
 
 class Adapters:
@@ -97,6 +139,7 @@ class Adapters:
         self.router = Router()
         self.names: tuple[str, ...] = ()
         self._model, self._seed = model, seed
+        self._tuner: peft.LoraModel | None = None
         count = len(layers) if spec.layers is None else spec.layers
         if not 1 <= count <= len(layers):
             raise ModelError(
@@ -119,7 +162,11 @@ class Adapters:
             raise ValueError(f"adapter name {name!r} is taken, or not letters, digits, _ and -")
         config = copy.deepcopy(self.config)
         config._register_custom_module({nn.Linear: GroupedLinear})
-        peft.inject_adapter_in_model(config, self._model, adapter_name=name)
+        if self._tuner is None:
+            self._tuner = peft.LoraModel(self._model, config, name)
+        else:
+            self._tuner.peft_config[name] = config
+            self._tuner.inject_adapter(self._model, name)
         self.names = (*self.names, name)
         for path, layer in self._layers():
             layer.router = self.router

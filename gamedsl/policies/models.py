@@ -17,6 +17,7 @@ import transformers
 from gamedsl.policies import smollm2, tiny
 from gamedsl.policies.base import Notify, silent
 from gamedsl.policies.errors import ModelError
+from gamedsl.policies.quiet import quiet
 
 EMBEDDED = (smollm2.NAME, tiny.NAME)
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -70,7 +71,8 @@ def load(
         notify(f"loading {name}")
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(where)
-            model = transformers.AutoModelForCausalLM.from_pretrained(where, dtype=dtype)
+            with quiet():
+                model = transformers.AutoModelForCausalLM.from_pretrained(where, dtype=dtype)
         except (OSError, ValueError, ImportError) as error:
             raise ModelError(f"cannot load `{name}`: {error}", _load_fix(where)) from error
     if not tokenizer.chat_template:

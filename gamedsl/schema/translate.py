@@ -18,6 +18,7 @@ from gamedsl.source.spans import Span
 
 _MOST_KEYS = 50
 
+
 def head_of(root: Mapping) -> Span:
     return root.entries[0].key.span if root.entries else root.span
 
@@ -179,10 +180,11 @@ def _empty(error: Any, node: Node, entry: Entry | None, problems: Problems) -> N
 
 def _repeated(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
     assert isinstance(node, Sequence)
-    seen: dict[str, Node] = {}
+    seen: dict[object, Node] = {}
     for item in node.items:
         text = yaml_text(item)
-        first = seen.setdefault(text, item)
+        value = item.value if isinstance(item, Scalar) else text
+        first = seen.setdefault((isinstance(value, bool), value), item)
         if first is not item:
             problems.add(
                 "GD0118",

@@ -82,10 +82,12 @@ def read_labels(node: Node | None) -> Labels:
     if style is not None:
         per = node.get("per")
         when = per.text if isinstance(per, Scalar) else "run"
-        name = style.text if isinstance(style, Scalar) else "syllables"
+        name = style.text if isinstance(style, Scalar) else "auto"
         return Labels("masked", name, when, span=node.span)  # type: ignore[arg-type]
-    fixed = tuple((e.key.text, e.value.text) for e in node if isinstance(e.value, Scalar))
-    return Labels("fixed", fixed=fixed, span=node.span)
+    written = [(e.key, e.value) for e in node if isinstance(e.value, Scalar)]
+    fixed = tuple((key.text, value.text) for key, value in written)
+    places = tuple((key.span, value.span) for key, value in written)
+    return Labels("fixed", fixed=fixed, span=node.span, places=places)
 
 
 def read_templates(root: Mapping, problems: Problems) -> tuple[Template, ...]:
@@ -95,7 +97,7 @@ def read_templates(root: Mapping, problems: Problems) -> tuple[Template, ...]:
     prompts = root.get("prompts")
     entries = prompts.entries if isinstance(prompts, Mapping) else ()
     if rules is not None and isinstance(rules.value, Scalar):
-        found.append(_template("rules", "", rules.value))
+        found.append(_template("rules", "", rules.value, rules.key))
     for entry in entries:
         slot = entry.key.text
         if slot == "rules" and rules is not None:
@@ -108,18 +110,18 @@ def read_templates(root: Mapping, problems: Problems) -> tuple[Template, ...]:
                 help="keep one of them",
             )
         elif isinstance(entry.value, Scalar):
-            found.append(_template(slot, "", entry.value))
+            found.append(_template(slot, "", entry.value, entry.key))
         elif isinstance(entry.value, Mapping):
             found += [
-                _template(slot, e.key.text, e.value)
+                _template(slot, e.key.text, e.value, e.key)
                 for e in entry.value
                 if isinstance(e.value, Scalar)
             ]
     return tuple(found)
 
 
-def _template(slot: str, key: str, scalar: Scalar) -> Template:
-    return Template(slot, key, scalar.text, scalar.span, scalar.offsets)
+def _template(slot: str, key: str, scalar: Scalar, written: Scalar) -> Template:
+    return Template(slot, key, scalar.text, scalar.span, scalar.offsets, written.span)
 
 
 def read_settings(node: Node | None, prefix: str = "") -> list[Setting]:

@@ -50,6 +50,8 @@ class Typer:
         self.names = names
         self.problems = problems
         self.lets: dict[str, ir.Expr] = {}
+        self.params_read: list[str] = []
+        """Of the expression typed last."""
         self.locals: dict[str, Type] = {}
         self.me_allowed = False
         self.uses_me = False
@@ -59,6 +61,7 @@ class Typer:
     ) -> ir.Expr:
         """Type one expression that stands alone; `me` says whether it is read by one role."""
         self.locals, self.me_allowed, self.uses_me = {}, me, False
+        self.params_read = []
         return self.infer(node, expected)
 
     def check(self, node: ast.Node, wanted: Type, what: str, *, me: bool = False) -> ir.Expr:
@@ -111,6 +114,7 @@ class Typer:
             return special
         match self.names.declared.get(node.id):
             case ParamName(type=type, value=value):
+                self.params_read.append(node.id)
                 return ir.Const(type, node.span, value, node.id)
             case VariableName(type=type, joint=joint):
                 return ir.Read(PerSeat(type) if joint else type, node.span, node.id)

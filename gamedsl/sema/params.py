@@ -93,6 +93,7 @@ def _param(
     if found is None:
         return None
     value, type = found
+    reads = tuple(dict.fromkeys(typer.params_read))
     if wanted is not None and not fits(type, wanted):
         problems.add(
             "GD0306",
@@ -125,7 +126,7 @@ def _param(
                 notes=(Note(allowed.span, "the allowed values"),),
             )
             return None
-    return Param(name, value, wanted or type, span)
+    return Param(name, value, wanted or type, span, reads)
 
 
 def _alike(type: Type, usual: Type) -> bool:

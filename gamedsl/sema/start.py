@@ -36,8 +36,9 @@ def declare_start(ir: GameIR, settings: Iterable[Setting], problems: Problems) -
             "GD0704", "a warm start needs labels that last: here they are drawn anew each episode",
             span, why="fits one set of labels", help="write `labels: {masked: syllables, per: run}`",
         )  # fmt: skip
-    starts = (_start(ir, place, given, problems) for place, given in places.items())
-    return tuple(start for start in starts if start)
+    return tuple(
+        start for place, given in places.items() for start in _starts(ir, place, given, problems)
+    )
 
 
 def _flat(path: tuple[str, ...], value: Any) -> Iterable[tuple[tuple[str, ...], Any]]:
@@ -89,8 +90,9 @@ def _is_probability(value: Any) -> bool:
     return number and 0 <= value <= 1
 
 
-def _start(ir: GameIR, place: Place, given: Given, problems: Problems) -> Start | None:
-    """What was given, as data; None with a problem where it cannot add up at some step."""
+def _starts(ir: GameIR, place: Place, given: Given, problems: Problems) -> list[Start]:
+    """What was given, as data, a variable spelled out as its steps; a problem where it cannot add
+    up at some step."""
     role, step = place
     for options in _option_sets(ir, role, step):
         named = [name for name in options if name in given]
@@ -101,8 +103,10 @@ def _start(ir: GameIR, place: Place, given: Given, problems: Problems) -> Start 
                 given[named[-1]][1], why="with this one",
                 help="leave an action out and it gets what is left",
             )  # fmt: skip
-            return None
-    return Start(role, step, tuple((name, float(p)) for name, (p, _) in given.items()))
+            return []
+    probs = tuple((name, float(p)) for name, (p, _) in given.items())
+    ids = [one.id for one in _steps(ir, role) if step in (one.id, one.variable)]
+    return [Start(role, id, probs) for id in (ids if step is not None else [None])]
 
 
 def _option_sets(ir: GameIR, role: str, step: str | None) -> list[tuple[str, ...]]:

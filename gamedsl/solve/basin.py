@@ -6,13 +6,15 @@ it knows nothing of sampling noise, optimisers or learning rates, and of the net
 coupling says.
 """
 
+# ruff: noqa: N803, N806 (names of arrays end in their shape)
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from gamedsl.solve.equilibria import MANY_PROFILES, mixed_equilibria, pure_equilibria
+from gamedsl.solve.equilibria import mixed_equilibria, pure_equilibria
 from gamedsl.solve.flow import Flow
 from gamedsl.solve.respond import Policy
 from gamedsl.solve.table import on_path, one_shot, outcome
@@ -29,8 +31,8 @@ RAYS = 64
 
 Coupling = Literal["independent", "shared"] | Mapping[str, str] | Sequence[Sequence[float]]
 """K of the flow: "independent", the identity; "shared", 1 across information sets with the same
-legal actions; a map of role to adapter, 1 across such sets of one adapter; or K itself, in the order
-of `Tree.info_sets`."""
+legal actions; a map of role to adapter, 1 across such sets of one adapter; or K itself, in the
+order of `Tree.info_sets`."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def predict_basin(
         margin, tipping = _margin(flow, start_L, profile)
     elif kind == "mixed":
         margin = 0.0 if _unstable(flow, landing.probs_BL[0]) else None
-    named = coupling if isinstance(coupling, str) else "given"
+    named = _coupling_name(tree, coupling)
     return Prediction(
         kind, profile, outcome(tree, profile) if profile else "", ends, margin,
         _as_policy(tree, tipping) if tipping is not None else None,
@@ -130,7 +132,7 @@ def coupling_matrix(tree: Tree, coupling: Coupling) -> Array:
 
     if isinstance(coupling, str) and coupling == "independent":
         return np.eye(len(tree.info_sets))
-    if isinstance(coupling, str) or isinstance(coupling, Mapping):
+    if isinstance(coupling, (str, Mapping)):
         adapter = {s.role: "" for s in tree.info_sets} if isinstance(coupling, str) else coupling
         groups = [(adapter[s.role], frozenset(s.actions)) for s in tree.info_sets]
         return np.array([[float(a == b) for b in groups] for a in groups])
@@ -140,7 +142,9 @@ def coupling_matrix(tree: Tree, coupling: Coupling) -> Array:
     return matrix
 
 
-def trajectories(tree: Tree, starts: Sequence[Policy], coupling: Coupling) -> list[list[list[float]]]:
+def trajectories(
+    tree: Tree, starts: Sequence[Policy], coupling: Coupling
+) -> list[list[list[float]]]:
     """The flow lines from each start, as rows of probabilities, one per (set, action) slot."""
     import numpy as np
 
@@ -180,27 +184,28 @@ def _same(flow: Flow, rows_BL: Array, profile: Mapping[str, str]) -> Array:
 
 def _first_change(
     flow: Flow, start_L: Array, targets_TL: Array, profile: Mapping[str, str]
-) -> Array:
-    """For each target, how far towards it (0 to 1) the outcome first changes; 2 if it never does.
+) -> tuple[Array, Array]:
+    """The points, on the way to each target, where the outcome first changes (T, L); whether it
+    does at all (T).
 
-    A grid of 16 points finds the interval, two rounds of 8 narrow it to 1/1000 or so. Targets are
-    drawn in a little, since nothing moves away from a probability of exactly 1.
+    A grid of 12 points finds the interval, three rounds of 8 narrow it to 1/6000. Targets are drawn
+    in a little, since nothing moves away from a probability of exactly 1.
     """
     import numpy as np
 
-    targets_TL = targets_TL + 0.002 * (start_L - targets_TL)
-    low, high = np.zeros(len(targets_TL)), np.full(len(targets_TL), 1.0)
+    way_TL = 0.998 * (targets_TL - start_L)
+    low, high = np.zeros(len(targets_TL)), np.ones(len(targets_TL))
     changed = np.zeros(len(targets_TL), dtype=bool)
-    for points in (16, 8, 8):
+    for points in (12, 8, 8, 8):
         fractions = low[:, None] + (high - low)[:, None] * np.arange(1, points + 1) / points
-        mixed = start_L + fractions[:, :, None] * (targets_TL - start_L)[:, None, :]
+        mixed = start_L + fractions[:, :, None] * way_TL[:, None, :]
         same = _same(flow, mixed.reshape(-1, start_L.size), profile).reshape(fractions.shape)
         found = ~same.all(axis=1)
         changed |= found
         first = np.where(found, np.argmin(same, axis=1), points - 1)
         width = (high - low) / points
         low, high = low + first * width, low + (first + 1) * width
-    return np.where(changed, high, 2.0)
+    return start_L + high[:, None] * way_TL, changed
 
 
 def _margin(
@@ -208,15 +213,12 @@ def _margin(
 ) -> tuple[float | None, Array | None]:
     import numpy as np
 
-    targets_TL = _targets(flow, start_L)
-    towards = _first_change(flow, start_L, targets_TL, profile)
-    change = towards * np.abs(targets_TL - start_L).max(axis=1)
-    change[towards > 1] = np.inf
-    nearest = int(np.argmin(change))
-    if not np.isfinite(change[nearest]):
+    points_TL, changed = _first_change(flow, start_L, _targets(flow, start_L), profile)
+    if not changed.any():
         return None, None
-    tipping = start_L + towards[nearest] * (targets_TL[nearest] - start_L)
-    return float(change[nearest]), tipping
+    change = np.where(changed, np.abs(points_TL - start_L).max(axis=1), np.inf)
+    nearest = int(np.argmin(change))
+    return float(change[nearest]), points_TL[nearest]
 
 
 def _targets(flow: Flow, start_L: Array) -> Array:
@@ -273,8 +275,8 @@ def _boundary(flow: Flow, profile: Mapping[str, str]) -> Boundary | None:
     first, second = flow.offsets
     turn = np.arctan2(0.5 - corner[second], 0.5 - corner[first])
     targets = _square(flow, corner, turn + np.linspace(-np.pi / 4, np.pi / 4, RAYS + 1))
-    towards = _first_change(flow, corner, targets, profile)
-    edge = (corner + towards[:, None] * (targets - corner))[towards <= 1]
+    points, changed = _first_change(flow, corner, targets, profile)
+    edge = points[changed]
     mixed = mixed_equilibria(tree) or ()
     point = tuple(float(mixed[0][s.key][s.actions[0]]) for s in tree.info_sets) if mixed else None
     if not len(edge):
@@ -293,6 +295,17 @@ def _unstable(flow: Flow, rest_L: Array) -> bool:
     nearby = flow.probabilities(np.log(np.clip(rest_L, 1e-9, None)) + nudges)
     ends = flow.run(nearby).probs_BL
     return bool((np.abs(ends - rest_L).max(axis=1) > 0.25).any())
+
+
+def _coupling_name(tree: Tree, coupling: Coupling) -> str:
+    """`independent`, `shared`, or `given` where K is neither."""
+    if isinstance(coupling, str):
+        return coupling
+    matrix = coupling_matrix(tree, coupling)
+    for name in ("independent", "shared"):
+        if (matrix == coupling_matrix(tree, name)).all():
+            return name
+    return "given"
 
 
 def _method(coupling: str) -> str:

@@ -35,7 +35,7 @@ class Equilibrium:
 
 @dataclass(frozen=True)
 class PureEquilibria:
-    """All pure equilibria, or None with the reason in `note` where there are too many to look at."""
+    """All pure equilibria; None, with the reason in `note`, where there are too many to look at."""
 
     found: tuple[Equilibrium, ...] | None
     note: str
@@ -154,9 +154,7 @@ def _text(tree: Tree, profile: dict[str, str]) -> str:
     return outcome(tree, profile if tree.info[node] == CHANCE else visited)
 
 
-def _named(
-    tree: Tree, one: Equilibrium, found: list[Equilibrium], utility: Utility
-) -> Equilibrium:
+def _named(tree: Tree, one: Equilibrium, found: list[Equilibrium], utility: Utility) -> Equilibrium:
     names = []
     dominant = dominant_actions(tree, utility)
     chosen = {info.seat: one.profile[info.key] for info in tree.info_sets}

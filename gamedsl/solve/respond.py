@@ -143,8 +143,7 @@ def _best(sweep: _Sweep, seat: int) -> BestResponse:
                 value[node] = value[tree.children[node][best[info]]]
             else:
                 value[node] = sum(
-                    p * value[c]
-                    for p, c in zip(sweep.odds(node), tree.children[node], strict=True)
+                    p * value[c] for p, c in zip(sweep.odds(node), tree.children[node], strict=True)
                 )
     names = {tree.info_sets[i].key: tree.info_sets[i].actions[a] for i, a in best.items()}
     return BestResponse(tree.seats[seat], value[0], names)

@@ -110,3 +110,23 @@ def sequence(tree: Tree) -> tuple:
     first = [min(depth[n] for n in nodes) for nodes in tree.members]
     order = sorted(range(len(tree.info_sets)), key=lambda i: (first[i], i))
     return tuple(tree.info_sets[i] for i in order)
+
+
+def share(tree: Tree, policy: Policy, chosen: Mapping[str, str]) -> float:
+    """How often play under `policy` goes the way of `chosen` from beginning to end."""
+    total, pending = 0.0, [(0, 1.0)]
+    while pending:
+        node, chance = pending.pop()
+        info = tree.info[node]
+        if info >= 0:
+            here = tree.info_sets[info]
+            name = chosen.get(here.key)
+            if name is not None:
+                place = here.actions.index(name)
+                pending.append((tree.children[node][place], chance * float(policy[here.key][name])))
+        elif info == CHANCE:
+            odds = zip(tree.children[node], tree.odds[node], strict=True)
+            pending += [(child, chance * float(p)) for child, p in odds]
+        else:
+            total += chance
+    return total

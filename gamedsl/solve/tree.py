@@ -24,7 +24,7 @@ CHANCE = -2
 Utility = Literal["rewards", "payoffs"]
 
 
-class TooLarge(Exception):
+class TooLarge(Exception):  # noqa: N818
     """The tree has more nodes than the caller allowed."""
 
     def __init__(self, limit: int) -> None:
@@ -32,7 +32,7 @@ class TooLarge(Exception):
         self.limit = limit
 
 
-class ImperfectRecall(Exception):
+class ImperfectRecall(Exception):  # noqa: N818
     """Two histories of one information set differ in what its owner did or knew before."""
 
 
@@ -138,9 +138,7 @@ class Tree:
 
 def uniform(tree: Tree) -> dict[str, dict[str, Fraction]]:
     """The policy that plays every legal action equally often."""
-    return {
-        s.key: dict.fromkeys(s.actions, Fraction(1, len(s.actions))) for s in tree.info_sets
-    }
+    return {s.key: dict.fromkeys(s.actions, Fraction(1, len(s.actions))) for s in tree.info_sets}
 
 
 class TreeBuilder:
@@ -218,7 +216,8 @@ def tabulate(env: Env, limit: int = 200_000) -> Tree:
     def add(episode: Episode, chosen: Mapping[str, str]) -> int:
         """A node for the next actor of the step under way, or for the end of the game."""
         if episode.done:
-            node = builder.terminal(_per_seat(episode.payoffs, seats), _per_seat(episode.rewards, seats))
+            paid, rewarded = (_per_seat(got, seats) for got in (episode.payoffs, episode.rewards))
+            node = builder.terminal(paid, rewarded)
         else:
             decision = episode.decisions[len(chosen)]
             node = builder.decision(_info_set(decision))
@@ -252,9 +251,7 @@ def _info_set(decision: Decision) -> InfoSet:
     )
 
 
-def _per_seat(
-    got: Mapping[str, Fraction | None], seats: tuple[str, ...]
-) -> tuple[Fraction, ...]:
+def _per_seat(got: Mapping[str, Fraction | None], seats: tuple[str, ...]) -> tuple[Fraction, ...]:
     values = tuple(got[seat] for seat in seats)
     if None in values:
         raise ValueError("a history of legal actions ended without a payoff for every seat")

@@ -81,7 +81,9 @@ def compose(source: Source, problems: Problems) -> Node | None:
         except (YAMLError, ValueError, OverflowError) as error:
             from gamedsl.source import yaml_errors
 
-            yaml_errors.report(source, error, events.get_mark().index, problems)
+            flow = [frame.start for frame in composer.stack if frame.flow]
+            opened = flow[-1] if flow else None
+            yaml_errors.report(source, error, events.get_mark().index, opened, problems)
             return None
     except _Stop:
         return None
@@ -144,7 +146,7 @@ class _Composer:
             f"`{text[start:end]}` is a YAML tag; tags are not part of the language",
             self.span(start, end),
             why="a value may not begin with `!`",
-            help="write `not` for negation, or put the value in quotes",
+            help=traps.tag_fix(text[start:end]),
         )
 
     def _scalar(self, event: ScalarEvent) -> Scalar:
@@ -152,7 +154,10 @@ class _Composer:
         span = self.span(start, end)
         raw = self.source.text[start:end]
         text, style = event.value, event.style
-        offsets = scalars.offsets_of(raw, start, text, style)
+        if event.tag is not None:
+            return Scalar(raw, raw or "!", span)
+        whole = raw if style not in ("|", ">") else self.source.text[start : event.end_mark.index]
+        offsets = scalars.offsets_of(whole, start, text, style)
         if style:
             self._check_surrogates(text, span)
             return Scalar(text, text, span, offsets)

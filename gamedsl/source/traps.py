@@ -140,6 +140,14 @@ def _cut(key: Scalar | None, whole: Span, problems: Problems) -> None:
     )
 
 
+def tag_fix(tag: str) -> str:
+    """The remedy for a value that begins with `!`."""
+    word = tag[1:]
+    if word.isidentifier():
+        return f'for negation write `not {word}`; for text write quotes: "{tag}"'
+    return "put the value in quotes, or delete the tag"
+
+
 def quoted(text: str) -> str:
     """A text as a YAML scalar in quotes."""
     if '"' not in text and "\\" not in text:

@@ -14,15 +14,19 @@ from yaml.error import MarkedYAMLError
 
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.source.spans import Source, Span
-from gamedsl.source.traps import quoted
+from gamedsl.source.traps import quoted, tag_fix
 
 
 class _Case(NamedTuple):
-    """One syntax error: where the scanner stood, and where the thing it was in began."""
+    """One syntax error: where the scanner stood, and where the thing it was in began.
+
+    `opened` is where the innermost `{` or `[` that is still open stands.
+    """
 
     source: Source
     at: int
     began: int | None
+    opened: int | None
     what: str
     context: str
     problems: Problems
@@ -51,14 +55,16 @@ class _Case(NamedTuple):
         return self.span(self.at, self.at + 1)
 
 
-def report(source: Source, error: Exception, at: int, problems: Problems) -> None:
+def report(
+    source: Source, error: Exception, at: int, opened: int | None, problems: Problems
+) -> None:
     """Turn an exception of the scanner or the parser into a problem at its place."""
     what, context, began = "", "", None
     if isinstance(error, MarkedYAMLError):
         what, context = error.problem or "", error.context or ""
         at = error.problem_mark.index if error.problem_mark else at
         began = error.context_mark.index if error.context_mark else None
-    case = _Case(source, min(at, len(source.text)), began, what, context, problems)
+    case = _Case(source, min(at, len(source.text)), began, opened, what, context, problems)
     said = f"{context}: {what}" if what else str(error)
     for pattern, rule in _RULES:
         if pattern.search(said) and rule(case):
@@ -309,12 +315,10 @@ def _unclosed(case: _Case, begin: int, opener: str, closer: str) -> None:
 
 
 def _flow_content(case: _Case) -> bool:
-    if case.at >= len(case.text.rstrip()):
-        opened = max(case.text.rfind("[", 0, case.at), case.text.rfind("{", 0, case.at))
-        if opened >= 0:
-            opener = case.text[opened]
-            _unclosed(case, opened, opener, {"{": "}", "[": "]"}[opener])
-            return True
+    if case.opened is not None and case.what.endswith(("'<stream end>'", "'<document end>'")):
+        opener = case.text[case.opened]
+        _unclosed(case, case.opened, opener, {"{": "}", "[": "]"}.get(opener, "}"))
+        return True
     return _reserved(case)
 
 
@@ -325,7 +329,7 @@ def _tag(case: _Case) -> bool:
         "a YAML tag begins here; tags are not part of the language",
         case.span(start, start + 1),
         why="a value may not begin with `!`",
-        help="write `not` for negation, or put the value in quotes",
+        help=tag_fix(""),
     )
     return True
 
@@ -341,7 +345,12 @@ def _document_start(case: _Case) -> bool:
     first = case.text.lstrip()[:1]
     if first in ("{", "[", '"', "'"):
         return _after_value(case)
-    return False if first == "%" else _indentation(case)
+    if first == "%":
+        return False
+    begins = re.search(r"^(?!#|---)\S.*$", case.text[: case.at], re.MULTILINE)
+    if begins and not re.search(r":(\s|$)", line := _without_comment(begins.group())):
+        return _no_colon(case, case.span(begins.start(), begins.start() + len(line)))
+    return _indentation(case)
 
 
 def _other(case: _Case) -> None:

@@ -30,6 +30,7 @@ def objective(
     old_A: Sequence[torch.Tensor],
     weights: Weights,
     *,
+    temperature: float = 1.0,
     clip: float = 0.2,
     kl: float = 0.0,
     entropy: float = 0.0,
@@ -38,15 +39,23 @@ def objective(
     """The loss, as a function of log pi [A] of every query; see the module docstring.
 
     old_A: log pi of the policy that played. reference_A: log pi_ref, needed where `kl` is not zero.
+    All log pi are as the policy gives them; the loss is about pi ** (1 / temperature), which is what
+    was played.
     """
-    old_L = torch.cat(list(old_A))
+
+    def joined(log_pi_A: Sequence[torch.Tensor]) -> torch.Tensor:
+        if temperature == 1:
+            return torch.cat(list(log_pi_A))
+        return torch.cat([(log_pi / temperature).log_softmax(0) for log_pi in log_pi_A])
+
+    old_L = joined(old_A)
     gains_L, losses_L = _flat(weights.gains_A), _flat(weights.losses_A)
     asked_L = _flat([np.full(len(n), n.sum()) for n in weights.counts_A])
-    reference_L = torch.cat(list(reference_A)) if kl and reference_A is not None else None
+    reference_L = joined(reference_A) if kl and reference_A is not None else None
     samples = max(weights.samples, 1)
 
     def loss(log_pi_A: Sequence[torch.Tensor]) -> torch.Tensor:
-        log_pi_L = torch.cat(list(log_pi_A))
+        log_pi_L = joined(log_pi_A)
         device = log_pi_L.device
         rho_L = (log_pi_L - old_L.to(device)).exp()
         total = -(gains_L.to(device) * rho_L.clamp(max=1 + clip)).sum()
@@ -66,20 +75,17 @@ def backward(
     policy: Policy,
     queries: Sequence[Query],
     loss: Loss,
-    *,
-    log_pi: Sequence[torch.Tensor] | None = None,
-    tempered: Callable[[torch.Tensor], torch.Tensor] = lambda log_pi: log_pi,
+    log_pi_A: Sequence[torch.Tensor] | None = None,
 ) -> float:
     """Add the loss's gradient to the adapters, in bounded memory; returns the loss.
 
-    The gradient by log pi is worked out first, on scores without a graph; the policy then carries it
-    back chunk by chunk. `log_pi` are the policy's own scores (untempered) where they are known.
+    The gradient by log pi is worked out first, on scores without a graph (`log_pi_A`, where the
+    policy's own are known); the policy then carries it back chunk by chunk.
     """
-    scores = policy.log_probs(queries) if log_pi is None else log_pi
+    scores = policy.log_probs(queries) if log_pi_A is None else log_pi_A
     leaves = [score.detach().clone().requires_grad_() for score in scores]
-    value = loss([tempered(leaf) for leaf in leaves])
-    gradients = torch.autograd.grad(value, leaves)
-    policy.backward(queries, gradients)
+    value = loss(leaves)
+    policy.backward(queries, torch.autograd.grad(value, leaves))
     return float(value.detach())
 
 

@@ -70,6 +70,8 @@ class Batch:
     queries: list[Query] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     histories: list[History] = field(default_factory=list)
+    tokens: int = 0
+    """Distinct tokens that were scored for these games."""
     _index: dict[Query, int] = field(default_factory=dict)
 
     def index(self, query: Query, decision: Decision) -> int:
@@ -111,10 +113,16 @@ def place_of(decision: Decision) -> Place:
     )
 
 
-def play(env: Env, scorer: Scorer, recipe: Recipe, step: int) -> Batch:
-    """Play `recipe.games` games with the policy as it is. `step` keys the random numbers."""
+def play(
+    env: Env, scorer: Scorer, recipe: Recipe, step: int, known: Sequence[Query] = ()
+) -> Batch:
+    """Play `recipe.games` games with the policy as it is. `step` keys the random numbers.
+
+    `known` are queries to score in the first pass, whether or not a game comes to them.
+    """
     from gamedsl.runtime import Action
 
+    scorer.score(known)
     rng, batch = generator(recipe.seed, step, "play"), Batch()
     adapter = adapter_of(recipe)
     frontier = _first(env, recipe, step)
@@ -144,6 +152,7 @@ def play(env: Env, scorer: Scorer, recipe: Recipe, step: int) -> Batch:
                     )
                 else:
                     frontier.append(after)
+    batch.tokens = scorer.tokens
     return batch
 
 

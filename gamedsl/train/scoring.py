@@ -45,24 +45,20 @@ class Scorer:
             return
         self._tokens += distinct_tokens(self.policy, missing)
         if self._tokens <= self._graph_tokens:
-            graphs = [self.tempered(g) for g in self.policy.forward(missing)]
+            graphs = self.policy.forward(missing)
             self._graphs.update(zip(missing, graphs, strict=True))
             scores = [graph.detach().cpu() for graph in graphs]
         else:
-            scores = [self.tempered(score) for score in self.policy.log_probs(missing)]
+            scores = self.policy.log_probs(missing)
         self._log_pi.update(zip(missing, scores, strict=True))
 
-    def tempered(self, log_pi: torch.Tensor) -> torch.Tensor:
-        """log of the distribution proportional to pi ** (1 / temperature)."""
-        return log_pi if self.temperature == 1 else (log_pi / self.temperature).log_softmax(0)
-
     def log_pi(self, query: Query) -> torch.Tensor:
-        """log pi [labels], float32 on the CPU, of a query that was scored; no graph."""
+        """log pi [labels] as the policy gives it, float32 on the CPU, of a query that was scored."""
         return self._log_pi[query]
 
     def probabilities(self, query: Query) -> np.ndarray:
-        """pi [labels], float64, summing to one as exactly as float64 can."""
-        pi_A = np.exp(self._log_pi[query].double().numpy())
+        """What is played, [labels]: pi ** (1 / temperature), float64, made to sum to one."""
+        pi_A = np.exp(self._log_pi[query].double().numpy() / self.temperature)
         return pi_A / pi_A.sum()
 
     def graphs(self, queries: Sequence[Query]) -> list[torch.Tensor] | None:

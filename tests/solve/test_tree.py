@@ -48,9 +48,8 @@ def test_a_tree_above_the_limit_is_refused_at_once():
             return super().reset(seed)
 
     seats = [f"s{i}" for i in range(30)]
-    env = Counting(
-        seats, [lambda past: [(s, ["a", "b"], s) for s in seats]], lambda past: dict.fromkeys(seats, 0)
-    )
+    rounds = [lambda past: [(s, ["a", "b"], s) for s in seats]]
+    env = Counting(seats, rounds, lambda past: dict.fromkeys(seats, 0))
     with pytest.raises(TooLarge, match="more than 100 nodes"):
         tabulate(env, limit=100)
     assert played == [0]

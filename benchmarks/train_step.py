@@ -1,0 +1,238 @@
+"""Seconds of one training step against TRL's `GRPOTrainer`, and against the machine's own limit.
+
+    pip install -c constraints.txt -e ".[bench]"
+    python benchmarks/train_step.py --out benchmarks/results/train_step.json
+
+Both train the same model with the same LoRA on the same game, from the same prompts, with the same
+number of games, dtype, threads and completion length (a label's tokens), in one process, one after the
+other. TRL generates with transformers and gets its fastest batch size of those tried. Ours runs with
+default labels and recipe; its cache of what lies below the adapted layers is switched off
+(`trunk_tokens=0`), so that nothing is carried from step to step.
+
+Also printed: how our step grows from 128 to 8,192 games, and its ratio to a floor: distinct tokens x 6
+x parameters, over the rate of a large matrix product measured in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import gamedsl
+from gamedsl.backends.labels import LabelBook
+from gamedsl.ir.recipe import Recipe
+from gamedsl.runtime import Env, Episode
+
+GAME = "stag_hunt"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--games", type=int, default=128)
+    parser.add_argument("--many", type=int, default=8192)
+    parser.add_argument("--steps", type=int, default=10, help="measured steps of ours")
+    parser.add_argument("--peer-steps", type=int, default=2, help="measured steps of TRL")
+    parser.add_argument("--peer-batch", type=int, nargs="*", default=[8, 32, 64], help="batches tried")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--model", default="smollm2-135m")
+    parser.add_argument("--no-peer", action="store_true")
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+
+    found: dict[str, Any] = {"machine": machine(args.threads), "model": args.model, "game": GAME}
+    rate = found["matmul_gflops"] = matmul_rate() / 1e9
+    print(f"{found['machine']}; matrix product {rate:.0f} GFLOP/s (float32)")
+
+    few = Ours(args.model, args.games)
+    found["ours"] = few.measure(args.steps)
+    found["floor_seconds"] = few.tokens * 6 * few.parameters / (rate * 1e9)
+    report("ours", args.games, found["ours"])
+    print(
+        f"  {few.tokens} distinct tokens x 6 x {few.parameters / 1e6:.1f}M parameters at that rate: "
+        f"{found['floor_seconds']:.2f} s; ours takes {found['ours']['median'] / found['floor_seconds']:.2f}x"
+    )
+    found["ours_many"] = Ours(args.model, args.many).measure(args.steps)
+    report("ours", args.many, found["ours_many"])
+    growth = found["growth"] = found["ours_many"]["median"] / found["ours"]["median"]
+    print(f"  {args.many} games take {growth:.2f}x the time of {args.games}")
+
+    if not args.no_peer:
+        found["peer"] = peer(few, args.games, args.peer_batch, args.peer_steps)
+        report(f"TRL {found['peer']['version']}", args.games, found["peer"])
+        ratio = found["ratio"] = found["peer"]["median"] / found["ours"]["median"]
+        print(f"ours is {ratio:.0f} times faster")
+    if args.out:
+        args.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def report(name: str, games: int, times: dict[str, Any]) -> None:
+    seconds = ", ".join(f"{s:.2f}" for s in times["seconds"])
+    print(f"{name}, {games} games a step: {times['median']:.2f} s (median of {seconds})", flush=True)
+
+
+def machine(threads: int) -> str:
+    cpu = platform.processor() or platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
+        if line.startswith("model name"):
+            cpu = line.partition(":")[2].strip()
+            break
+    return f"{cpu}, {threads} threads, torch {torch.__version__}"
+
+
+def matmul_rate() -> float:
+    """FLOP/s of the best of a few large float32 matrix products."""
+    best = 0.0
+    for size in (1024, 2048):
+        a, b = torch.randn(size, size), torch.randn(size, size)
+        for _ in range(8):
+            start = time.perf_counter()
+            a @ b
+            best = max(best, 2 * size**3 / (time.perf_counter() - start))
+    return best
+
+
+class Ours:
+    """The training step of `gamedsl train`, without its run folder and screen."""
+
+    def __init__(self, model: str, games: int) -> None:
+        from gamedsl.policies.hf import HFPolicy
+        from gamedsl.policies.lora import LoraSpec
+
+        problems = gamedsl.diagnostics.Problems()
+        game = gamedsl.load(GAME)
+        self.recipe: Recipe = resolve(game.ir, {"games": games, "model": model}, problems)
+        lora = self.recipe.lora
+        spec = LoraSpec(lora.rank, lora.alpha, lora.targets, lora.layers)
+        self.policy = HFPolicy(model, ("shared",), lora=spec, trunk_tokens=0)
+        self.env = game.env(run_seed=self.recipe.seed, tokenizer=self.policy.tokenizer)
+        self.parameters = sum(p.numel() for p in self.policy._network.model.parameters())
+        self.tokens = 0
+
+    def measure(self, steps: int) -> dict[str, Any]:
+        from gamedsl.train.step import Stepper
+
+        stepper = Stepper(self.env, self.policy, self.recipe)
+        seconds = []
+        for step in range(1, steps + 2):
+            start = time.perf_counter()
+            record = stepper.step(step)
+            seconds.append(time.perf_counter() - start)
+            self.tokens = record["tokens"]
+        return {"seconds": seconds[1:], "median": statistics.median(seconds[1:])}
+
+
+def peer(ours: Ours, games: int, batches: list[int], steps: int) -> dict[str, Any]:
+    """TRL's step, measured at each batch size; the fastest is what counts."""
+    import trl
+
+    tried = {batch: peer_steps(ours, games, batch, 1)[-1] for batch in batches if batch <= 2 * games}
+    for batch, seconds in tried.items():
+        print(f"  TRL with batch {batch}: {seconds:.1f} s", flush=True)
+    batch = min(tried, key=lambda b: tried[b])
+    seconds = peer_steps(ours, games, batch, steps)
+    return {
+        "version": trl.__version__, "batch": batch, "tried": tried, "seconds": seconds,
+        "median": statistics.median(seconds), "completion_tokens": completion_tokens(ours),
+        "engine": "transformers generate, KV cache", "beta": 0.0,
+    }  # fmt: skip
+
+
+def completion_tokens(ours: Ours) -> int:
+    """Tokens of a label: TRL generates exactly as many."""
+    labels = ours.env.reset(seed=0).decisions[0].labels
+    return max(ours.policy.tokenizer.count(label) for label in labels)
+
+
+def peer_steps(ours: Ours, games: int, batch: int, steps: int) -> list[float]:
+    """Seconds of each of `steps` steps of `GRPOTrainer`, after one that is not counted."""
+    import tempfile
+
+    from datasets import Dataset
+    from peft import LoraConfig
+    from transformers import TrainerCallback
+    from trl import GRPOConfig, GRPOTrainer
+
+    from gamedsl.policies.models import load
+
+    episode = ours.env.reset(seed=0)
+    seats = [d.seat for d in episode.decisions]
+    rows = [
+        {"prompt": [{"role": r, "content": c} for r, c in d.messages], "seat": d.seat}
+        for d in episode.decisions
+    ]
+    loaded = load(ours.recipe.model, dtype=torch.float32, device=torch.device("cpu"))
+    lora = ours.recipe.lora
+    layers = loaded.model.config.num_hidden_layers
+    seconds: list[float] = []
+
+    class Clock(TrainerCallback):
+        def on_step_begin(self, *_: Any, **__: Any) -> None:
+            self.start = time.perf_counter()
+
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            seconds.append(time.perf_counter() - self.start)
+
+    with tempfile.TemporaryDirectory() as folder:
+        config = GRPOConfig(
+            output_dir=folder, max_steps=steps + 1, per_device_train_batch_size=batch,
+            gradient_accumulation_steps=2 * games // batch, num_generations=games,
+            max_completion_length=completion_tokens(ours), beta=0.0, scale_rewards=False,
+            learning_rate=ours.recipe.lr, lr_scheduler_type="constant", use_cpu=True, bf16=False,
+            gradient_checkpointing=False, shuffle_dataset=False, save_strategy="no", report_to=[],
+            logging_strategy="no", disable_tqdm=True, temperature=1.0,
+            dataloader_pin_memory=False,
+        )  # fmt: skip
+        trainer = GRPOTrainer(
+            model=loaded.model,
+            reward_funcs=reward_function(ours.env, episode, seats),
+            args=config,
+            train_dataset=Dataset.from_list(rows),
+            processing_class=loaded.tokenizer,
+            peft_config=LoraConfig(
+                r=lora.rank, lora_alpha=lora.alpha, target_modules=list(lora.targets), lora_dropout=0.0,
+                layers_to_transform=None if lora.layers is None else list(range(layers - lora.layers, layers)),
+            ),
+            callbacks=[Clock()],
+        )  # fmt: skip
+        trainer.train()
+    return seconds[1:]
+
+
+def reward_function(env: Env, episode: Episode, seats: list[str]) -> Any:
+    """The same game as TRL wants it: completions of the two seats paired in order."""
+    book: LabelBook = episode._book
+    least = env.least
+
+    def reward(completions: list[Any], seat: list[str], **_: Any) -> list[float | None]:
+        said = {s: [i for i, at in enumerate(seat) if at == s] for s in seats}
+        rewards: list[float | None] = [None] * len(seat)
+        for pair in zip(*said.values(), strict=True):
+            played = episode.fork()
+            played.step({seat[i]: completions[i][0]["content"] for i in pair})
+            for i in pair:
+                amount = played.rewards[seat[i]]
+                rewards[i] = None if amount is None else float(amount)
+        return rewards
+
+    assert book is not None
+    assert least
+    return reward
+
+
+def resolve(ir: Any, settings: dict[str, Any], problems: Any) -> Recipe:
+    from gamedsl.sema.recipe import resolve as resolve_recipe
+
+    return resolve_recipe(ir, settings, problems)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Writes `docs/reference.md` from the compiler's own tables.
+
+    python docs/generate.py          # write it
+    python docs/generate.py --check  # fail if it is stale (the test suite does)
+
+Nothing in the reference is typed twice: sections come from the JSON Schemas, built-ins, label styles,
+recipe keys and diagnostics from the tables that the compiler runs on.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gamedsl
+from gamedsl.backends.words import STYLES
+from gamedsl.cli import COMMANDS
+from gamedsl.diagnostics import codes
+from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
+from gamedsl.sema.recipe import KEYS
+
+SCHEMAS = Path(gamedsl.__file__).parent / "schema"
+TARGET = Path(__file__).with_name("reference.md")
+BANDS = {
+    "00": "YAML", "01": "Shape of a file", "02": "Syntax of expressions", "03": "Names and types",
+    "04": "The game", "05": "Prompts and labels", "06": "Rewards", "07": "Training recipes",
+}  # fmt: skip
+
+
+def main() -> int:
+    text = "\n".join(reference()) + "\n"
+    if "--check" in sys.argv[1:]:
+        stale = not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text
+        if stale:
+            sys.stderr.write("docs/reference.md is stale: run `python docs/generate.py`\n")
+        return int(stale)
+    TARGET.write_text(text, encoding="utf-8")
+    return 0
+
+
+def reference() -> Iterator[str]:
+    yield "# Reference"
+    yield ""
+    yield "<!-- Written by docs/generate.py from the compiler's tables; do not edit. -->"
+    yield ""
+    yield "The language is explained in [language.md](language.md); this page lists what there is."
+    for kind in ("game", "protocol", "reward"):
+        yield from sections(kind)
+    yield from expressions()
+    yield from labels()
+    yield from recipe()
+    yield from commands()
+    yield from diagnostics()
+
+
+def sections(kind: str) -> Iterator[str]:
+    schema = json.loads((SCHEMAS / f"{kind}.schema.json").read_text(encoding="utf-8"))
+    yield f"\n## Keys of a {kind} file\n"
+    yield "| key | what it is | example |"
+    yield "| --- | --- | --- |"
+    for key, value in schema["properties"].items():
+        described = resolved(value)
+        title = described.get("title", "")
+        about = described.get("description", "")
+        examples = described.get("examples", [])
+        example = f"`{flow(examples[0])}`" if examples else ""
+        text = f"{title}. {about}" if title and about else title or about
+        yield f"| `{key}` | {cell(text)} | {cell(example)} |"
+
+
+def resolved(value: dict[str, Any]) -> dict[str, Any]:
+    """A schema with what its reference says added; its own words win."""
+    reference = value.get("$ref")
+    if reference is None:
+        return value
+    file, _, path = reference.partition("#")
+    found = json.loads((SCHEMAS / file).read_text(encoding="utf-8"))
+    for part in path.strip("/").split("/"):
+        found = found[part]
+    return {**resolved(found), **value}
+
+
+def flow(value: Any) -> str:
+    """A value as YAML in one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k}: {flow(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(flow, value)) + "]"
+    return json.dumps(value) if not isinstance(value, str) else value.strip().split("\n")[0]
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def expressions() -> Iterator[str]:
+    yield "\n## Expressions\n"
+    yield "Numbers are exact: `0.1` is one tenth. Comparisons do not chain. `a if test else b`, `and`,"
+    yield "`or`, `not`, `in`, `..`, `f(x for x in xs if test)` and precedence are as in Python."
+    yield ""
+    yield "| operator | meaning |"
+    yield "| --- | --- |"
+    for name, row in BUILTINS.items():
+        if name not in FUNCTIONS:
+            yield f"| `{cell(row.usage)}` | {cell(row.about)} |"
+    yield ""
+    yield "| function | meaning |"
+    yield "| --- | --- |"
+    for name in FUNCTIONS:
+        yield f"| `{cell(BUILTINS[name].usage)}` | {cell(BUILTINS[name].about)} |"
+
+
+def labels() -> Iterator[str]:
+    yield "\n## Styles of masked labels\n"
+    yield "| style | labels |"
+    yield "| --- | --- |"
+    for style in STYLES.values():
+        yield f"| `{style.name}` | {style.about} |"
+
+
+def recipe() -> Iterator[str]:
+    yield "\n## Keys of a recipe\n"
+    yield "Written under `train:` in a game file, or as `--set key=value`."
+    yield ""
+    yield "| key | default | accepts | meaning |"
+    yield "| --- | --- | --- | --- |"
+    for key in KEYS:
+        default = key.default
+        shown = ", ".join(map(str, default)) if isinstance(default, tuple) else str(default)
+        yield f"| `{key.name}` | `{shown}` | {cell(key.accepts())} | {cell(key.doc)} |"
+
+
+def commands() -> Iterator[str]:
+    yield "\n## Commands\n"
+    yield "| command | what it does |"
+    yield "| --- | --- |"
+    for name, about in COMMANDS.items():
+        yield f"| `gamedsl {name}` | {about} |"
+    yield ""
+    yield "`gamedsl COMMAND --help` lists the options. Exit codes: 0 clean, 1 problems, 2 usage."
+
+
+def diagnostics() -> Iterator[str]:
+    yield "\n## Diagnostics\n"
+    yield "`gamedsl explain CODE` prints the long form, with a wrong and a right example."
+    band = ""
+    for code in codes.codes():
+        if code[2:4] != band:
+            band = code[2:4]
+            yield f"\n### {BANDS[band]}\n"
+            yield "| code | problem |"
+            yield "| --- | --- |"
+        title = codes.explain(code).partition("\n")[0].removeprefix("# ")
+        yield f"| {code} | {cell(title)} |"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,166 @@
+"""`gamedsl prompts`: exactly what each role will be sent, and what its labels mean.
+
+The meaning of the labels is for the author: it stands apart and is never sent. Every step is shown;
+a later one after a history of the first option of every choice before it. With `--model` the labels
+are those that this model's tokenizer gets, and the prompt is the text that its chat template makes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.cli import CLEAN, PROBLEMS, USAGE, use_colour
+
+if TYPE_CHECKING:
+    from gamedsl.ir.game import GameIR
+    from gamedsl.policies.chat import HFTokenizer
+
+HELP = "Print exactly what each role will be sent. FILE is a path or the name of a shipped game."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
+    parser.add_argument("--run-seed", type=int, default=0, metavar="N", help="seed of the labels")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the episode (for `per: episode`)"
+    )
+    parser.add_argument("--role", metavar="R", help="only this role, or only this seat of a role")
+    parser.add_argument(
+        "--param", action="append", default=[], metavar="K=V", help="set a param; may be repeated"
+    )
+    parser.add_argument("--model", metavar="NAME", help="apply the chat template of this model")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def run(args: argparse.Namespace) -> int:
+    from gamedsl.compiler import compile_file
+    from gamedsl.diagnostics.render import render
+
+    try:
+        params = _params(args.param)
+    except ValueError as error:
+        return _usage(str(error))
+    result = compile_file(args.file, params)
+    if result.diagnostics:
+        shown = render(result.diagnostics, "pretty", use_colour(sys.stderr))
+        print(shown, file=sys.stderr)
+    if result.ir is None:
+        if result.ok and result.document is not None:
+            return _usage(f"{args.file} is a {result.document.kind} file; prompts belong to a game")
+        return PROBLEMS
+    ir = result.ir
+    seats = [s for s in ir.seats if args.role in (None, s, ir.role_of[s])]
+    if not seats:
+        return _usage(_no_role(ir, args.role))
+    tokenizer = None
+    if args.model is not None:
+        from gamedsl.policies.errors import ModelError
+
+        try:
+            tokenizer = _tokenizer(args.model)
+        except ModelError as error:
+            return _usage(str(error))
+    report = describe(ir, seats, run_seed=args.run_seed, seed=args.seed, tokenizer=tokenizer)
+    print(
+        json.dumps(report, indent=2, ensure_ascii=False) if args.format == "json" else text(report)
+    )
+    return CLEAN
+
+
+def describe(
+    ir: GameIR, seats: list[str], *, run_seed: int, seed: int, tokenizer: HFTokenizer | None
+) -> dict[str, Any]:
+    """All prompts of some seats as plain data; `sent` is there with a tokenizer only."""
+    from gamedsl.backends.histories import history_before
+    from gamedsl.backends.labels import draw_labels
+    from gamedsl.backends.prompts import Prompter
+
+    book = draw_labels(ir, run_seed=run_seed, seed=seed, tokenizer=tokenizer)
+    prompter = Prompter(ir)
+    prompts = []
+    for step in ir.steps:
+        seen = history_before(ir, step)
+        for seat in step.actors:
+            if seat not in seats:
+                continue
+            legal = tuple(choice.name for choice in step.options_of(seat))
+            messages = prompter.messages(seat, step, legal, book, seen)
+            prompt: dict[str, Any] = {
+                "seat": seat,
+                "role": ir.role_of[seat],
+                "step": step.id,
+                "after": [f"{event.seat} chose {event.name}" for event in seen],
+                "messages": [{"role": role, "content": content} for role, content in messages],
+                "answers": {book.label(name): name for name in legal},
+            }
+            if tokenizer is not None:
+                prompt["sent"] = tokenizer.render(messages)
+                prompt["tokens"] = tokenizer.count(prompt["sent"])
+            prompts.append(prompt)
+    return {
+        "game": ir.name,
+        "run_seed": run_seed,
+        "seed": seed,
+        "labels": {"kind": book.kind, "per": ir.labels.per, "names": dict(book.pairs)},
+        "prompts": prompts,
+    }
+
+
+def text(report: dict[str, Any]) -> str:
+    """The report for people: a heading, the text that is sent between rules, the meaning below."""
+    lines = []
+    for prompt in report["prompts"]:
+        count = f", {prompt['tokens']} tokens" if "tokens" in prompt else ""
+        lines.append(f"━━ {prompt['seat']} · {prompt['step']}{count} ━━")
+        if prompt["after"]:
+            lines.append(f"(for instance after: {'; '.join(prompt['after'])})")
+        if "sent" in prompt:
+            lines.append(prompt["sent"].rstrip("\n"))
+        else:
+            for message in prompt["messages"]:
+                lines += [f"[{message['role']}]", message["content"]]
+        lines.append("")
+    names = report["labels"]["names"]
+    if report["labels"]["kind"] == "plain":
+        return "\n".join([*lines, "labels: plain, every option is called by its name"])
+    drawn = f", drawn per {report['labels']['per']}" if report["labels"]["kind"] == "masked" else ""
+    lines.append(f"labels: {report['labels']['kind']}{drawn} (not sent)")
+    width = max(map(len, names.values()), default=0)
+    lines += [f"  {label:<{width}}  {name}" for name, label in names.items()]
+    return "\n".join(lines)
+
+
+def _params(given: list[str]) -> dict[str, str]:
+    """`--param k=v` as a map. ValueError for what is not of that form."""
+    params = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(f"`--param {item}` is not of the form name=value")
+        params[name.strip()] = value.strip()
+    return params
+
+
+def _tokenizer(name: str) -> HFTokenizer:
+    """The tokenizer of a model. ModelError passes through."""
+    from gamedsl.policies.chat import HFTokenizer
+    from gamedsl.policies.models import load
+
+    return HFTokenizer(load(name, notify=lambda line: print(line, file=sys.stderr)).tokenizer)
+
+
+def _no_role(ir: GameIR, wanted: str) -> str:
+    from gamedsl.diagnostics.suggest import did_you_mean
+
+    known = list(dict.fromkeys((*(role.name for role in ir.roles), *ir.seats)))
+    guess = did_you_mean(wanted, known)
+    fix = f"did you mean `{guess}`?" if guess else f"known: {', '.join(known)}"
+    return f"`{ir.name}` has no role `{wanted}`; {fix}"
+
+
+def _usage(message: str) -> int:
+    print(f"gamedsl prompts: {message}", file=sys.stderr)
+    return USAGE

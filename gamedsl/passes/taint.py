@@ -1,0 +1,157 @@
+"""Proves that no payoff flows into a prompt of a masked game, by taint and not by value.
+
+Sources are the numbers that payoffs and rewards are computed from: constants in their expressions
+(table cells too) and params, directly or through `let`s and other params. A template that mentions
+such a name, in an expression, a filter, a condition or a `set`, is told something about payoffs. A
+digit in a template's own words is not: it comes from nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gamedsl.backends.template_syntax import Broken, locate, parse
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir.expr import Const, Expr, LetCall, LetMap, children
+from gamedsl.ir.game import GameIR, Let
+from gamedsl.ir.types import Number
+from gamedsl.source.spans import Span
+
+PAYOFF_WORDS = ("payoff", "payoffs", "reward", "rewards", "scores")
+"""Names that would be payoffs themselves, if templates could read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """How a name reaches a payoff: the names on the way, with where each reads the one before."""
+
+    hops: tuple[str, ...]
+    notes: tuple[Note, ...]
+
+
+def payoffs_stay_secret(ir: GameIR, problems: Problems) -> None:
+    """In a masked game no template mentions a name that a payoff's value is computed from."""
+    if ir.labels.kind != "masked" or not ir.templates:
+        return
+    flows = payoff_flows(ir)
+    for template in ir.templates:
+        parsed = parse(template.text)
+        if isinstance(parsed, Broken):
+            continue
+        slot = f"{template.slot}.{template.key}" if template.key else template.slot
+        for mention in parsed.mentions:
+            flow = flows.get(mention.name)
+            if flow is None:
+                continue
+            problems.add(
+                "GD0521", f"a payoff flows into the prompt through `{mention.name}`",
+                locate(template, mention.start, mention.start + len(mention.name)),
+                why="players of a masked game learn payoffs from rewards only",
+                notes=flow.notes, help="leave it out, or use `labels: plain`",
+                witness=(" → ".join((slot, *flow.hops)),),
+            )  # fmt: skip
+
+
+def payoff_flows(ir: GameIR) -> dict[str, Flow]:
+    """Every name that a template of a masked game must not mention, with its way to a payoff."""
+    flows = {word: Flow((word,), ()) for word in PAYOFF_WORDS}
+    reached = _Reached(ir)
+    for seat, payoff in ir.payoffs:
+        reached.follow(payoff, f"the payoff of `{seat}`", (), ())
+    rewards = {let.name: let for let in ir.reward.lets}
+    _Reached(ir, rewards, reached.params).follow(ir.reward.split, "the reward", (), ())
+    params = _connected(ir, reached.params)
+    flows |= params
+    for let in ir.lets:
+        if let.name in reached.lets and _has_number(ir, let, set()):
+            flows[let.name] = _declared(let.name, let.span, reached.lets[let.name])
+        else:
+            source = next(
+                (name for name in _params_of(ir, let.body, set()) if name in params), None
+            )
+            if source is not None:
+                inner = params[source]
+                note = Note(let.span, f"`{let.name}` is computed from `{source}`")
+                flows[let.name] = Flow((let.name, *inner.hops), (note, *inner.notes))
+    return flows
+
+
+class _Reached:
+    """The params and lets that payoffs read, each with the first way found."""
+
+    def __init__(
+        self, ir: GameIR, lets: dict[str, Let] | None = None, params: dict[str, Flow] | None = None
+    ) -> None:
+        self.known = ir.lets_by_name if lets is None else lets
+        self.params = {} if params is None else params
+        self.lets: dict[str, Flow] = {}
+
+    def follow(self, expr: Expr, goal: str, hops: tuple[str, ...], notes: tuple[Note, ...]) -> None:
+        """Walk an expression whose value flows along `hops` (the nearest first) into `goal`."""
+        if isinstance(expr, Const) and expr.origin is not None:
+            reads = f"`{hops[0]}` reads it" if hops else f"{goal} reads it"
+            flow = Flow((expr.origin, *hops, goal), (Note(expr.span, reads), *notes))
+            self.params.setdefault(expr.origin, flow)
+        if isinstance(expr, LetCall | LetMap) and expr.name in self.known:
+            let = self.known[expr.name]
+            if expr.name not in self.lets:
+                reads = f"`{hops[0]}` reads `{let.name}`" if hops else f"{goal} reads `{let.name}`"
+                way = (Note(expr.span, reads), *notes)
+                self.lets[let.name] = Flow((let.name, *hops, goal), way)
+                self.follow(let.body, goal, (let.name, *hops), way)
+        for child in children(expr):
+            self.follow(child, goal, hops, notes)
+
+
+def _connected(ir: GameIR, read: dict[str, Flow]) -> dict[str, Flow]:
+    """The params that payoffs read, those they are computed from, and what is computed from them."""
+    spans = {param.name: param.span for param in ir.params}
+    flows = {
+        name: _declared(name, spans[name], flow) for name, flow in read.items() if name in spans
+    }
+    upstream = {param.name: set(param.reads) for param in ir.params}
+    queue = list(flows)
+    while queue:
+        name = queue.pop(0)
+        linked = upstream[name] | {other for other, reads in upstream.items() if name in reads}
+        for other in sorted(linked - set(flows)):
+            if other in spans:
+                flow = flows[name]
+                note = Note(spans[other], f"`{other}` and `{name}` are computed one from the other")
+                flows[other] = Flow((other, *flow.hops), (note, *flow.notes))
+                queue.append(other)
+    return flows
+
+
+def _declared(name: str, span: Span, flow: Flow) -> Flow:
+    return Flow(flow.hops, (Note(span, f"`{name}` is declared here"), *flow.notes))
+
+
+def _has_number(ir: GameIR, let: Let, seen: set[str]) -> bool:
+    """Whether a let's value may hold a number written in it or in a let that it reads."""
+    seen.add(let.name)
+    queue: list[Expr] = [let.body]
+    while queue:
+        expr = queue.pop()
+        if isinstance(expr, Const) and isinstance(expr.type, Number):
+            return True
+        if isinstance(expr, LetCall | LetMap) and expr.name not in seen:
+            inner = ir.lets_by_name.get(expr.name)
+            if inner is not None and _has_number(ir, inner, seen):
+                return True
+        queue += children(expr)
+    return False
+
+
+def _params_of(ir: GameIR, expr: Expr, seen: set[str]) -> list[str]:
+    """The params that an expression reads, through lets too."""
+    found = [expr.origin] if isinstance(expr, Const) and expr.origin is not None else []
+    parts = list(children(expr))
+    if (
+        isinstance(expr, LetCall | LetMap)
+        and expr.name not in seen
+        and expr.name in ir.lets_by_name
+    ):
+        seen.add(expr.name)
+        parts.append(ir.lets_by_name[expr.name].body)
+    return found + [name for part in parts for name in _params_of(ir, part, seen)]

@@ -1,0 +1,182 @@
+"""Proves that every prompt can be rendered: templates parse, and name only what their reader sees."""
+
+from __future__ import annotations
+
+from gamedsl.backends.template_syntax import Broken, Mention, Parsed, locate, parse
+from gamedsl.backends.templating import SCOPE, names_in, template_for, variables_before
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.ir.game import Choose, GameIR, Template
+from gamedsl.passes.taint import PAYOFF_WORDS, payoff_flows
+from gamedsl.source.spans import Span
+
+
+def templates_name_what_is_seen(ir: GameIR, problems: Problems) -> None:
+    """Every template belongs to a slot, a role or a step of the game, is a template of the admitted
+    language, and mentions only names that whoever reads it may see when they read it."""
+    if not ir.templates:
+        return
+    tainted = frozenset(payoff_flows(ir)) if ir.labels.kind == "masked" else frozenset()
+    for template in ir.templates:
+        if not _known_key(ir, template, problems):
+            continue
+        parsed = parse(template.text)
+        if isinstance(parsed, Broken):
+            problems.add(
+                "GD0510", "this is not a template", _word(template, parsed.start), why=parsed.reason,
+                help="write `{{ '{{' }}` for braces that are meant as text"
+                if "{{" in parsed.reason else "",
+            )  # fmt: skip
+            continue
+        _refused(template, parsed, problems)
+        for mention in parsed.mentions:
+            if mention.name not in tainted:
+                _check_name(ir, template, mention, problems)
+
+
+def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
+    """Whether the key of a slot names a role or a step."""
+    if not template.key:
+        return True
+    if template.slot == "rules":
+        what, known = "part of the rules", ()
+    elif template.slot == "who":
+        what, known = "role", tuple(dict.fromkeys((*(r.name for r in ir.roles), *ir.seats)))
+    else:
+        what = "choice"
+        known = tuple(dict.fromkeys(n for step in ir.steps for n in (step.variable, step.id)))
+    if template.key in known:
+        return True
+    guess = did_you_mean(template.key, known)
+    problems.add(
+        "GD0511", f"`{template.key}` is no {what} of this game", template.key_span or template.span,
+        why=f"`{template.slot}` is one text for {', '.join(known)}" if known else
+        "the rules are one text for all roles",
+        help=f"did you mean `{guess}`?" if guess else "",
+    )  # fmt: skip
+    return False
+
+
+def _refused(template: Template, parsed: Parsed, problems: Problems) -> None:
+    for found in parsed.refused:
+        problems.add(
+            "GD0517", f"{found.what} is not allowed in a template",
+            locate(template, found.start, found.start + found.length), help=found.help,
+            why="templates show values; they neither call nor compute without bound",
+        )  # fmt: skip
+
+
+def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Problems) -> None:
+    name, slot = mention.name, template.slot
+    span = locate(template, mention.start, mention.start + len(name))
+    scope = names_in(slot, ir)
+    variables = {step.variable: step for step in reversed(ir.steps)}
+    let = ir.lets_by_name.get(name)
+    if name in scope:
+        _check_part(ir, template, mention, span, problems)
+    elif any(param.name == name for param in ir.params) or name in ir.seats:
+        if mention.attribute is not None:
+            _no_part(template, mention, (), problems)
+    elif name in variables and slot == "ask":
+        _check_variable(ir, template, mention, span, variables[name], problems)
+    elif name in variables or any(row.name == name for row in SCOPE):
+        _not_here(ir, name, slot, span, name in variables, problems)
+    elif let is not None or name in PAYOFF_WORDS:
+        problems.add(
+            "GD0513", f"a template may not show `{name}`", span,
+            why="payoffs and lets are computed by the referee, not seen by roles",
+            notes=(Note(let.span, "declared here"),) if let is not None else (),
+            help="templates can name params, labels, roles and, in `ask`, earlier choices",
+        )  # fmt: skip
+    else:
+        known = {*scope, *ir.seats, *(param.name for param in ir.params)}
+        known |= set(variables) if slot == "ask" else set()
+        guess = did_you_mean(name, sorted(known))
+        problems.add(
+            "GD0512", f"there is nothing called `{name}`", span,
+            why=f"`{slot}` can name {', '.join(sorted(known))}",
+            help=f"did you mean `{guess}`?" if guess else "",
+        )  # fmt: skip
+
+
+def _check_part(
+    ir: GameIR, template: Template, mention: Mention, span: Span, problems: Problems
+) -> None:
+    """A name of the scope: `labels` needs an option's name, the others have no parts."""
+    if mention.name == "labels":
+        names = tuple(dict.fromkeys(c.name for s in ir.steps for o in s.options for c in o))
+        if mention.attribute is None:
+            _is_map(mention.name, names, span, problems)
+        elif mention.attribute not in names:
+            _no_part(template, mention, names, problems)
+    elif mention.attribute is not None:
+        _no_part(template, mention, (), problems)
+
+
+def _check_variable(
+    ir: GameIR, template: Template, mention: Mention, span: Span, first: Choose, problems: Problems
+) -> None:
+    """An earlier choice: made before every step that asks with this text, and one value."""
+    for step in ir.steps:
+        if template_for(ir, "ask", step.id, step.variable) is not template:
+            continue
+        if mention.name not in variables_before(ir, step):
+            same = " it" if mention.name == step.variable else f" `{step.variable}`"
+            problems.add(
+                "GD0514", f"`{mention.name}` is not chosen yet when{same} is asked for", span,
+                why="a prompt may only show what its reader has seen",
+                notes=(Note(first.span, f"`{mention.name}` is chosen here"),),
+            )  # fmt: skip
+            return
+    if first.joint and mention.attribute is None:
+        _is_map(mention.name, first.actors, span, problems)
+    elif mention.attribute is not None and mention.attribute not in (
+        first.actors if first.joint else ()
+    ):
+        _no_part(template, mention, first.actors if first.joint else (), problems)
+
+
+def _is_map(name: str, keys: tuple[str, ...], span: Span, problems: Problems) -> None:
+    problems.add(
+        "GD0516", f"`{name}` is not one value", span, why=f"it has one for each of {', '.join(keys[:6])}",
+        help=f"write `{name}.{keys[0]}`" if keys else "",
+    )  # fmt: skip
+
+
+def _no_part(
+    template: Template, mention: Mention, known: tuple[str, ...], problems: Problems
+) -> None:
+    assert mention.attribute is not None
+    guess = did_you_mean(mention.attribute, known)
+    problems.add(
+        "GD0512", f"`{mention.name}` has no part `{mention.attribute}`",
+        locate(template, mention.at, mention.at + len(mention.attribute)),
+        why=f"its parts: {', '.join(known[:8])}" if known else "it is one value",
+        help=f"did you mean `{guess}`?" if guess else "",
+    )  # fmt: skip
+
+
+def _not_here(
+    ir: GameIR, name: str, slot: str, span: Span, variable: bool, problems: Problems
+) -> None:
+    """A name of other slots: an earlier choice outside `ask`, or a name of the table."""
+    slots = next((row.slots for row in SCOPE if row.name == name), ("ask",))
+    if slot in slots and not variable:
+        why = f"this game has {len(ir.seats)} role{'s' if len(ir.seats) != 1 else ''}"
+        help = "write `others`"
+    else:
+        why = f"it belongs to {', '.join(f'`{other}`' for other in slots)}"
+        help = (
+            ""
+            if slot == "rules"
+            else f"in `{slot}` there are {', '.join(sorted(names_in(slot, ir)))}"
+        )
+    problems.add("GD0515", f"`{name}` has no meaning in `{slot}`", span, why=why, help=help)
+
+
+def _word(template: Template, start: int) -> Span:
+    """The place of the word at an offset."""
+    end = start
+    while end < len(template.text) and (template.text[end].isalnum() or template.text[end] == "_"):
+        end += 1
+    return locate(template, start, max(end, start + 1))

@@ -1,0 +1,81 @@
+"""What it takes to go on from a step as if nothing had happened.
+
+A checkpoint is one file, written beside its place and renamed into it, so that a kill at any moment
+leaves the previous ones whole. It holds the step, the adapters, the optimiser's state, and, where the
+objective has a reference policy, the adapters that training started from. Random numbers are keyed by
+the step and the learning rate is a function of it, so neither needs state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gamedsl.policies.base import Policy
+from gamedsl.train.errors import TrainError
+from gamedsl.train.files import write_atomically
+from gamedsl.train.runfolder import RunFolder, number_in
+
+FORMAT = 1
+
+Adapters = dict[str, dict[str, torch.Tensor]]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state after `step` steps. `reference` is empty where the objective needs none."""
+
+    step: int
+    hash: str
+    adapters: Adapters
+    optimizer: dict[str, Any]
+    reference: Adapters
+
+
+def adapters_of(policy: Policy) -> Adapters:
+    """A copy of all adapters' tensors."""
+    return {name: policy.adapter_state(name) for name in policy.adapters}
+
+
+def put_back(policy: Policy, adapters: Adapters) -> None:
+    """Give a policy the adapters that were copied. Raises ValueError where they do not fit."""
+    for name, state in adapters.items():
+        policy.load_adapter_state(name, state)
+
+
+def save(run: RunFolder, checkpoint: Checkpoint, keep: int) -> Path:
+    """Write a checkpoint, then drop all but the latest `keep`."""
+    run.sync_metrics()
+    path = run.checkpoints / f"step-{checkpoint.step:06d}.pt"
+    content = {"format": FORMAT, **vars(checkpoint)}
+    write_atomically(path, lambda new: torch.save(content, new))
+    for old in steps(run)[:-keep]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def steps(run: RunFolder) -> list[Path]:
+    """The checkpoints of a run, oldest first."""
+    return sorted(run.checkpoints.glob("step-*.pt"), key=number_in)
+
+
+def latest(run: RunFolder) -> Checkpoint | None:
+    """The last checkpoint, or None where a run has none yet. Raises TrainError."""
+    found = steps(run)
+    if not found:
+        return None
+    try:
+        content = torch.load(found[-1], map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise TrainError(
+            f"{found[-1]} cannot be read: {error}", "delete it to go on from the one before"
+        ) from error
+    if content.pop("format", None) != FORMAT:
+        raise TrainError(
+            f"{found[-1]} was written by another version of gamedsl",
+            "resume with the version that run.json names",
+        )
+    return Checkpoint(**content)

@@ -1,0 +1,182 @@
+"""What is measured of a policy after each step: the metrics' side of the loop.
+
+For a small game everything is known: all its decisions are scored in one pass, and its tree gives the
+exact distance from equilibrium and where training is heading. For a larger one only what the games of
+the step came past is measured.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gamedsl.ir.recipe import Recipe
+from gamedsl.policies.base import Policy, Query
+from gamedsl.train.advantages import Weights
+from gamedsl.train.errors import TrainError
+from gamedsl.train.rollout import Batch, Place, adapter_of, place_of, query_of
+from gamedsl.train.scoring import Scorer
+from gamedsl.train.survey import survey
+from gamedsl.train.warm_start import Fitted
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Env
+
+Shown = dict[str, dict[str, Any]]
+
+MANY_PLACES = 256
+"""Information sets of which the metrics keep the policy, the first met first."""
+
+
+class Gauge:
+    """Measures one game under one recipe.
+
+    `queries` and `places` are all decisions of a small game, in one order, and empty for a larger one.
+    Raises TrainError where `exploitability: on` cannot be had.
+    """
+
+    def __init__(self, env: Env, recipe: Recipe) -> None:
+        adapter = adapter_of(recipe)
+        decisions = survey(env, recipe.seed)
+        self.known = decisions is not None
+        self.queries: list[Query] = [query_of(d, adapter(d.role)) for d in decisions or ()]
+        self.places: list[Place] = [place_of(d) for d in decisions or ()]
+        self._coupling = _coupling(env, recipe)
+        self._tree = self._tabulate(env, recipe)
+
+    def opening(
+        self, scorer: Scorer, batch: Batch, policy: Policy, warm: Fitted | None
+    ) -> dict[str, Any]:
+        """The record of the start: the first policy, and where it is predicted to go."""
+        measured = self.measured(scorer, batch)
+        return {
+            "event": "start",
+            "step": 0,
+            **measured,
+            "prediction": self.prediction(measured["policy"]),
+            "model": policy.name,
+            "adapters": list(policy.adapters),
+            "parameters": sum(p.numel() for p in policy.parameters()),
+            "warm_start": None if warm is None else vars(warm),
+        }
+
+    def measured(self, scorer: Scorer, batch: Batch) -> dict[str, Any]:
+        """What a record says of the policy that played a batch."""
+        shown = self.shown(scorer, batch)
+        return {
+            "policy": shown,
+            "entropy": entropy(scorer, batch),
+            "exploitability": self.exploitability(shown),
+        }
+
+    def shown(self, scorer: Scorer, batch: Batch) -> Shown:
+        """The policy by information set; where labels differ between games, the mean over them."""
+        asked = (self.queries, self.places) if self.known else (batch.queries, batch.places)
+        pi: dict[Place, list[np.ndarray]] = defaultdict(list)
+        for query, place in zip(*asked, strict=True):
+            pi[place].append(scorer.probabilities(query))
+        return {
+            place.information_set: {
+                "role": place.role,
+                "seat": place.seat,
+                "step": place.step,
+                "probs": dict(zip(place.legal, np.mean(pi[place], axis=0).tolist(), strict=True)),
+            }
+            for place in list(pi)[:MANY_PLACES]
+        }
+
+    def exploitability(self, shown: Shown) -> float | None:
+        """NashConv divided by the number of players; None where the game is too large."""
+        if self._tree is None:
+            return None
+        from gamedsl.solve import exploitability
+
+        return float(exploitability(self._tree, _policy(shown)).per_player)
+
+    def prediction(self, shown: Shown) -> dict[str, Any] | None:
+        """Where the policy-gradient flow goes from here; None where that is not known."""
+        if self._tree is None:
+            return None
+        from gamedsl.solve import predict_basin
+
+        found = predict_basin(self._tree, _policy(shown), self._coupling)
+        return None if found is None else found.as_dict()
+
+    def _tabulate(self, env: Env, recipe: Recipe) -> Any:
+        if recipe.exploitability == "off":
+            return None
+        from gamedsl.solve import TooLarge, tabulate
+
+        try:
+            tree = tabulate(env) if self.known else None
+        except TooLarge:
+            tree = None
+        if tree is None and recipe.exploitability == "on":
+            raise TrainError(
+                f"`{env.ir.name}` is too large for exact exploitability",
+                "leave `exploitability` at `auto`, or lower the game's params",
+            )
+        return tree
+
+
+def _policy(shown: Shown) -> dict[str, dict[str, float]]:
+    return {key: one["probs"] for key, one in shown.items()}
+
+
+def _coupling(env: Env, recipe: Recipe) -> Any:
+    """Which information sets move together: those of one adapter; none in a table."""
+    from gamedsl.policies.tabular import NAME
+
+    if recipe.model == NAME:
+        return "independent"
+    adapter = adapter_of(recipe)
+    return {role.name: adapter(role.name) for role in env.ir.roles}
+
+
+def earned(batch: Batch) -> dict[str, dict[str, float | None]]:
+    """Mean reward and payoff of each role over the games of a step; None where all were void."""
+    means: dict[str, dict[str, float | None]] = {"reward": {}, "payoff": {}}
+    role_of = batch.histories[0].episode.env.ir.role_of
+    for name in means:
+        total: dict[str, Fraction] = defaultdict(Fraction)
+        games: dict[str, int] = defaultdict(int)
+        for history in batch.histories:
+            for seat, amount in getattr(history.episode, f"{name}s").items():
+                if amount is not None:
+                    total[role_of[seat]] += history.games * Fraction(amount)
+                    games[role_of[seat]] += history.games
+        for role in dict.fromkeys(role_of.values()):
+            means[name][role] = float(total[role] / games[role]) if games[role] else None
+    return means
+
+
+def entropy(scorer: Scorer, batch: Batch) -> dict[str, float]:
+    """Mean entropy, in nats, of each role's policy over the decisions it came to."""
+    of_query = [_entropy(scorer.probabilities(query)) for query in batch.queries]
+    total: dict[str, float] = defaultdict(float)
+    games: dict[str, int] = defaultdict(int)
+    for history in batch.histories:
+        for sample in history.samples:
+            total[sample.role] += history.games * of_query[sample.query]
+            games[sample.role] += history.games
+    return {role: total[role] / games[role] for role in total}
+
+
+def counted(batch: Batch, weights: Weights) -> dict[str, int]:
+    """How much there was to do in a step."""
+    return {
+        "games": sum(history.games for history in batch.histories),
+        "histories": len(batch.histories),
+        "prompts": len(batch.queries),
+        "tokens": batch.tokens,
+        "sequences": weights.samples + weights.void,
+        "void": weights.void,
+    }
+
+
+def _entropy(pi_A: np.ndarray) -> float:
+    positive = pi_A[pi_A > 0]
+    return float(-(positive * np.log(positive)).sum())

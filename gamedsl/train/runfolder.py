@@ -1,0 +1,190 @@
+"""The folder a run lives in: what was asked for, what happened, and what it takes to go on.
+
+    run.json          the game and its hash, seeds, versions, the model, where the labels are
+    recipe.yaml       every setting, as a `train:` section would have it
+    game/             copies of the files the game was read from
+    labels.json       which label each action had
+    metrics.jsonl     one JSON object a line: start, step (one each), end
+    transcripts/      step-000020.jsonl: one distinct course of play a line, and how many games took it
+    checkpoints/      step-000020.pt: see `gamedsl.train.checkpoint`
+    adapters/<name>/  the trained adapters, as PEFT loads them
+
+Always: files other than metrics.jsonl are written whole or not at all, and metrics.jsonl never lacks a
+step that a checkpoint has.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gamedsl.ir.recipe import Recipe
+from gamedsl.runtime.game import Game
+from gamedsl.train.errors import TrainError
+from gamedsl.train.files import write_atomically, write_text
+
+_PACKAGES = ("gamedsl", "numpy", "torch", "transformers", "peft", "safetensors")
+
+
+class RunFolder:
+    """A run folder that exists."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    def info(self) -> dict[str, Any]:
+        """What `run.json` says."""
+        return json.loads((self.path / "run.json").read_text(encoding="utf-8"))
+
+    def settings(self) -> dict[str, Any]:
+        """What `recipe.yaml` says: nested maps of plain values."""
+        return yaml.safe_load((self.path / "recipe.yaml").read_text(encoding="utf-8"))
+
+    def write_recipe(self, recipe: Recipe) -> None:
+        text = yaml.safe_dump(recipe.as_dict(), sort_keys=False, allow_unicode=True)
+        write_text(self.path / "recipe.yaml", text)
+
+    def write_labels(self, book: dict[str, object]) -> None:
+        write_text(self.path / "labels.json", json.dumps(book, indent=1, ensure_ascii=False) + "\n")
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Add a line to metrics.jsonl. ValueError for a number that JSON does not have."""
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False)
+        with self.metrics.open("a", encoding="utf-8") as stream:
+            stream.write(line + "\n")
+
+    def sync_metrics(self) -> None:
+        """Have the lines so far on the disk before anything relies on them."""
+        if self.metrics.exists():
+            with self.metrics.open("rb") as stream:
+                os.fsync(stream.fileno())
+
+    def records(self) -> list[dict[str, Any]]:
+        """The whole lines of metrics.jsonl; a line that was cut off is left out."""
+        if not self.metrics.exists():
+            return []
+        lines = self.metrics.read_text(encoding="utf-8").splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def rewind(self, step: int | None) -> None:
+        """Forget what came after a step: metrics, the end, transcripts. None forgets everything."""
+        kept = [] if step is None else [r for r in self.records() if _belongs(r, step)]
+        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
+        write_text(self.metrics, "".join(lines))
+        for path in (self.path / "transcripts").glob("step-*.jsonl"):
+            if step is None or number_in(path) > step:
+                path.unlink()
+
+    def write_transcripts(self, step: int, records: Iterable[dict[str, Any]]) -> None:
+        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        write_text(self.path / "transcripts" / f"step-{step:06d}.jsonl", "".join(lines))
+
+    def adapter(self, name: str) -> Path:
+        return self.path / "adapters" / name
+
+
+def number_in(path: Path) -> int:
+    """The step in a file's name, `step-000020.pt`."""
+    found = re.search(r"step-(\d+)", path.name)
+    return int(found.group(1)) if found else -1
+
+
+def _belongs(record: dict[str, Any], step: int) -> bool:
+    return record["event"] != "end" and record["step"] <= step
+
+
+def create(game: Game, recipe: Recipe, out: Path | None, params: dict[str, Any]) -> RunFolder:
+    """Make the folder of a new run: `out`, or the first free `runs/<game>-<model>-<seed>-<n>`.
+
+    Raises TrainError if `out` exists and holds anything.
+    """
+    path = _claim(out, f"{game.name}-{_slug(recipe.model)}-{recipe.seed}")
+    run = RunFolder(path)
+    for file in game.files:
+        (path / "game").mkdir(exist_ok=True)
+        shutil.copyfile(file, path / "game" / file.name)
+    run.write_recipe(recipe)
+    info = {
+        "format": 1,
+        "game": game.name,
+        "file": str(game.files[0].resolve()) if game.files else None,
+        "params": params,
+        "hash": game.hash,
+        "rules_hash": game.ir.rules_hash,
+        "rendering_hash": game.ir.rendering_hash,
+        "model": recipe.model,
+        "seed": recipe.seed,
+        "versions": versions(),
+    }
+    write_text(path / "run.json", json.dumps(info, indent=1, ensure_ascii=False) + "\n")
+    return run
+
+
+def open_run(path: Path) -> RunFolder:
+    """An existing run folder. Raises TrainError if it is none."""
+    if not (path / "run.json").is_file() or not (path / "recipe.yaml").is_file():
+        raise TrainError(
+            f"`{path}` is not a run folder: it has no run.json and recipe.yaml",
+            "give the folder that `gamedsl train` printed, such as runs/stag_hunt-smollm2-135m-0-1",
+        )
+    return RunFolder(path)
+
+
+def versions() -> dict[str, str]:
+    """Python's version and those of the packages that numbers depend on."""
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _slug(model: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", Path(model).name).strip("-") or "model"
+
+
+def _claim(out: Path | None, name: str) -> Path:
+    """An empty folder of our own; making it is what claims it, also against other processes."""
+    if out is not None:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise TrainError(
+                f"`{out}` exists and is not empty",
+                f"choose another --out, or go on with it: gamedsl train --resume {out}",
+            )
+        out.mkdir(parents=True, exist_ok=True)
+        return out
+    runs = Path("runs")
+    runs.mkdir(exist_ok=True)
+    number = 1
+    while True:
+        try:
+            (runs / f"{name}-{number}").mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return runs / f"{name}-{number}"
+
+
+def write_adapters(run: RunFolder, policy: Any) -> None:
+    """Write every adapter to its folder under `adapters/`."""
+    for name in policy.adapters:
+        write_atomically(run.adapter(name), lambda new, name=name: policy.save_adapter(name, new))

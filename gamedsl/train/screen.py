@@ -1,0 +1,274 @@
+"""The live screen of a training run, and its plain twin where nobody watches.
+
+On a terminal one panel is redrawn in place once a step, never taller or wider than the terminal;
+elsewhere each step is one line. Nothing here changes what is trained or recorded. `rich` is
+imported when a screen is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.train.summary import mixture, predicted
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from gamedsl.ir.recipe import Recipe
+    from gamedsl.runtime import Game
+
+Record = Mapping[str, Any]
+
+SHADES = ("█", "▓", "▒", "░")
+COLOURS = ("cyan", "yellow", "magenta", "green")
+SPARKS = "▁▂▃▄▅▆▇█"
+MEMORY = 400
+WIDEST = 110
+
+
+class Screen:
+    """Shows a run while it goes. `close` may be called at any time, and more than once."""
+
+    def __init__(
+        self, recipe: Recipe, game: Game, total_steps: int, *, console: Console | None = None
+    ) -> None:
+        from rich.console import Console
+
+        self.console = console or Console(highlight=False)
+        self._title = f"{game.name} · {recipe.model} · seed {recipe.seed}"
+        self._total = total_steps
+        self._rewards: dict[str, list[float]] = {}
+        self._exploitability: list[float] = []
+        self._seconds: list[float] = []
+        self._live: Any = None
+        self._last: Record = {}
+        self._prediction = ""
+
+    def __enter__(self) -> Screen:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self, record: Record) -> None:
+        """Say what is trained and what is predicted, and open the live panel."""
+        self._last = record
+        if record.get("prediction"):
+            self._prediction = predicted(record["prediction"])
+        if record.get("exploitability") is not None:
+            self._exploitability.append(record["exploitability"])
+        if not self.console.is_terminal:
+            self.message(self._title)
+            if self._prediction:
+                self.message(self._prediction)
+            return
+        from rich.live import Live
+
+        self._live = Live(self._panel(), console=self.console, auto_refresh=False)
+        self._live.start(refresh=True)
+
+    def step(self, record: Record) -> None:
+        self._last = record
+        for role, mean in (record.get("reward") or {}).items():
+            if mean is not None:
+                self._rewards.setdefault(role, []).append(mean)
+        if record.get("exploitability") is not None:
+            self._exploitability.append(record["exploitability"])
+        if record.get("seconds") is not None:
+            self._seconds.append(record["seconds"])
+        for row in (*self._rewards.values(), self._exploitability, self._seconds):
+            del row[:-MEMORY]
+        if self._live is not None:
+            self._live.update(self._panel(), refresh=True)
+        else:
+            self.message(self._line(record))
+
+    def end(self, record: Record) -> None:
+        """Leave the last panel standing and put the summary under it."""
+        self.close()
+        if record.get("summary"):
+            self.message(record["summary"])
+
+    def message(self, text: str) -> None:
+        """A line above the panel; plain output where there is none."""
+        wrap = not self.console.is_terminal
+        self.console.print(text, soft_wrap=wrap, markup=False, highlight=False)
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _line(self, record: Record) -> str:
+        parts = [f"step {record['step']}/{self._total}"]
+        reward = record.get("reward") or {}
+        if reward:
+            parts.append("reward " + " ".join(f"{r} {_amount(x)}" for r, x in reward.items()))
+        policy = record.get("policy") or {}
+        parts += [f"{key} {mixture(row['probs'])}" for key, row in list(policy.items())[:4]]
+        if len(policy) > 4:
+            parts.append(f"and {len(policy) - 4} more decisions")
+        if record.get("exploitability") is not None:
+            parts.append(f"exploitability {record['exploitability']:.3f}")
+        if record.get("seconds") is not None:
+            parts.append(f"{_duration(record['seconds'])} a step")
+        return " | ".join(parts)
+
+    def _panel(self) -> RenderableType:
+        from rich.console import Group
+        from rich.padding import Padding
+        from rich.text import Text
+
+        width = min(self.console.width, WIDEST) - 2
+        parts: list[RenderableType] = [self._head(width), self._progress(width)]
+        if self._prediction and self.console.height >= 16:
+            parts.append(Text(self._prediction, style="italic"))
+        if self._rewards:
+            parts += [Text(), self._earned(width)]
+        policy = self._last.get("policy") or {}
+        if policy:
+            used = sum(len(self.console.render_lines(part)) for part in parts)
+            parts += [Text(), self._policy(policy, width, self.console.height - used - 3)]
+        if self.console.height < 6:
+            parts = parts[:2]
+        return Padding(Group(*parts), (0, 1))
+
+    def _head(self, width: int) -> Text:
+        from rich.text import Text
+
+        step = self._last.get("step") or 0
+        right = f"step {step} of {self._total}"
+        left = Text(self._title, style="bold")
+        left.truncate(max(width - len(right) - 2, 8), overflow="ellipsis", pad=True)
+        return left.append("  ").append(right, style="bold")
+
+    def _progress(self, width: int) -> Text:
+        from rich.text import Text
+
+        step, seconds = self._last.get("step") or 0, self._seconds[-20:]
+        said = "starting"
+        if seconds:
+            mean = sum(seconds) / len(seconds)
+            left = max(self._total - step, 0)
+            done = f"{_duration(mean * left)} left" if left else "done"
+            said = f"{_duration(mean)} a step, {done}"
+        room = max(width - len(said) - 2, 4)
+        full = round(room * min(step / self._total, 1)) if self._total else 0
+        bar = Text("━" * full, style="cyan").append("─" * (room - full), style="dim")
+        return bar.append("  ").append(said, style="dim")
+
+    def _earned(self, width: int) -> Table:
+        """Reward per role, and exploitability, each with its course so far."""
+        from rich.text import Text
+
+        rows = [(role, _amount(row[-1]), row, "green") for role, row in self._rewards.items()]
+        shown = rows[: max(self.console.height // 4, 1)]
+        table = _grid(width)
+        wide = max(len(name) for name, *_ in (*shown, ("exploitability",)))
+        room = max(min(width - min(wide, width // 3) - 14, 60), 6)
+        for name, now, row, colour in shown:
+            table.add_row(Text(name), Text(now), Text(sparkline(row, room), style=colour))
+        if len(rows) > len(shown):
+            table.add_row(Text(f"and {len(rows) - len(shown)} more roles", style="dim"), "", "")
+        if self._exploitability:
+            spark = Text(sparkline(self._exploitability, room, floor=0.0), style="red")
+            table.add_row(
+                Text("exploitability"), Text(_amount(self._exploitability[-1])), spark
+            )
+        table.columns[0].header = Text("reward")
+        table.columns[1].header, table.columns[2].header = Text("now"), Text("so far")
+        return table
+
+    def _policy(self, policy: Mapping[str, Any], width: int, height: int) -> Table:
+        """One line a decision: a bar split between the actions, and their probabilities."""
+        from rich.text import Text
+
+        table = _grid(width)
+        table.columns[0].header, table.columns[1].header = Text("decision"), Text("policy")
+        items = list(policy.items())
+        shown = items if len(items) < height else items[: max(height - 2, 1)]
+        keys = [key for key, _ in shown]
+        wide = min(max(map(len, keys)), width // 3)
+        bar = 24 if width >= 76 else 12
+        for key, row in shown:
+            probs = row["probs"]
+            words = Text(overflow="ellipsis", no_wrap=True)
+            for index, (name, p) in enumerate(_ranked(probs)):
+                words.append("  " if index else "")
+                words.append(f"{name} {p:.0%}", style=COLOURS[index % len(COLOURS)])
+            hidden = len(probs) - len(_ranked(probs))
+            words.append(f"  +{hidden}" if hidden else "", style="dim")
+            table.add_row(_tail(key, wide), split_bar(probs, bar), words)
+        if len(items) > len(shown):
+            table.add_row(Text(f"and {len(items) - len(shown)} more", style="dim"), "", "")
+        return table
+
+
+def sparkline(values: list[float], room: int, *, floor: float | None = None) -> str:
+    """The course of `values` in at most `room` characters; the last is always shown."""
+    if len(values) > room:
+        edges = [round(i * len(values) / room) for i in range(room + 1)]
+        parts = [values[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+        values = [sum(part) / len(part) for part in parts[:-1]] + [values[-1]]
+    low = min(values) if floor is None else min(floor, *values)
+    high = max(values)
+    if high - low < 1e-9:
+        return SPARKS[0 if floor is not None else 3] * len(values)
+    top = len(SPARKS) - 1
+    return "".join(SPARKS[round((x - low) / (high - low) * top)] for x in values)
+
+
+def split_bar(probs: Mapping[str, float], room: int) -> Text:
+    """A bar of `room` cells shared by the shown actions, each with a shade and a colour; cells are
+    rounded so that they never add up to more."""
+    from rich.text import Text
+
+    bar, done, total = Text(no_wrap=True), 0, 0.0
+    for index, (_, p) in enumerate(_ranked(probs)):
+        total += p
+        until = min(round(total * room), room)
+        style = COLOURS[index % len(COLOURS)]
+        bar.append(SHADES[index % len(SHADES)] * (until - done), style=style)
+        done = until
+    return bar.append("·" * (room - done), style="dim")
+
+
+def _ranked(probs: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Up to four actions in their own order, so that bars stay in place; of more the top three."""
+    items = list(probs.items())
+    return items if len(items) <= 4 else sorted(items, key=lambda pair: -pair[1])[:3]
+
+
+def _grid(width: int) -> Table:
+    from rich.table import Table
+
+    table = Table(
+        box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", width=width
+    )
+    table.add_column(no_wrap=True, overflow="ellipsis", max_width=max(width // 3, 8))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    return table
+
+
+def _tail(key: str, wide: int) -> str:
+    """A long information set from its end, where it says what was last seen."""
+    return key if len(key) <= wide else "…" + key[len(key) - wide + 1 :]
+
+
+def _amount(x: float | None) -> str:
+    return "void" if x is None else f"{x:.2f}" if abs(x) < 1000 else f"{x:.4g}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 0.1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d} min"
+    return f"{whole // 3600}:{whole % 3600 // 60:02d} h"

