@@ -58,6 +58,10 @@ def compile_file(path: Path | str, params: Mapping[str, Any] | None = None) -> R
 
     for check in PASSES:
         check(ir, problems)
+    if ir.settings:
+        from gamedsl.sema.recipe import resolve
+
+        resolve(ir, (), problems)
     return Result(document, None if problems.errors else ir, problems.sorted(), summarise(ir))
 
 

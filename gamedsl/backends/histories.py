@@ -1,7 +1,7 @@
 """Histories to show prompts with, before anybody has played.
 
-Passes and the `prompts` command render every prompt; a prompt needs a past. These pasts are fixed and
-few, and together they contain every option of every step once.
+Passes and the `prompts` command render every prompt, and a prompt needs a past. These pasts are
+fixed and few, and together they contain every option of every step once.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _book(inputs: _Inputs) -> LabelBook:
         return LabelBook("fixed", tuple((name, fixed.get(name, name)) for name in names))
     style = style_of(ir)
     words = _draw(style, inputs.scope, len(names), _avoided(ir), inputs.tokenizer)
-    key = digest(inputs.scope, inputs.fingerprint, style.name)
+    key = digest(inputs.scope, style.name)
     return LabelBook("masked", tuple(zip(names, words, strict=True)), key)
 
 

@@ -1,11 +1,11 @@
 """What a seat is told when it must choose: one system message and one user message.
 
-The system message holds the rules and is the same for all seats, so that prompts share a long
-prefix; the user message says what has been seen, then who is asked, then what may be answered. What
-has been seen is told in the third person, the same to all who saw it, so that this part is shared as
-well. Always: a prompt depends on the game, the labels, the seat, the step and what the seat has
-seen, on nothing else; in a masked game the default texts say no payoff, no canonical name and no
-`about`.
+The system message holds the rules and how to answer. It is the same for all, so that prompts share
+a long prefix. The user message says what has been seen, then who is asked, then what may be
+answered; what has been seen is told in the third person, the same to all who saw it, and is shared
+as well.
+Always: a prompt depends on the game, the labels, the seat, the step and what the seat has seen, and
+on nothing else; in a masked game the default texts say no payoff, no canonical name and no `about`.
 
 Each part is a slot (`rules`, `seen.<variable>`, `who`, `ask.<variable>`) that the file may replace
 by a template; the defaults are plain Python, so that a game without templates never loads Jinja2.
@@ -14,14 +14,17 @@ by a template; the defaults are plain Python, so that a game without templates n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from gamedsl.backends.events import Event, Seen
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.templating import compiled, template_for, variables_before
 from gamedsl.ir.game import Choose, GameIR, Template
 
-Messages = tuple[tuple[str, str], ...]
+Messages = tuple[tuple[Literal["system", "user"], str], ...]
+
+FORM = "Reply with exactly one of the options."
+"""How to answer. It follows the rules, whoever wrote them, since it is the same for all."""
 
 _CACHED_PROMPTS = 65_536
 
@@ -66,21 +69,23 @@ class Prompter:
         if known is None:
             if len(self._cache) >= _CACHED_PROMPTS:
                 self._cache.clear()
-            rules, *rest = self.parts(seat, step, legal, book, seen)
-            user = ("user", "\n".join(part.text for part in rest if part.text))
-            known = (("system", rules.text), user) if rules.text else (user,)
-            self._cache[place] = known
+            rules, form, *rest = self.parts(seat, step, legal, book, seen)
+            system = " ".join(part.text for part in (rules, form) if part.text)
+            user = "\n".join(part.text for part in rest if part.text)
+            known = self._cache[place] = (("system", system), ("user", user))
         return known
 
     def parts(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen
     ) -> tuple[Part, ...]:
-        """The same prompt slot by slot, in the order in which it is sent; the rules come first.
+        """The same prompt slot by slot, in the order in which it is sent: the rules and the form
+        of the answer, which make the system message, then the rest.
 
         RenderError: a template of the file fails on a value.
         """
         return (
             self._rules(seat, book),
+            Part("form", FORM, None),
             *(self._event(seat, event, book) for event in seen),
             self._who(seat, book),
             self._ask(seat, step, legal, book, seen),
@@ -163,21 +168,28 @@ def role_names(ir: GameIR) -> dict[str, str]:
 
 
 def default_rules(ir: GameIR) -> str:
-    """The rules slot: how many play; with plain labels also the game's name and `about`."""
+    """The rules slot: how many play; with plain labels also the game's name and `about`.
+
+    Without them it has as few words as can be, since each is a word that no action may be called.
+    """
     count = len(ir.seats)
-    players = f"a game for {count} player{'s' if count > 1 else ''}"
+    players = f"game for {count} player{'s' if count > 1 else ''}."
     if ir.labels.kind == "plain":
-        return f"This is {ir.name}, {players}. {ir.about}".strip()
-    return f"This is {players}."
+        return f"This is {ir.name}, a {players} {ir.about}".strip()
+    return players.capitalize()
 
 
 def default_ask(
     ir: GameIR, step: Choose, options: tuple[str, ...], shown_role: dict[str, str]
 ) -> str:
-    """The ask slot: whether others choose at the same time, and the exact texts that are answers."""
-    together = ""
-    if len(step.actors) > 1:
-        *first, last = (shown_role[seat] for seat in step.actors)
-        actors = "All" if set(step.actors) == set(ir.seats) else f"{', '.join(first)} and {last}"
-        together = f"{actors} choose at the same time. "
-    return f"{together}Reply with exactly one of: {', '.join(options)}"
+    """The ask slot: whether others choose at the same time, and the exact texts of the answers.
+
+    Of the wordings tried, this leaves a model least skewed before training: an option a line, and
+    the instruction apart from them (`benchmarks/label_skew.py`).
+    """
+    listed = "\n".join(("Options:", *options))
+    if len(step.actors) == 1:
+        return listed
+    *first, last = (shown_role[seat] for seat in step.actors)
+    actors = "All" if set(step.actors) == set(ir.seats) else f"{', '.join(first)} and {last}"
+    return f"{actors} choose at the same time.\n{listed}"

@@ -7,6 +7,7 @@ offset, so that every finding has an exact place in the text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -72,11 +73,14 @@ def parse(text: str) -> Parsed | Broken:
     if len(text) > MAX_CHARACTERS:
         limit = f"it has {len(text)} characters, the most is {MAX_CHARACTERS}"
         return Parsed(refused=[Refused(limit, 0, 1)])
-    offsets: list[int] = []
+    offsets = _offsets(text)
+    if isinstance(offsets, Broken):
+        return offsets
     try:
-        tree = _reader(tuple(_offsets(text, offsets))).parse(text)
+        tree = _reader(offsets).parse(text)
     except TemplateSyntaxError as error:
-        return Broken(*_where(text, error.message or "not a template", error.lineno, offsets))
+        place = min(error.lineno, max(len(text) - 1, 0))
+        return Broken(_reason(error.message or "not a template"), place)
     except RecursionError:
         return Broken("nested too deeply", 0)
     walk = _Walk(text)
@@ -84,34 +88,22 @@ def parse(text: str) -> Parsed | Broken:
     return walk.found
 
 
-def _where(text: str, reason: str, number: int, offsets: list[int]) -> tuple[str, int]:
-    """The reason, and where the reading stopped.
+def _offsets(text: str) -> tuple[int, ...] | Broken:
+    """The offset of every token that reaches the parser, or where there is no token."""
+    from jinja2 import TemplateSyntaxError
 
-    `number` is an offset once all tokens were read (`_reader`), before that a line, to which the
-    lexer adds the offset of an unexpected character.
-    """
-    if offsets and offsets[-1] < 0:
-        return reason, min(number, max(len(text) - 1, 0))
-    reason, _, offset = reason.partition(" at ")
-    if offset.isdigit():
-        return reason, int(offset)
-    lines = text.split("\n")
-    line = min(max(number, 1), len(lines)) - 1
-    opened = max(lines[line].rfind(mark) for mark in ("{{", "{%", "{#"))
-    return reason, sum(len(above) + 1 for above in lines[:line]) + max(opened, 0)
-
-
-def _offsets(text: str, known: list[int]) -> Iterator[int]:
-    """The offset of every token that reaches the parser; ends with -1 in `known` when all are."""
+    found = []
     at = 0
-    for _, kind, value in _plain().lex(text):
-        found = text.find(value, at) if value else at
-        start = found if found >= 0 else at
-        at = start + len(value)
-        if kind not in _DROPPED:
-            known.append(start)
-            yield start
-    known.append(-1)
+    try:
+        for _, kind, value in _plain().lex(text):
+            start = max(text.find(value, at), at)
+            at = start + len(value)
+            if kind not in _DROPPED:
+                found.append(start)
+    except TemplateSyntaxError as error:
+        reason = (error.message or "not a template").partition(" at ")[0]
+        return Broken(reason, min(at, max(len(text) - 1, 0)))
+    return tuple(found)
 
 
 _DROPPED = frozenset(
@@ -144,6 +136,12 @@ def _reader(offsets: tuple[int, ...]) -> Environment:
     return Environment(trim_blocks=True, lstrip_blocks=True, extensions=[Offsets])
 
 
+def _reason(message: str) -> str:
+    """Jinja's message, shortened where it tells a story."""
+    unclosed = re.search(r"needs to be closed is '(\w+)'", message)
+    return f"`{unclosed[1]}` is not closed by `end{unclosed[1]}`" if unclosed else message
+
+
 def locate(template: Template, start: int, end: int) -> Span:
     """The place in the file of characters `start` to `end` of a template's text."""
     scalar = Scalar(template.text, template.text, template.span, template.offsets)
@@ -161,11 +159,12 @@ class _Walk:
         """Look at a node where the names in `bound` are local; returns those bound after it."""
         kind = type(node).__name__
         if kind not in NODES:
-            self.refuse(f"`{_REFUSED.get(kind, kind.lower())}` in a template", node.lineno)
+            self.refuse(_REFUSED.get(kind, f"`{kind.lower()}`"), node.lineno)
             return bound
         handler = getattr(self, f"_{kind.lower()}", None)
         if handler is not None:
-            return handler(node, bound, loops)
+            after: frozenset[str] = handler(node, bound, loops)
+            return after
         for child in node.iter_child_nodes():
             bound = self.visit(child, bound, loops)
         return bound
@@ -227,7 +226,8 @@ class _Walk:
 
     def _test(self, node: Any, bound: frozenset[str], loops: int) -> frozenset[str]:
         if node.name not in TESTS:
-            self.refuse(f"the test `{node.name}`", node.lineno, help=_choices(node.name, TESTS))
+            start = max(self.text.find(node.name, node.lineno), node.lineno)
+            self.refuse(f"the test `{node.name}`", start, help=_choices(node.name, TESTS))
         for child in node.iter_child_nodes():
             self.visit(child, bound, loops)
         return bound
@@ -259,10 +259,15 @@ class _Walk:
 
 
 _REFUSED = {
-    "Pow": "**", "Call": "call", "CallBlock": "call", "FilterBlock": "filter",
-    "AssignBlock": "set … endset", "NSRef": "namespace", "FromImport": "import",
-    "ScopedEvalContextModifier": "autoescape",
-}  # fmt: skip
+    "Pow": "`**`",
+    "Call": "a call",
+    "CallBlock": "`call`",
+    "FilterBlock": "a `filter` block",
+    "AssignBlock": "a `set` block",
+    "NSRef": "a namespace",
+    "FromImport": "`import`",
+    "ScopedEvalContextModifier": "`autoescape`",
+}
 """What to call a refused node where its class's name does not say it."""
 
 

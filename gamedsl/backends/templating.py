@@ -33,8 +33,8 @@ LOOP = ("index", "index0", "revindex", "first", "last", "length")
 
 NODES = (
     "Template", "Output", "TemplateData", "Name", "Const", "For", "If", "Assign", "CondExpr",
-    "Filter", "Keyword", "Test", "Compare", "Operand", "And", "Or", "Not", "Neg", "Pos", "Add", "Sub",
-    "Mul", "Div", "FloorDiv", "Mod", "Concat", "Getattr", "Getitem", "List", "Tuple",
+    "Filter", "Keyword", "Test", "Compare", "Operand", "And", "Or", "Not", "Neg", "Pos", "Add",
+    "Sub", "Mul", "Div", "FloorDiv", "Mod", "Concat", "Getattr", "Getitem", "List", "Tuple",
 )  # fmt: skip
 
 SLOTS = ("rules", "who", "ask", "seen")
@@ -98,6 +98,8 @@ def environment() -> Environment:
         def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
             if not (_is_number(left) and _is_number(right)):
                 raise TypeError(f"`{operator}` is for numbers (texts are joined by `~`)")
+            if operator in ("/", "//", "%") and right == 0:
+                raise ZeroDivisionError("division by zero")
             if operator == "/":
                 return Fraction(left) / Fraction(right)
             return super().call_binop(context, operator, left, right)

@@ -1,11 +1,12 @@
 """The table of operators and built-in functions: name, type rule, meaning, one row each.
 
-The typing walk reads `rule`, the evaluator and the code generator read `run`, and the reference page
-is made from `usage` and `about`. Adding a built-in is adding a row.
+The typing walk reads `rule`, the evaluator reads `run`, and the reference page is made from `usage`
+and `about`. Adding a built-in is adding a row.
 
 A rule takes the argument types and gives the result's type, or None where they do not fit; then
 `usage` is what the message shows. All arithmetic is exact; a whole `Fraction` is given back as an
-`int`, so that equal numbers are equal values.
+`int`, so that equal numbers are equal values. No number has more than `MAX_DIGITS` digits and no
+collection more than `MAX_ITEMS` items, so that no expression can exhaust time or memory.
 """
 
 from __future__ import annotations
@@ -38,8 +39,16 @@ from gamedsl.ir.types import (
 
 Rule = Callable[[tuple[Type, ...]], Type | None]
 
+MAX_DIGITS = 1000
+"""Decimal digits of a numerator or denominator."""
 
-class Undefined(Exception):
+MAX_ITEMS = 100_000
+"""Items of a collection."""
+
+_MAX_BITS = MAX_DIGITS * 3322 // 1000
+
+
+class UndefinedError(Exception):
     """An operation has no value for these operands (a division by zero, the mean of nothing)."""
 
 
@@ -52,11 +61,11 @@ class Builtin:
     run: Callable[..., Any]
 
 
-def exact(value: Any) -> int | Fraction:
-    """A number in its simplest form."""
-    if isinstance(value, Fraction) and value.denominator == 1:
-        return value.numerator
-    return value
+def exact(value: int | Fraction) -> int | Fraction:
+    """A number in its simplest form. Raises `UndefinedError` for one of too many digits."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > _MAX_BITS:
+        raise UndefinedError(f"a number of more than {MAX_DIGITS} digits")
+    return value.numerator if value.denominator == 1 else value
 
 
 def element(type: Type) -> Type | None:
@@ -119,9 +128,10 @@ def _equality(types: tuple[Type, ...]) -> Type | None:
 
 
 def _ordered(type: Type) -> bool:
+    """Values of an enum are compared by their place in it: `sema` puts `index` around them."""
     if isinstance(type, Tuple):
         return all(map(_ordered, type.of))
-    return isinstance(type, Number | Enum | Never)
+    return isinstance(type, Number | Never)
 
 
 def _order(types: tuple[Type, ...]) -> Type | None:
@@ -147,14 +157,9 @@ def _size(types: tuple[Type, ...]) -> Type | None:
     return WHOLE if len(types) == 1 and element(types[0]) is not None else None
 
 
-def _numbers(result: Type | None) -> Rule:
-    def rule(types: tuple[Type, ...]) -> Type | None:
-        inner = element(types[0]) if len(types) == 1 else None
-        if not isinstance(inner, Number | Never):
-            return None
-        return result or inner
-
-    return rule
+def _sum(types: tuple[Type, ...]) -> Type | None:
+    inner = element(types[0]) if len(types) == 1 else None
+    return inner if isinstance(inner, Number | Never) else None
 
 
 def _average(types: tuple[Type, ...]) -> Type | None:
@@ -210,6 +215,26 @@ def _others(seat: str, seats: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(s for s in seats if s != seat)
 
 
+def _other(seat: str, seats: tuple[str, ...]) -> str:
+    return _others(seat, seats)[0]
+
+
+def _holds(value: Any, collection: Any) -> bool:
+    return value in values(collection)
+
+
+def _every(collection: Any) -> bool:
+    return all(values(collection))
+
+
+def _some(collection: Any) -> bool:
+    return any(values(collection))
+
+
+def _total(collection: Any) -> int | Fraction:
+    return exact(sum(values(collection)))
+
+
 def _round(types: tuple[Type, ...]) -> Type | None:
     return WHOLE if len(types) == 1 and _all_numbers(types) else None
 
@@ -222,34 +247,35 @@ def _clip(types: tuple[Type, ...]) -> Type | None:
 
 def _divide(a: Any, b: Any) -> Any:
     if b == 0:
-        raise Undefined("division by zero")
+        raise UndefinedError("division by zero")
     return exact(Fraction(a) / Fraction(b))
 
 
 def _whole_quotient(a: Any, b: Any) -> Any:
     if b == 0:
-        raise Undefined("division by zero")
+        raise UndefinedError("division by zero")
     return int(a // b)
 
 
 def _remainder(a: Any, b: Any) -> Any:
     if b == 0:
-        raise Undefined("division by zero")
+        raise UndefinedError("division by zero")
     return exact(a % b)
 
 
 def _raise(a: Any, b: Any) -> Any:
     if a == 0 and b < 0:
-        raise Undefined("division by zero")
-    if abs(b) > 10_000:
-        raise Undefined("an exponent beyond 10,000")
-    return exact(Fraction(a) ** b)
+        raise UndefinedError("division by zero")
+    bits = max(a.numerator.bit_length(), a.denominator.bit_length())
+    if bits > 1 and (bits - 1) * abs(b) > _MAX_BITS:
+        raise UndefinedError(f"a number of more than {MAX_DIGITS} digits")
+    return exact(Fraction(a) ** (b if bits > 1 else b % 2 if a < 0 else min(b, 1)))
 
 
 def _mean(collection: Any) -> Any:
     items = values(collection)
     if not items:
-        raise Undefined("the mean of nothing")
+        raise UndefinedError("the mean of nothing")
     return exact(Fraction(sum(items)) / len(items))
 
 
@@ -257,7 +283,7 @@ def _extremum(choose: Callable[..., Any], word: str) -> Callable[..., Any]:
     def run(*arguments: Any) -> Any:
         items = values(arguments[0]) if len(arguments) == 1 else arguments
         if not items:
-            raise Undefined(f"the {word} of nothing")
+            raise UndefinedError(f"the {word} of nothing")
         return choose(items)
 
     return run
@@ -273,10 +299,13 @@ def _argmax(per_seat: dict[str, Any]) -> str | None:
     return next(iter(top)) if len(top) == 1 else None
 
 
-def _span_of_numbers(a: int, b: int) -> tuple[int, ...]:
-    if b - a > 100_000:
-        raise Undefined("a range of more than 100,000 numbers")
+def _from_to(a: int, b: int) -> tuple[int, ...]:
+    if b - a >= MAX_ITEMS:
+        raise UndefinedError(f"a range of more than {MAX_ITEMS:,} numbers")
     return tuple(range(a, b + 1))
+
+
+_ORDERED = "numbers, enum values in their order, or tuples"
 
 
 def _counted(collection: Any, *wanted: Any) -> int:
@@ -295,23 +324,27 @@ _ROWS = (
     Builtin("neg", "-number", "The number with its sign turned.", _negation, operator.neg),
     Builtin("==", "value == value", "Equal; both of one type, or none.", _equality, operator.eq),
     Builtin("!=", "value != value", "Not equal.", _equality, operator.ne),
-    Builtin("<", "value < value", "Less, of numbers, enum values in their order, or tuples.", _order, operator.lt),
+    Builtin("<", "value < value", f"Less, of {_ORDERED}.", _order, operator.lt),
     Builtin("<=", "value <= value", "Less or equal.", _order, operator.le),
     Builtin(">", "value > value", "Greater.", _order, operator.gt),
     Builtin(">=", "value >= value", "Greater or equal.", _order, operator.ge),
-    Builtin("in", "value in collection", "Is an element.", _membership, lambda a, c: a in values(c)),
-    Builtin("not in", "value not in collection", "Is no element.", _membership, lambda a, c: a not in values(c)),
+    Builtin("in", "value in collection", "Is an element.", _membership, _holds),
+    Builtin(
+        "not in", "value not in collection", "Is no element.", _membership,
+        lambda a, c: not _holds(a, c),
+    ),
     Builtin("not", "not truth", "The opposite truth value.", _not, operator.not_),
-    Builtin("..", "whole..whole", "The whole numbers from one to the other, both included.", _range, _span_of_numbers),
+    Builtin("..", "whole..whole", "The whole numbers from one to the other.", _range, _from_to),
     Builtin("abs", "abs(number)", "The number without its sign.", _negation, abs),
-    Builtin("all", "all(truths)", "Whether every element is true.", _truths, lambda c: all(values(c))),
-    Builtin("any", "any(truths)", "Whether some element is true.", _truths, lambda c: any(values(c))),
+    Builtin("all", "all(truths)", "Whether every element is true.", _truths, _every),
+    Builtin("any", "any(truths)", "Whether some element is true.", _truths, _some),
     Builtin(
         "argmax", "argmax(values per role)", "The role with the greatest value; none on a tie.",
         _seat_argument(Option(SEAT)), _argmax,
     ),
     Builtin(
-        "best", "best(values per role)", "The set of roles with the greatest value.", _seat_argument(Set(SEAT)), _best
+        "best", "best(values per role)", "The set of roles with the greatest value.",
+        _seat_argument(Set(SEAT)), _best,
     ),
     Builtin("ceil", "ceil(number)", "Rounded up to a whole number.", _round, ceil),
     Builtin(
@@ -319,57 +352,43 @@ _ROWS = (
         lambda x, low, high: max(low, min(high, x)),
     ),
     Builtin(
-        "count", "count(collection, value) or count(truths)", "How many elements equal the value, or are true.",
-        _count, _counted,
+        "count", "count(collection, value) or count(truths)",
+        "How many elements equal the value, or are true.", _count, _counted,
     ),
     Builtin("floor", "floor(number)", "Rounded down to a whole number.", _round, floor),
-    Builtin("index", "index(role)", "The place of a role among the roles, or of a value in its enum, from 0.",
-            _position, lambda value, order: order.index(value)),
+    Builtin(
+        "index", "index(role)",
+        "The place of a role among the roles, or of a value in its enum, from 0.",
+        _position, lambda value, order: order.index(value),
+    ),
     Builtin("len", "len(collection)", "The number of elements.", _size, len),
     Builtin(
-        "max", "max(collection) or max(number, number, …)", "The greatest.", _extreme, _extremum(max, "maximum")
+        "max", "max(collection) or max(number, number, …)", "The greatest.",
+        _extreme, _extremum(max, "maximum"),
     ),
     Builtin("mean", "mean(numbers)", "The average; of truth values, their share.", _average, _mean),
     Builtin(
-        "min", "min(collection) or min(number, number, …)", "The least.", _extreme, _extremum(min, "minimum")
+        "min", "min(collection) or min(number, number, …)", "The least.",
+        _extreme, _extremum(min, "minimum"),
     ),
-    Builtin("other", "other(role)", "The other of two roles.", _seat, lambda seat, seats: _others(seat, seats)[0]),
-    Builtin("others", "others(role)", "All roles but this one, in order.", _seats, lambda seat, seats: _others(seat, seats)),
+    Builtin("other", "other(role)", "The other of two roles.", _seat, _other),
+    Builtin("others", "others(role)", "All roles but this one, in order.", _seats, _others),
     Builtin("sign", "sign(number)", "-1, 0 or 1.", _round, lambda x: (x > 0) - (x < 0)),
     Builtin("size", "size(collection)", "The number of elements, as `len`.", _size, len),
-    Builtin("sum", "sum(numbers)", "The sum; of nothing, 0.", _numbers(None), lambda c: exact(sum(values(c)))),
+    Builtin("sum", "sum(numbers)", "The sum; of nothing, 0.", _sum, _total),
 )  # fmt: skip
+
+COMPARISONS = frozenset({"<", "<=", ">", ">="})
 
 ORDERED_BY_TYPE = frozenset({"index", "other", "others"})
 """Built-ins whose meaning needs the order of a type's values: sema adds it as a last argument."""
 
 MAPS = frozenset(
-    ["all", "any", "argmax", "best", "count", "len", "max", "mean", "min", "size", "sum"]
+    {"all", "any", "argmax", "best", "count", "len", "max", "mean", "min", "size", "sum"}
 )
 """Built-ins over collections: their first argument may be a per-role map, by its bare name."""
 
-OPERATORS = frozenset(
-    [
-        "+",
-        "-",
-        "*",
-        "/",
-        "//",
-        "%",
-        "**",
-        "neg",
-        "==",
-        "!=",
-        "<",
-        "<=",
-        ">",
-        ">=",
-        "in",
-        "not",
-        "..",
-    ]
-) | {"not in"}
-
 BUILTINS: dict[str, Builtin] = {row.name: row for row in _ROWS}
 
-FUNCTIONS = tuple(name for name in BUILTINS if name not in OPERATORS)
+FUNCTIONS = tuple(name for name in BUILTINS if f"{name}(" in BUILTINS[name].usage)
+"""The built-ins that are called by name; the others are operators."""

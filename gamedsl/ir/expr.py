@@ -33,7 +33,7 @@ class Const(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Read(Expr):
-    """The latest binding of a step's variable: one value, or one per seat after a joint step."""
+    """What a step's variable is bound to: the latest value, or each seat's own if joint."""
 
     name: str
 
@@ -83,7 +83,7 @@ class If(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Get(Expr):
-    """`of[key]` of a per-seat map or a list; none of none, an error past a list's end."""
+    """`of[key]` of a per-seat map or a list; none of none, an error outside a list."""
 
     of: Expr
     key: Expr
@@ -124,8 +124,8 @@ class Build(Expr):
 class Collect(Expr):
     """The list of `item` for each element of `source` that meets `condition`.
 
-    Two targets of a `keyed` one are an element's index (or seat) and the element; several targets of
-    another are the parts of a tuple.
+    Two targets of a `keyed` one are an element's index (or seat) and the element; several targets
+    of another are the parts of a tuple.
     """
 
     item: Expr

@@ -31,14 +31,16 @@ class Choice:
 
     name: str
     value: Any
+    span: Span | None = field(default=None, compare=False, repr=False)
+    """Where it was written, if by name."""
 
 
 @dataclass(frozen=True)
 class Choose:
     """One closed decision of one seat, or of several at once, each blind to the others.
 
-    `id` is unique among the steps (the variable, with a number from its second use on). `joint` says
-    that the variable is bound to a per-seat map; else to the one actor's value.
+    `id` is unique among the steps (the variable, with a number from its second use on). `joint`
+    says that the variable is bound to a per-seat map; else to the one actor's value.
     """
 
     id: str
@@ -79,6 +81,12 @@ class Reward:
     split: Expr
     lets: tuple[Let, ...]
     span: Span = field(compare=False, repr=False)
+    use: Span = field(compare=False, repr=False)
+    """Where the game names the file; the whole game where it names none."""
+    params: tuple[Param, ...] = field(default=(), compare=False, repr=False)
+    """The file's own, for what they read of the game's."""
+    places: tuple[tuple[str, Span], ...] = field(default=(), compare=False, repr=False)
+    """Where the game sets each param of the file that it sets."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,7 @@ class Template:
     key: str
     text: str
     span: Span = field(compare=False, repr=False)
-    offsets: tuple[int, ...] | None = field(default=None, compare=False, repr=False)
+    offsets: tuple[int, ...] | range | None = field(default=None, compare=False, repr=False)
     """As `gamedsl.source.nodes.Scalar.offsets`: where each character of `text` was written."""
     key_span: Span | None = field(default=None, compare=False, repr=False)
     """Where `key` (or `slot`, where `key` is empty) was written."""
@@ -176,7 +184,7 @@ class GameIR:
     def rendering_hash(self) -> str:
         from gamedsl.ir.hashing import digest
 
-        return digest(self.name, self.labels, self.templates)
+        return digest(self.name, self.about, self.labels, self.templates)
 
     @cached_property
     def hash(self) -> str:

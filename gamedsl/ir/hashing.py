@@ -1,6 +1,6 @@
 """Content hashes of IR values: equal meaning, equal hash, in every process and Python version.
 
-Spans (fields that take no part in comparison) are left out, so moving a line does not change a hash.
+Spans (fields that take no part in comparison) are left out: moving a line does not change a hash.
 """
 
 from __future__ import annotations

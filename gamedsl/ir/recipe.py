@@ -14,14 +14,13 @@ from typing import Any, Literal
 class Lora:
     """The shape of an adapter: low-rank updates of a model's linear layers.
 
-    `layers` counts from the top of the model; None adapts all. `targets` are module names as PEFT
-    knows them.
+    `layers` counts from the top of the model, `targets` are last names of modules; None is all.
     """
 
     rank: int
     alpha: float
     layers: int | None
-    targets: tuple[str, ...]
+    targets: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
@@ -72,11 +71,12 @@ class Recipe:
     temperature: float
     kl: float
     entropy: float
+    prior: Literal["model", "uniform"]
     start: tuple[Start, ...]
     checkpoint_every: int
     keep_checkpoints: int
     transcripts_every: int
-    dtype: Literal["float32", "bfloat16"]
+    dtype: Literal["float32", "bfloat16"] | None
     threads: int | None
     exploitability: Literal["auto", "on", "off"]
 
@@ -90,7 +90,7 @@ class Recipe:
         return plain | ({"start": start} if start else {})
 
 
-_ABSENT = {"layers": "all", "threads": "auto"}
+_ABSENT = {"layers": "all", "targets": "all", "dtype": "auto", "threads": "auto"}
 """How a value of None is written, by field."""
 
 

@@ -1,8 +1,8 @@
 """Types of expressions. All are finite or numeric; `text` is opaque.
 
 Values at run time are plain Python: `int` and `Fraction` for numbers, `bool`, `str` for members of
-an enum and for seats, `None` for none, `tuple` for lists and tuples, `frozenset` for sets and `dict`
-for maps.
+an enum and for seats, `None` for none, `tuple` for lists and tuples, `frozenset` for sets and
+`dict` for maps.
 """
 
 from __future__ import annotations
@@ -97,9 +97,10 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class PerSeat:
-    """One value for every seat, or for the seats that acted."""
+    """One value for every seat; `partial` where it is only for the seats that acted."""
 
     of: Type
+    partial: bool = False
 
     def __str__(self) -> str:
         return f"{self.of} per role"
@@ -157,9 +158,9 @@ def join(left: Type, right: Type) -> Type | None:
         case Set(a), Set(b):
             inner = join(a, b)
             return inner and Set(inner)
-        case PerSeat(a), PerSeat(b):
+        case PerSeat(a, m), PerSeat(b, n):
             inner = join(a, b)
-            return inner and PerSeat(inner)
+            return inner and PerSeat(inner, m or n)
         case Tuple(a), Tuple(b) if len(a) == len(b):
             parts = [join(x, y) for x, y in zip(a, b, strict=True)]
             return Tuple(tuple(p for p in parts if p)) if all(parts) else None

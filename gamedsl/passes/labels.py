@@ -1,6 +1,8 @@
-"""Proves that labels can be told apart: each option has one, and a reply can be only one of them."""
+"""Proves that labels tell options apart: each has one, and a reply can be only one of them."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 from gamedsl.backends.labels import capacity, option_names
 from gamedsl.backends.words import AUTO, STYLES
@@ -38,8 +40,9 @@ def _enough_words(ir: GameIR, problems: Problems) -> None:
     count, most = len(option_names(ir)), max(capacity(ir, style) for style in styles)
     if count > most:
         problems.add(
-            "GD0506", f"there are {count} options to label, and the style `{name}` has {most} words",
-            place, help="use `labels: plain`" if name == AUTO else "use `labels: masked`",
+            "GD0506", f"the style `{name}` cannot label {count} options", place,
+            why=f"it has {most} words for this game",
+            help="use `labels: plain`" if name == AUTO else "use `labels: masked`",
         )  # fmt: skip
 
 
@@ -74,8 +77,8 @@ def _writable(ir: GameIR, problems: Problems) -> None:
         )  # fmt: skip
         if fault:
             problems.add(
-                "GD0505", f"the label of `{name}` cannot be a reply", _place(ir, index, 1), why=fault,
-                help=f"write `{name}: {' '.join(label.split()) or name}`",
+                "GD0505", f"the label of `{name}` cannot be a reply", _place(ir, index, 1),
+                why=fault, help=f"write `{name}: {' '.join(label.split()) or name}`",
             )  # fmt: skip
 
 
@@ -87,6 +90,7 @@ def _different(ir: GameIR, problems: Problems) -> None:
             problems.add(
                 "GD0503", f"`{other}` and `{name}` have the same label", _place(ir, index, 1),
                 why=f"`{label}` would be two actions",
+                help=f"write `{name}: {name}`",
                 notes=(Note(_place(ir, first[label], 1), f"the label of `{other}`"),),
             )  # fmt: skip
         first.setdefault(label, index)
@@ -98,7 +102,7 @@ def _prefix_free(ir: GameIR, step: Choose, problems: Problems) -> None:
     places = {name: _place(ir, index, 1) for index, (name, _) in enumerate(ir.labels.fixed)}
     for options in dict.fromkeys(step.options):
         labels = sorted((fixed.get(choice.name, choice.name), choice.name) for choice in options)
-        for (short, one), (long, two) in zip(labels, labels[1:], strict=False):
+        for (short, one), (long, two) in pairwise(labels):
             if short == long or not short.strip() or not long.startswith(short):
                 continue
             span = places.get(one, step.span)
@@ -106,7 +110,7 @@ def _prefix_free(ir: GameIR, step: Choose, problems: Problems) -> None:
                 "GD0504", f"the label `{short}` is the beginning of the label `{long}`", span,
                 why="a reply is scored token by token, so the two overlap",
                 notes=(Note(places[two], f"the label of `{two}`"),) if two in places else (),
-                help="" if fixed else "use `labels: masked`, or a map of names to labels",
+                help=f"write `{two}: {two}`" if fixed else "use `labels: masked`, or a map",
                 severity="error" if fixed else "warning",
             )  # fmt: skip
             break

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 
 from gamedsl.backends.histories import variants
-from gamedsl.backends.labels import secret_words
+from gamedsl.backends.labels import option_names, secret_words
 from gamedsl.backends.prompts import Part, Prompter, RenderError
 from gamedsl.backends.template_syntax import Broken, locate, parse
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.ir.game import Choose, GameIR, Template
+from gamedsl.ir.game import GameIR, Template
 from gamedsl.passes.prompts import sample_book, sample_parts
 from gamedsl.source.spans import Span
 
 
 def names_stay_masked(ir: GameIR, problems: Problems) -> None:
-    """In a masked game no rendered prompt holds the name of an action, a role, a seat or the game as
-    a word, in any case, `_` read as a space. A template's own words are checked where they stand,
-    rendered or not; what is rendered is checked after sampled histories. Numbers are no names, and
-    a role called `player` is one, as every role of a masked game is."""
+    """In a masked game no rendered prompt holds the name of an action, a role, a seat or the game
+    as a word, in any case, `_` read as a space. A template's own words are checked where they
+    stand, rendered or not; what is rendered is checked after sampled histories. Numbers are no
+    names, and a role called `player` is shown as one, as every role of a masked game is."""
     if ir.labels.kind != "masked":
         return
     words = _pattern(ir)
@@ -36,7 +36,7 @@ def names_stay_masked(ir: GameIR, problems: Problems) -> None:
             _default(ir, seat, part, found[0], name, problems)
         elif not _in_text(part.template, words):
             _report(
-                part.template.span, name, found[0], problems, notes=_declared(ir, name),
+                ir, part.template.span, name, found[0], problems, notes=_declared(ir, name),
                 witness=(f"{seat} is told: {_line(part.text, found.start())}",),
             )  # fmt: skip
 
@@ -72,17 +72,18 @@ def _written(
     for start, text in parsed.texts:
         for found in words.finditer(text):
             name = _name(ir, found[0])
-            seen = ((s, p) for s, p in told if p.template is template and found[0] in p.text)
-            seat, part = next(seen, (None, None))
-            line = (
-                _line(text, found.start())
-                if part is None
-                else _line(part.text, part.text.index(found[0]))
+            hit = next(
+                ((s, p) for s, p in told if p.template is template and found[0] in p.text), None
             )
+            if hit is None:
+                witness = f"in a branch that no sampled history takes: {_line(text, found.start())}"
+            else:
+                seat, part = hit
+                witness = f"{seat} is told: {_line(part.text, part.text.index(found[0]))}"
             _report(
-                locate(template, start + found.start(), start + found.end()), name, found[0],
+                ir, locate(template, start + found.start(), start + found.end()), name, found[0],
                 problems, notes=_declared(ir, name),
-                witness=(f"{seat or 'a prompt'} is told: {line}",),
+                witness=(witness,),
             )  # fmt: skip
 
 
@@ -91,12 +92,14 @@ def _default(ir: GameIR, seat: str, part: Part, word: str, name: str, problems: 
     place = declared[0].span if declared else ir.span
     problems.add(
         "GD0520", f"the default prompt says `{word}`, a name that masked labels hide", place,
-        why=f"the text of `{part.slot}` has this word", help=f"rename it, or write `{part.slot}` yourself",
+        why=f"the text of `{part.slot}` has this word",
+        help="rename it" if part.slot == "form" else f"rename it, or write `{part.slot}` yourself",
         witness=(f"{seat} is told: {_line(part.text, part.text.index(word))}",),
     )  # fmt: skip
 
 
 def _report(
+    ir: GameIR,
     span: Span,
     name: str,
     word: str,
@@ -108,8 +111,17 @@ def _report(
     problems.add(
         "GD0520", f"the prompt says `{word}`, a name that masked labels hide", span,
         why="a model that reads it knows the game", notes=notes,
-        help=f"write `{{{{ labels.{name} }}}}`, or use other words", witness=witness,
+        help=_instead(ir, name), witness=witness,
     )  # fmt: skip
+
+
+def _instead(ir: GameIR, name: str) -> str:
+    """What a template may write for a name."""
+    if name in ir.seats:
+        return f"write `{{{{ {name} }}}}`, or use other words"
+    if name in option_names(ir):
+        return f"write `{{{{ labels.{name} }}}}`, or use other words"
+    return "use other words"
 
 
 def _in_text(template: Template, words: re.Pattern[str]) -> bool:
@@ -145,11 +157,10 @@ def _declared(ir: GameIR, name: str) -> tuple[Note, ...]:
     for role in ir.roles:
         if name in (role.name, *role.seats):
             return (Note(role.span, f"the role `{role.name}`"),)
-    step: Choose | None = next(
-        (s for s in ir.steps if any(c.name == name for o in s.options for c in o)), None
-    )
-    if step is not None:
-        return (Note(step.span, f"an option of `{step.variable}`"),)
+    for step in ir.steps:
+        for choice in (choice for options in step.options for choice in options):
+            if choice.name == name:
+                return (Note(choice.span or step.span, f"an option of `{step.variable}`"),)
     return (Note(ir.span, "the game"),)
 
 

@@ -55,12 +55,10 @@ def payoffs_stay_secret(ir: GameIR, problems: Problems) -> None:
 def payoff_flows(ir: GameIR) -> dict[str, Flow]:
     """Every name that a template of a masked game must not mention, with its way to a payoff."""
     flows = {word: Flow((word,), ()) for word in PAYOFF_WORDS}
-    reached = _Reached(ir)
+    reached = _Reached(ir.lets_by_name)
     for seat, payoff in ir.payoffs:
         reached.follow(payoff, f"the payoff of `{seat}`", (), ())
-    rewards = {let.name: let for let in ir.reward.lets}
-    _Reached(ir, rewards, reached.params).follow(ir.reward.split, "the reward", (), ())
-    params = _connected(ir, reached.params)
+    params = _connected(ir, {**_reward_flows(ir), **reached.params})
     flows |= params
     for let in ir.lets:
         if let.name in reached.lets and _has_number(ir, let, set()):
@@ -79,11 +77,9 @@ def payoff_flows(ir: GameIR) -> dict[str, Flow]:
 class _Reached:
     """The params and lets that payoffs read, each with the first way found."""
 
-    def __init__(
-        self, ir: GameIR, lets: dict[str, Let] | None = None, params: dict[str, Flow] | None = None
-    ) -> None:
-        self.known = ir.lets_by_name if lets is None else lets
-        self.params = {} if params is None else params
+    def __init__(self, lets: dict[str, Let]) -> None:
+        self.known = lets
+        self.params: dict[str, Flow] = {}
         self.lets: dict[str, Flow] = {}
 
     def follow(self, expr: Expr, goal: str, hops: tuple[str, ...], notes: tuple[Note, ...]) -> None:
@@ -103,8 +99,20 @@ class _Reached:
             self.follow(child, goal, hops, notes)
 
 
+def _reward_flows(ir: GameIR) -> dict[str, Flow]:
+    """The game's params that the reward file is given, through its own params."""
+    reached = _Reached({let.name: let for let in ir.reward.lets})
+    reached.follow(ir.reward.split, "the reward", (), ())
+    return {
+        read: Flow((read, *flow.hops), flow.notes)
+        for param in ir.reward.params
+        if (flow := reached.params.get(param.name)) is not None
+        for read in param.reads
+    }
+
+
 def _connected(ir: GameIR, read: dict[str, Flow]) -> dict[str, Flow]:
-    """The params that payoffs read, those they are computed from, and what is computed from them."""
+    """The params that payoffs read, what these are computed from, and what is from them."""
     spans = {param.name: param.span for param in ir.params}
     flows = {
         name: _declared(name, spans[name], flow) for name, flow in read.items() if name in spans

@@ -1,4 +1,4 @@
-"""Proves that every prompt can be rendered: templates parse, and name only what their reader sees."""
+"""Proves that templates are templates, and name only what whoever reads them has seen."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import Choose, GameIR, Template
 from gamedsl.passes.taint import PAYOFF_WORDS, payoff_flows
 from gamedsl.source.spans import Span
+
+_NONE: tuple[str, ...] = ()
 
 
 def templates_name_what_is_seen(ir: GameIR, problems: Problems) -> None:
@@ -23,9 +25,9 @@ def templates_name_what_is_seen(ir: GameIR, problems: Problems) -> None:
         parsed = parse(template.text)
         if isinstance(parsed, Broken):
             problems.add(
-                "GD0510", "this is not a template", _word(template, parsed.start), why=parsed.reason,
-                help="write `{{ '{{' }}` for braces that are meant as text"
-                if "{{" in parsed.reason else "",
+                "GD0510", "this is not a template", _word(template, parsed.start),
+                why=parsed.reason,
+                help="a template shows values by `{{ name }}` and branches by `{% if … %}`",
             )  # fmt: skip
             continue
         _refused(template, parsed, problems)
@@ -39,7 +41,7 @@ def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
     if not template.key:
         return True
     if template.slot == "rules":
-        what, known = "part of the rules", ()
+        what, known = "part of the rules", _NONE
     elif template.slot == "who":
         what, known = "role", tuple(dict.fromkeys((*(r.name for r in ir.roles), *ir.seats)))
     else:
@@ -50,7 +52,7 @@ def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
     guess = did_you_mean(template.key, known)
     problems.add(
         "GD0511", f"`{template.key}` is no {what} of this game", template.key_span or template.span,
-        why=f"`{template.slot}` is one text for {', '.join(known)}" if known else
+        why=f"`{template.slot}` is one text, or one each for {', '.join(known)}" if known else
         "the rules are one text for all roles",
         help=f"did you mean `{guess}`?" if guess else "",
     )  # fmt: skip
@@ -126,6 +128,7 @@ def _check_variable(
                 "GD0514", f"`{mention.name}` is not chosen yet when{same} is asked for", span,
                 why="a prompt may only show what its reader has seen",
                 notes=(Note(first.span, f"`{mention.name}` is chosen here"),),
+                help="show it in the `ask` of a later step",
             )  # fmt: skip
             return
     if first.joint and mention.attribute is None:
@@ -138,7 +141,8 @@ def _check_variable(
 
 def _is_map(name: str, keys: tuple[str, ...], span: Span, problems: Problems) -> None:
     problems.add(
-        "GD0516", f"`{name}` is not one value", span, why=f"it has one for each of {', '.join(keys[:6])}",
+        "GD0516", f"`{name}` is not one value", span,
+        why=f"it has one for each of {', '.join(keys[:6])}",
         help=f"write `{name}.{keys[0]}`" if keys else "",
     )  # fmt: skip
 

@@ -76,9 +76,10 @@ class HFTokenizer:
 
     def _apply(self, messages: Sequence[Message]) -> str:
         chat = [{"role": role, "content": content} for role, content in messages]
-        return self._tokenizer.apply_chat_template(
+        text = self._tokenizer.apply_chat_template(
             chat, tokenize=False, add_generation_prompt=True, enable_thinking=False
         )
+        return str(text)
 
     def _takes_system(self) -> bool:
         """Whether the template prints a system message (some raise, some drop it)."""

@@ -18,7 +18,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from gamedsl.policies.base import Encoded, Notify, Query, silent
+from gamedsl.policies.base import Encoded, Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.lora import Adapters, LoraSpec
@@ -78,6 +78,7 @@ class HFPolicy:
         if checkpoint_layers:
             self._network.checkpoint_layers(self._adapters.first_layer, self._adapters.router)
         self._max_tokens = max_tokens
+        self._max_rows = _HEAD_ELEMENTS // self._network.vocabulary
         self._trunk = TrunkCache(self._network, trunk_tokens, max_tokens)
         self._check_head()
         self.packing = self._choose_packing(packing, use_trunk=trunk_tokens > 0, notify=notify)
@@ -118,7 +119,7 @@ class HFPolicy:
 
         def step(indices: list[int], scores: list[torch.Tensor]) -> list[torch.Tensor]:
             weight = torch.cat([weights[index] for index in indices]).to(scores[0])
-            (torch.cat(scores) * weight).sum().backward()
+            torch.autograd.backward((torch.cat(scores) * weight).sum())
             return [score.detach().cpu() for score in scores]
 
         return self._each_chunk(queries, step)
@@ -153,7 +154,7 @@ class HFPolicy:
         if unknown := {adapter for adapter, _ in items}.difference(self.adapters):
             raise KeyError(f"no adapter {', '.join(sorted(unknown))}; there are {self.adapters}")
         results: dict[int, torch.Tensor] = {}
-        for indices in chunks(items, self._max_tokens):
+        for indices in chunks(items, self._max_tokens, self._max_rows):
             scores = self._log_pi([items[index] for index in indices])
             results.update(zip(indices, use(indices, scores), strict=True))
         return [results[index] for index in range(len(queries))]
@@ -193,9 +194,11 @@ class HFPolicy:
 
     def _probes(self) -> list[AdapterQuery]:
         """Two short decisions that share a beginning, with labels of several tokens."""
-        messages = [(("system", "Answer."), ("user", text)) for text in _PROBE_TEXTS]
-        queries = [Query(each, _PROBE_LABELS, self.adapters[0]) for each in messages]
-        return [(query.adapter, self.encode(query)) for query in queries]
+        adapter = self.adapters[0]
+        chats: list[tuple[Message, ...]] = [
+            (("system", "Answer."), ("user", text)) for text in _PROBE_TEXTS
+        ]
+        return [(adapter, self.encode(Query(chat, _PROBE_LABELS, adapter))) for chat in chats]
 
     @torch.no_grad()
     def _check_head(self) -> None:

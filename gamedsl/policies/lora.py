@@ -24,7 +24,6 @@ import torch
 from peft.tuners.lora import Linear as PeftLinear
 from safetensors.torch import load_file, save_file
 from torch import nn
-from torch.autograd.function import FunctionCtx
 
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.prefix_tree import Segment
@@ -42,7 +41,7 @@ class LoraSpec:
     """
 
     rank: int = 16
-    alpha: float = 32.0
+    alpha: int = 32
     targets: tuple[str, ...] | None = None
     layers: int | None = None
 
@@ -68,16 +67,23 @@ class GroupedLinear(PeftLinear):
 
     router: Router
 
+    def pair(self, name: str) -> tuple[nn.Parameter, nn.Parameter]:
+        """The adapter's A [K, I] and B [O, K]."""
+        layers: Any = (self.lora_A[name], self.lora_B[name])
+        return layers[0].weight, layers[1].weight
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """x [..., I] to [..., O]; the leading dimensions flattened are the router's rows."""
         base = self.base_layer
-        groups, pairs = [], []
+        groups: list[tuple[slice, float]] = []
+        pairs: list[torch.Tensor] = []
         for segment in self.router.segments:
             if (name := segment.adapter) in self.lora_A:
                 groups.append((slice(segment.start, segment.stop), self.scaling[name]))
-                pairs += (self.lora_A[name].weight, self.lora_B[name].weight)
+                pairs += self.pair(name)
         x_MI = x.reshape(-1, x.shape[-1])
-        y_MO = _GroupedLora.apply(x_MI, base.weight, base.bias, tuple(groups), *pairs)
+        grouped: Any = _GroupedLora  # torch leaves `apply` untyped
+        y_MO: torch.Tensor = grouped.apply(x_MI, base.weight, base.bias, groups, *pairs)
         return y_MO.view(*x.shape[:-1], -1)
 
 
@@ -90,11 +96,11 @@ class _GroupedLora(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: FunctionCtx,
+        ctx: Any,
         x_MI: torch.Tensor,
         weight_OI: torch.Tensor,
         bias_O: torch.Tensor | None,
-        groups: tuple[tuple[slice, float], ...],
+        groups: list[tuple[slice, float]],
         *pairs: torch.Tensor,
     ) -> torch.Tensor:
         y_MO = nn.functional.linear(x_MI, weight_OI, bias_O)
@@ -209,8 +215,8 @@ class Adapters:
         saved = peft.LoraConfig.from_pretrained(str(folder))
         if (saved.r, saved.lora_alpha) != (self.config.r, self.config.lora_alpha):
             raise ModelError(
-                f"{folder} has rank {saved.r} and alpha {saved.lora_alpha:g}, not "
-                f"{self.config.r} and {self.config.lora_alpha:g}",
+                f"{folder} has rank {saved.r} and alpha {saved.lora_alpha}, not "
+                f"{self.config.r} and {self.config.lora_alpha}",
                 "use the run's own LoRA settings",
             )
         try:
@@ -227,9 +233,9 @@ class Adapters:
         if name not in self.names:
             raise KeyError(f"no adapter {name!r}; there are {', '.join(self.names)}")
         return {
-            f"{_PREFIX}{path}.{half}.weight": getattr(layer, half)[name].weight
+            f"{_PREFIX}{path}.{half}.weight": parameter
             for path, layer in self._layers()
-            for half in ("lora_A", "lora_B")
+            for half, parameter in zip(("lora_A", "lora_B"), layer.pair(name), strict=True)
         }
 
 
@@ -261,12 +267,11 @@ def _seed_of(seed: int, *names: str) -> int:
 def _start(layer: GroupedLinear, name: str, seed: int) -> None:
     """A as PEFT's default (Kaiming uniform, drawn on the CPU), B zero."""
     generator = torch.Generator().manual_seed(seed)
-    a, b = layer.lora_A[name], layer.lora_B[name]
-    a.weight.data = a.weight.data.float()
-    b.weight.data = torch.zeros_like(b.weight.data, dtype=torch.float32)
-    start = torch.empty(a.weight.shape)
-    nn.init.kaiming_uniform_(start, a=math.sqrt(5), generator=generator)
-    a.weight.data.copy_(start)
+    a, b = layer.pair(name)
+    start_KI = torch.empty(a.shape, dtype=torch.float32)
+    nn.init.kaiming_uniform_(start_KI, a=math.sqrt(5), generator=generator)
+    a.data = start_KI.to(a.device)
+    b.data = torch.zeros_like(b, dtype=torch.float32)
 
 
 def _mismatch(tensors: dict[str, nn.Parameter], state: dict[str, torch.Tensor]) -> str:

@@ -10,6 +10,7 @@ import difflib
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -63,23 +64,24 @@ def load(
 
     Raises ModelError when the model cannot be found, fetched, read, or has no chat template.
     """
+    auto: Any = transformers.AutoModelForCausalLM
+    model: Any
     if name == tiny.NAME:
         model, tokenizer = tiny.build()
-        model = model.to(dtype)
     else:
         where = locate(name, notify)
         notify(f"loading {name}")
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(where)
             with quiet():
-                model = transformers.AutoModelForCausalLM.from_pretrained(where, dtype=dtype)
+                model = auto.from_pretrained(where, dtype=dtype)
         except (OSError, ValueError, ImportError) as error:
             raise ModelError(f"cannot load `{name}`: {error}", _load_fix(where)) from error
     if not tokenizer.chat_template:
         raise ModelError(
             f"`{name}` has no chat template", "choose an instruction-tuned model of the family"
         )
-    model = model.to(device).eval()
+    model = model.to(device=device, dtype=dtype).eval()
     model.requires_grad_(False)
     return LoadedModel(name, model, tokenizer)
 

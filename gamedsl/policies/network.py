@@ -16,7 +16,6 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
-import transformers
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -27,9 +26,10 @@ from gamedsl.policies.lora import Router
 class Network:
     """The forward passes of one model. It changes no weights."""
 
-    def __init__(self, model: transformers.PreTrainedModel) -> None:
+    def __init__(self, model: Any) -> None:
+        """`model` is a transformers causal model, which is untyped in the parts used here."""
         self.model = model
-        self.decoder = model.get_decoder()
+        self.decoder: Any = self.model.get_decoder()
         self.config = model.config.get_text_config()
         layers = getattr(self.decoder, "layers", None)
         if not isinstance(layers, nn.ModuleList):
@@ -37,11 +37,11 @@ class Network:
                 f"{type(model).__name__} does not list its decoder layers as `layers`",
                 "choose a Llama-like model (Llama, SmolLM, Qwen, Mistral, Gemma, ...)",
             )
-        self.layers = layers
+        self.layers: list[Any] = list(layers)
         self._trunk: nn.Module | None = None
         self._crown: nn.Module = self.decoder
-        head = model.get_output_embeddings()
-        self._head_VD = head.weight.detach().float()  # a copy unless float32 already
+        head = self.model.get_output_embeddings()
+        self._head_VD: torch.Tensor = head.weight.detach().float()  # a copy unless float32 already
         self._bias_V = None if getattr(head, "bias", None) is None else head.bias.detach().float()
 
     @property
@@ -50,7 +50,13 @@ class Network:
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.model.dtype
+        dtype: torch.dtype = self.model.dtype
+        return dtype
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of logits of one row."""
+        return len(self._head_VD)
 
     @property
     def window(self) -> int | float:
@@ -111,14 +117,13 @@ def _run(
     decoder: nn.Module, mask: torch.Tensor, position_BS: torch.Tensor, **start: torch.Tensor
 ) -> torch.Tensor:
     output = decoder(**start, attention_mask=mask, position_ids=position_BS, use_cache=False)
-    return output.last_hidden_state
+    hidden_BSD: torch.Tensor = output.last_hidden_state
+    return hidden_BSD
 
 
-def _section(
-    decoder: nn.Module, start: int, stop: int, norm: nn.Module | None = None
-) -> nn.Module:
+def _section(decoder: Any, start: int, stop: int, norm: nn.Module | None = None) -> nn.Module:
     """A decoder of the layers [start, stop) that shares all weights with `decoder`."""
-    section = copy.copy(decoder)
+    section: Any = copy.copy(decoder)
     section._modules = dict(decoder._modules)
     section.layers = nn.ModuleList(decoder.layers[start:stop])
     if norm is not None:
@@ -127,7 +132,8 @@ def _section(
     section.config.num_hidden_layers = stop - start
     if types := getattr(decoder.config, "layer_types", None):
         section.config.layer_types = types[start:stop]
-    return section
+    cut: nn.Module = section
+    return cut
 
 
 def _checkpointed(forward: Any, router: Router) -> Any:

@@ -52,7 +52,8 @@ class ScorePlan:
         log_p_T = logits_RV[row_T, token_T] - log_norm_R[row_T]
         score_L = logits_RV.new_zeros(sum(self.labels_per_query))
         score_L = score_L.index_add(0, self.label_T.to(device), log_p_T)
-        return [score.log_softmax(dim=0) for score in score_L.split(self.labels_per_query)]
+        per_query = score_L.split_with_sizes(self.labels_per_query)
+        return [score.log_softmax(dim=0) for score in per_query]
 
 
 @dataclass(frozen=True)
@@ -161,24 +162,29 @@ def _first_labels(queries: Sequence[AdapterQuery]) -> Iterator[int]:
         total += len(query.labels)
 
 
-def chunks(queries: Sequence[AdapterQuery], max_tokens: int) -> list[list[int]]:
-    """Split into groups whose trees have at most about `max_tokens` nodes.
+def chunks(
+    queries: Sequence[AdapterQuery], max_tokens: int, max_rows: int | None = None
+) -> list[list[int]]:
+    """Split into groups whose trees have at most `max_tokens` nodes and `max_rows` R rows.
 
     Returns indices into `queries`, ordered so that queries sharing a prefix meet in one group; a
     query larger than the limit gets a group of its own.
     """
     order = sorted(range(len(queries)), key=lambda i: (queries[i][0], queries[i][1].prompt))
     groups: list[list[int]] = []
-    used, last_adapter, last_prompt = 0, "", ()
+    used, used_rows, last_adapter = 0, 0, ""
+    last_prompt: tuple[int, ...] = ()
     for index in order:
         adapter, query = queries[index]
         answers = sum(len(label) - 1 for label in query.labels)
         shared = common_prefix(last_prompt, query.prompt) if adapter == last_adapter else 0
         cost = len(query.prompt) - shared + answers
-        if not groups or used + cost > max_tokens:
+        rows = 1 + answers
+        full = max_rows is not None and used_rows + rows > max_rows
+        if not groups or full or used + cost > max_tokens:
             groups.append([])
-            used, cost = 0, len(query.prompt) + answers
+            used, used_rows, cost = 0, 0, len(query.prompt) + answers
         groups[-1].append(index)
-        used += cost
+        used, used_rows = used + cost, used_rows + rows
         last_adapter, last_prompt = adapter, query.prompt
     return groups

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from transformers.utils import logging
+from transformers.utils import logging as _untyped
+
+logging: Any = _untyped
 
 
 @contextmanager

@@ -6,6 +6,8 @@ version: it cannot play, but every code path that trains a real model trains thi
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -52,10 +54,12 @@ def _tokenizer() -> transformers.PreTrainedTokenizerBase:
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     backend.decoder = decoders.ByteLevel()
     pad, start, end = SPECIAL
-    return transformers.PreTrainedTokenizerFast(
+    wrap: Any = transformers.PreTrainedTokenizerFast  # untyped in transformers
+    wrapped: transformers.PreTrainedTokenizerBase = wrap(
         tokenizer_object=backend,
         pad_token=pad,
         bos_token=start,
         eos_token=end,
         chat_template=CHAT_TEMPLATE,
     )
+    return wrapped

@@ -53,9 +53,7 @@ class TrunkCache:
         tokens: list[int] = []
         path: list[int | None] = []
         found: list[tuple[int, ...]] = []
-        nodes = zip(
-            tree.token_N.tolist(), tree.depth_N.tolist(), tree.stop_N.tolist(), strict=True
-        )
+        nodes = zip(tree.token_N.tolist(), tree.depth_N.tolist(), tree.stop_N.tolist(), strict=True)
         for node, (token, depth, stop) in enumerate(nodes):
             del path[depth:], tokens[depth:]
             parent = path[-1] if path else _ROOT

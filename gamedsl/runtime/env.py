@@ -12,22 +12,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
-from math import prod
 from typing import Any
 
 from gamedsl.backends.events import Event, Seen
 from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
 from gamedsl.backends.prompts import Prompter
 from gamedsl.backends.replies import ParseFailure, parse_reply
-from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import Choose, GameIR
+from gamedsl.ir.outcome import (
+    Amounts,
+    History,
+    count_outcomes,
+    evaluate_outcome,
+    histories,
+    payoffs_of,
+)
 
 Message = tuple[str, str]
 Amount = int | Fraction | None
-History = tuple[tuple[str, ...], ...]
-"""For each step played, the names chosen, in the order of the step's actors."""
-
 CACHE_LIMIT = 200_000
 """Histories whose decisions or payoffs an `Env` remembers before it starts over."""
 
@@ -92,7 +94,7 @@ class Env:
         self.prompter = Prompter(ir)
         self._steps = {step.id: step for step in ir.steps}
         self._decisions: dict[tuple[LabelBook, History], tuple[Decision, ...]] = {}
-        self._outcomes: dict[History, tuple[dict[str, Amount], dict[str, Amount]]] = {}
+        self._outcomes: dict[History, tuple[Amounts, Amounts]] = {}
 
     def reset(self, seed: int = 0) -> Episode:
         """Start an episode. The seed fixes everything that chance decides in it."""
@@ -137,11 +139,11 @@ class Env:
             for seat, name in zip(step.actors, names, strict=True)
         )
 
-    def outcome(self, history: History) -> tuple[dict[str, Amount], dict[str, Amount]]:
+    def outcome(self, history: History) -> tuple[Amounts, Amounts]:
         """Payoffs and rewards of every seat at the end of a history, exact.
 
-        Raises `gamedsl.ir.evaluate.EvaluationError`, which points into the file, where an expression
-        has no value (a division by zero).
+        Raises `gamedsl.EvaluationError`, which points into the file, where an expression has no
+        value (a division by zero).
         """
         found = self._outcomes.get(history)
         if found is None:
@@ -152,35 +154,15 @@ class Env:
 
     @cached_property
     def least(self) -> dict[str, Amount]:
-        """Each seat's lowest payoff, which a forfeit costs; None where outcomes are too many to see."""
-        spaces = [choices for step in self.ir.steps for choices in step.options]
-        if prod(map(len, spaces)) > LEAST_LIMIT:
+        """Each seat's lowest payoff, the cost of a forfeit; None if outcomes are too many."""
+        if count_outcomes(self.ir) > LEAST_LIMIT:
             return dict.fromkeys(self.ir.seats)
-        sizes = [len(step.actors) for step in self.ir.steps]
-        least: dict[str, Any] = {}
-        for names in product(*([choice.name for choice in space] for space in spaces)):
-            rest = iter(names)
-            history = tuple(tuple(next(rest) for _ in range(size)) for size in sizes)
-            for seat, payoff in evaluate_outcome(self.ir, history)[0].items():
-                least[seat] = payoff if seat not in least else min(least[seat], payoff)
+        least: dict[str, Amount] = {}
+        for history in histories(self.ir):
+            for seat, payoff in payoffs_of(self.ir, history).items():
+                known = least.get(seat)
+                least[seat] = payoff if known is None else min(known, payoff)
         return least
-
-
-def evaluate_outcome(ir: GameIR, history: History) -> tuple[dict[str, Amount], dict[str, Amount]]:
-    """Payoffs and rewards at the end of a complete history, by the reference evaluator."""
-    bindings: dict[str, Any] = {}
-    for step, names in zip(ir.steps, history, strict=True):
-        chosen = {
-            seat: next(choice.value for choice in step.options_of(seat) if choice.name == name)
-            for seat, name in zip(step.actors, names, strict=True)
-        }
-        bindings[step.variable] = chosen if step.joint else chosen[step.actors[0]]
-    scope = Scope(ir.seats, bindings, ir.lets_by_name)
-    payoffs = {seat: evaluate(payoff, scope.seated(seat)) for seat, payoff in ir.payoffs}
-    lets = {let.name: let for let in ir.reward.lets}
-    split = Scope(ir.seats, {}, lets, {"payoff": payoffs})
-    rewards = {seat: evaluate(ir.reward.split, split.seated(seat)) for seat in ir.seats}
-    return payoffs, rewards
 
 
 class Episode:

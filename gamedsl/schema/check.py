@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gamedsl.diagnostics.model import Note, Problems
+from gamedsl.schema.quick import fits, repeats
 from gamedsl.schema.translate import head_of, missing, translate
 from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
 
@@ -25,7 +26,7 @@ _FOLDER = Path(__file__).parent
 def schema(kind: str) -> dict[str, Any]:
     """The schema of a kind of file, with the shared definitions inside it."""
     text = (_FOLDER / f"{kind}.schema.json").read_text(encoding="utf-8")
-    whole = json.loads(text.replace('"common.schema.json#/', '"#/'))
+    whole: dict[str, Any] = json.loads(text.replace('"common.schema.json#/', '"#/'))
     shared = json.loads((_FOLDER / "common.schema.json").read_text(encoding="utf-8"))
     whole["$defs"] = {**shared["$defs"], **whole.get("$defs", {})}
     return whole
@@ -43,9 +44,11 @@ def plain(node: Node) -> Any:
 
 def check_shape(kind: str, root: Mapping, problems: Problems) -> None:
     """Report what in one file, before any merging, does not have the shape of its kind."""
-    validator = _validator_class()(schema(kind))
-    for error in islice(validator.iter_errors(plain(root)), MOST_ERRORS):
-        translate(error, root, problems)
+    data, wanted = plain(root), schema(kind)
+    if not fits(wanted, data):
+        errors = _validator_class()(wanted).iter_errors(data)
+        for error in islice(errors, MOST_ERRORS):
+            translate(error, root, problems)
     if root.get("extends") is None:
         _check_nulls(root, problems)
 
@@ -57,7 +60,7 @@ def _validator_class() -> Any:
     from jsonschema.validators import Draft202012Validator, extend
 
     def unique(_: Any, wanted: bool, items: Any, schema: Any) -> Any:
-        if wanted and isinstance(items, list) and len(set(map(repr, items))) < len(items):
+        if wanted and isinstance(items, list) and repeats(items):
             yield ValidationError("repeated")
 
     return extend(Draft202012Validator, {"uniqueItems": unique})

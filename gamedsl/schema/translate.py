@@ -64,7 +64,8 @@ def _not_a_name(error: Any, node: Node, problems: Problems) -> None:
     if error.schema.get("pattern", "").startswith("^[a-z]["):
         near = near.lower()
     fix = f"write `{near}`" if near[:1].isalpha() and len(near) < 60 else ""
-    problems.add("GD0106", f"`{text}` is not a name", node.span, why=f"wants {wanted}", help=fix)
+    what = f"`{text}`" if text else "the empty text"
+    problems.add("GD0106", f"{what} is not a name", node.span, why=f"wants {wanted}", help=fix)
 
 
 def _unknown_keys(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
@@ -181,11 +182,13 @@ def _empty(error: Any, node: Node, entry: Entry | None, problems: Problems) -> N
 def _repeated(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
     assert isinstance(node, Sequence)
     seen: dict[object, Node] = {}
+    found = 0
     for item in node.items:
         text = yaml_text(item)
         value = item.value if isinstance(item, Scalar) else text
         first = seen.setdefault((isinstance(value, bool), value), item)
-        if first is not item:
+        if first is not item and found < _MOST_KEYS:
+            found += 1
             problems.add(
                 "GD0118",
                 f"`{text}` stands twice in this list",

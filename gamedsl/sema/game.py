@@ -7,17 +7,19 @@ from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import GameIR, Labels, Setting, Template
+from gamedsl.sema.actions import declare_actions
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
-from gamedsl.sema.params import declare_params
+from gamedsl.sema.params import Params
 from gamedsl.sema.payoffs import read_payoffs
 from gamedsl.sema.rewards import read_reward
-from gamedsl.sema.roles import declare_actions, declare_roles
+from gamedsl.sema.roles import declare_roles
 from gamedsl.sema.scope import Names
 from gamedsl.sema.turns import Turns
-from gamedsl.sema.values import nodes_of
+from gamedsl.sema.values import entries_of
 from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.source.spans import Span
 
 SLOTS_BY_KEY = ("who", "ask", "seen")
 """Prompt slots that may have a text per role or per step."""
@@ -29,29 +31,23 @@ def build_game(
     """The game, or None with the problems found. `params` override the file's defaults."""
     root, near = document.root, document.files[0]
     names = Names()
-    folded = declare_params(
-        root.get("params"),
-        nodes_of(params, "--param"),
-        names,
-        problems,
-        what="this game",
-        use=root.span,
-    )
+    given = entries_of(params, "--param")
+    declared = Params(names, problems, "this game", root.span, given, names)
+    folded = declared.declare(root.get("params"))
     roles = declare_roles(root.get("roles"), names, problems)
     if problems.errors:
         return None
-    actions = declare_actions(root.get("actions"), names, problems)
-    turns = Turns(names, actions, near, problems)
-    if not problems.errors:
-        turns.read(root)
+    turns = Turns(names, declare_actions(root.get("actions"), names, problems), near, problems)
+    turns.read(root)
+    reward = read_reward(root.get("rewards"), near, names, problems, head_of(root))
+    sound = not problems.errors
     declare_lets(root.get("let"), names, problems)
-    typer = Typer(names, problems)
     section = root.get("payoffs")
-    if section is None or problems.errors:
+    if section is None or not turns.steps or not sound:
         return None
+    _everyone_acts(turns, problems)
+    typer = Typer(names, problems)
     payoffs = read_payoffs(section, typer, turns.steps, problems)
-    reward = read_reward(root.get("rewards"), near, names, problems, root.span)
-    lets = typed_lets(typer)
     about = root.get("about")
     ir = GameIR(
         name=document.name,
@@ -60,15 +56,34 @@ def build_game(
         roles=roles,
         enums=tuple(names.enums),
         steps=tuple(turns.steps),
-        lets=lets,
+        lets=typed_lets(typer),
         payoffs=payoffs,
         reward=reward,
         labels=read_labels(root.get("labels")),
         templates=read_templates(root, problems),
         settings=tuple(read_settings(root.get("train"))),
-        span=root.entries[0].value.span if root.entries else root.span,
+        span=head_of(root),
     )
     return None if problems.errors else ir
+
+
+def head_of(root: Mapping) -> Span:
+    """The name of the game, where problems of the whole game are told."""
+    return root.entries[0].value.span if root.entries else root.span
+
+
+def _everyone_acts(turns: Turns, problems: Problems) -> None:
+    acting = {seat for step in turns.steps for seat in step.actors}
+    for role, span in turns.names.role_spans.items():
+        if role in turns.names.seats and role not in acting:
+            problems.add(
+                "GD0418",
+                f"`{role}` never acts",
+                span,
+                why="no step is its own",
+                notes=tuple(Note(s.span, f"{', '.join(s.actors[:4])}") for s in turns.steps[:3]),
+                help="add it to the `role:` of a step, or delete it",
+            )
 
 
 def read_labels(node: Node | None) -> Labels:

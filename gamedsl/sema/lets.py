@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 
-from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics import Problems
+from gamedsl.ir.builtins import FUNCTIONS
 from gamedsl.ir.game import Let
 from gamedsl.sema.infer import Typer
-from gamedsl.sema.scope import WORDS, LetName, Names
+from gamedsl.sema.scope import LetName, Names, report_taken
 from gamedsl.sema.values import NOTHING, syntax
 from gamedsl.source.nodes import Entry, Mapping, Node
 from gamedsl.syntax import ast
 
-_HEAD = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\(([^()]*)\))?\s*\Z")
+_HEAD = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:\(([^()]*)\))?\s*\Z")
+_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def declare_lets(section: Node | None, names: Names, problems: Problems) -> None:
@@ -30,39 +32,53 @@ def declare_lets(section: Node | None, names: Names, problems: Problems) -> None
                 help="write `name: …`, or `name(a, b): …` with parameters",
             )
             continue
-        name, place = head[1], names.place(head[1])
-        if name in WORDS:
+        name = head[1]
+        span = entry.key.locate(head.start(1), head.end(1))
+        if report_taken(name, span, names.anywhere(name), problems):
+            continue
+        if head[2] is not None and name in FUNCTIONS:
             problems.add(
                 "GD0316",
                 f"`{name}` already has a meaning",
-                entry.key.span,
+                span,
+                why="a built-in",
                 help="choose another name",
             )
             continue
-        if place is None and any(name in enum.members for enum in names.enums):
-            place = entry.key.span
-        if place is not None:
-            problems.add(
-                "GD0319",
-                f"`{name}` is declared twice",
-                entry.key.span,
-                help="choose another name",
-                notes=(Note(place, "first declared here"),) if place != entry.key.span else (),
-            )
+        parameters = _parameters(entry, head, names, problems)
+        body = syntax(entry.value, problems)
+        if parameters is None:
+            names.broken.add(name)
             continue
-        names.declared[name] = LetName(
-            name, _parameters(entry, head), syntax(entry.value, problems), entry.key.span
-        )
+        names.declared[name] = LetName(name, parameters, body, span)
 
 
-def _parameters(entry: Entry, head: re.Match[str]) -> tuple[ast.Name, ...]:
+def _parameters(
+    entry: Entry, head: re.Match[str], names: Names, problems: Problems
+) -> tuple[ast.Name, ...] | None:
+    """The names between the brackets, each a new one; none of them without brackets."""
     if head[2] is None:
         return ()
+    found: list[ast.Name] = []
     start = head.start(2)
-    found = []
-    for part in re.finditer(r"[^,\s]+", head[2]):
-        span = entry.key.locate(start + part.start(), start + part.end())
-        found.append(ast.Name(span, part[0]))
+    for piece in head[2].split(","):
+        text = piece.strip()
+        at = start + len(piece) - len(piece.lstrip())
+        start += len(piece) + 1
+        span = entry.key.locate(at, at + len(text))
+        if not _PARAMETER.match(text):
+            problems.add(
+                "GD0318",
+                f"`{text}` cannot be a name" if text else "a parameter is missing here",
+                span,
+                why="letters, digits and _, not a digit first",
+                help="write `name(a, b): …`, or `name: …` without parameters",
+            )
+            return None
+        first = next((p.span for p in found if p.id == text), names.anywhere(text))
+        if report_taken(text, span, first, problems):
+            return None
+        found.append(ast.Name(span, text))
     return tuple(found)
 
 

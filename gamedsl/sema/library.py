@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
@@ -23,6 +23,7 @@ from gamedsl.source.spans import Source, Span
 Kind = Literal["game", "protocol", "reward"]
 
 FOLDERS: dict[Kind, str] = {"game": "games", "protocol": "protocols", "reward": "rewards"}
+USES: dict[str, str] = {"game": "extends", "protocol": "protocol", "reward": "rewards"}
 MERGED = frozenset({"params", "roles", "let", "actions", "payoffs", "labels", "prompts", "train"})
 """Sections that `extends` merges entry by entry when both files write them as maps."""
 
@@ -40,14 +41,13 @@ class Document:
     files: tuple[Path, ...]
 
 
-@dataclass
-class _Chain:
+class _Chain(NamedTuple):
     """The files of one `extends` chain, from the one asked for to its furthest base."""
 
     kind: Kind
     name: str
-    roots: list[Mapping] = field(default_factory=list)
-    paths: list[Path] = field(default_factory=list)
+    roots: list[Mapping]
+    paths: list[Path]
 
 
 def shipped_folder() -> Path:
@@ -66,7 +66,7 @@ def shipped(kind: Kind) -> list[str]:
 def resolve_argument(argument: str) -> Path:
     """The path meant on a command line: a file, else a shipped name, else what was written."""
     path = Path(argument)
-    if not _NAME.fullmatch(argument) or os.path.exists(path):
+    if not _NAME.fullmatch(argument) or path.exists():
         return path
     for kind in FOLDERS:
         found = _shipped_path(kind, argument)
@@ -99,7 +99,7 @@ def _kind_of(path: Path) -> str | None:
     try:
         if not path.is_file():
             return None
-        with open(path, encoding="utf-8", errors="replace") as stream:
+        with path.open(encoding="utf-8", errors="replace") as stream:
             found = _KIND_LINE.search(stream.read(1 << 14))
     except OSError:
         return None
@@ -137,7 +137,8 @@ def _unknown(kind: Kind, name: str, near: Path, problems: Problems, span: Span) 
         other = next((k for k in FOLDERS if k != kind and name in shipped(k)), None)
     if other is not None:
         message = f"`{name}` is a {other}, and a {kind} is wanted here"
-        problems.add("GD0112", message, span, why=f"wants a {kind}", help=_names(kind, near))
+        fix = f"a {other} is used by `{USES[other]}: {name}`"
+        problems.add("GD0112", message, span, why=f"wants a {kind}", help=fix)
         return
     near_name = did_you_mean(name, [*_local_names(kind, near), *shipped(kind)])
     fix = f"did you mean `{near_name}`?" if near_name else _names(kind, near)
@@ -185,7 +186,7 @@ def _load_chain(path: Path, problems: Problems) -> _Chain | None:
             return None
         kind, name, root = loaded
         if chain is None:
-            chain = _Chain(kind, name)
+            chain = _Chain(kind, name, [], [])
         chain.roots.append(root)
         chain.paths.append(path)
         node = root.get("extends")

@@ -1,132 +1,210 @@
 """Params: named constants of a file, folded before anything else is checked.
 
 A default may use earlier params; a declaration `{default: 2, in: 2..5}` gives a range, one with a
-`type` and no default must be set by whoever uses the file.
+`type` and no default must be set by whoever uses the file. What is set from outside is worked out
+among the names of whoever sets it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping as Map
+from dataclasses import dataclass
+from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values
 from gamedsl.ir.game import Param
-from gamedsl.ir.types import BOOL, NEVER, NUMBER, WHOLE, List, Type, fits
+from gamedsl.ir.types import BOOL, NEVER, NUMBER, WHOLE, List, Set, Type, fits
 from gamedsl.sema.infer import Typer
-from gamedsl.sema.scope import WORDS, Names, ParamName
+from gamedsl.sema.scope import Names, ParamName, report_taken
 from gamedsl.sema.values import constant
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
+from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
+
+MATRIX = List(List(NUMBER))
 
 TYPES: dict[str, Type] = {
     "number": NUMBER,
     "integer": WHOLE,
     "truth": BOOL,
     "list": List(NUMBER),
-    "matrix": List(List(NUMBER)),
+    "matrix": MATRIX,
 }
-"""What `type:` of a param may be."""
+"""What `type:` of a param may be. A matrix has one row per role, and in it one number per role."""
 
 
-def declare_params(
-    section: Node | None,
-    given: Map[str, Node],
-    names: Names,
-    problems: Problems,
-    *,
-    what: str,
-    use: Span,
-) -> tuple[Param, ...]:
-    """Fold the params of one file and declare them in `names`.
+@dataclass
+class Params:
+    """The params of one file, declared in `names`.
 
-    `given` are the values set from outside, `what` names the file in messages ("this game"), `use` is
-    the place that sets them.
+    `given` are the entries that set them from outside, worked out in `outer`; `what` names the file
+    in messages ("this game"), `use` is the place that sets them.
     """
-    entries = section.entries if isinstance(section, Mapping) else ()
-    typer = Typer(names, problems)
-    params = []
-    for entry in entries:
-        param = _param(entry, given.get(entry.key.text), typer, names, problems, use)
-        if param is not None:
-            params.append(param)
-            names.declared[param.name] = ParamName(param.type, param.value, param.span)
-    known = [entry.key.text for entry in entries]
-    for name, node in given.items():
-        if name not in known:
-            guess = did_you_mean(name, known)
-            shown = ", ".join(known) or "none"
-            problems.add(
+
+    names: Names
+    problems: Problems
+    what: str
+    use: Span
+    given: Map[str, Entry]
+    outer: Names
+
+    def declare(self, section: Node | None) -> tuple[Param, ...]:
+        """Fold each param, in order, and declare it."""
+        entries = section.entries if isinstance(section, Mapping) else ()
+        strangers = self.unknown([entry.key.text for entry in entries])
+        self.names.later.update((entry.key.text, entry.key.span) for entry in entries)
+        params = []
+        for entry in entries:
+            name, span = entry.key.text, entry.key.span
+            earlier = self.names.declared.get(name)
+            first = earlier.span if earlier is not None else None
+            if report_taken(name, span, first, self.problems):
+                continue
+            param = self.param(entry, strangers)
+            self.names.later.pop(name)
+            declared = ParamName(NEVER, None, span)
+            if param is not None:
+                params.append(param)
+                declared = ParamName(param.type, param.value, span)
+            self.names.declared[name] = declared
+        self.names.later.clear()
+        return tuple(params)
+
+    def unknown(self, known: list[str]) -> bool:
+        """Report what is set and not declared; whether there is any."""
+        strangers = [entry for name, entry in self.given.items() if name not in known]
+        for entry in strangers:
+            guess = did_you_mean(entry.key.text, known)
+            shown = ", ".join(known)
+            self.problems.add(
                 "GD0314",
-                f"{what} has no param `{name}`",
-                node.span,
-                why=f"its params: {shown}",
+                f"{self.what} has no param `{entry.key.text}`",
+                entry.key.span,
+                why=f"its params: {shown}" if shown else "it has none",
                 help=f"did you mean `{guess}`?" if guess else "",
             )
-    return tuple(params)
+        return bool(strangers)
 
+    def param(self, entry: Entry, strangers: bool) -> Param | None:
+        """One param's value. A missing one is not told beside a misspelt one."""
+        name, span = entry.key.text, entry.key.span
+        declaration = entry.value if isinstance(entry.value, Mapping) else None
+        kind = declaration.get("type") if declaration else None
+        wanted = TYPES.get(kind.text) if isinstance(kind, Scalar) else None
+        default = declaration.get("default") if declaration else entry.value
+        given = self.given.get(name)
+        node = given.value if given is not None else default
+        if node is None:
+            if not strangers:
+                self.missing(name, span, wanted)
+            return None
+        typer = Typer(self.names if given is None else self.outer, self.problems)
+        found = constant(node, typer, self.problems, wanted)
+        if found is None:
+            return None
+        typed, value, type = found
+        usual = None
+        if given is not None and default is not None and wanted is None:
+            usual = constant(default, Typer(self.names, self.problems), self.problems)
+        if not self.fits(name, span, node, type, wanted, usual[2] if usual else None):
+            return None
+        allowed = declaration.get("in") if declaration else None
+        if allowed is not None and not self.allowed(name, value, allowed, node):
+            return None
+        if wanted == MATRIX and self.names.seats and not self.square(node, value):
+            return None
+        reads = (part.origin for part in ir.walk(typed) if isinstance(part, ir.Const))
+        return Param(name, value, type, span, tuple(dict.fromkeys(r for r in reads if r)))
 
-def _param(
-    entry: Entry, given: Node | None, typer: Typer, names: Names, problems: Problems, use: Span
-) -> Param | None:
-    name, span = entry.key.text, entry.key.span
-    declaration = entry.value if isinstance(entry.value, Mapping) else None
-    kind = declaration.get("type") if declaration else None
-    wanted = TYPES.get(kind.text) if isinstance(kind, Scalar) else None
-    default = declaration.get("default") if declaration else entry.value
-    node = given if given is not None else default
-    names.declared[name] = ParamName(NEVER, None, span)
-    if name in WORDS:
-        problems.add("GD0316", f"`{name}` already has a meaning", span, help="choose another name")
-        return None
-    if node is None:
-        problems.add(
+    def missing(self, name: str, span: Span, wanted: Type | None) -> None:
+        sample = {NUMBER: "1/2", WHOLE: "1", BOOL: "true", TYPES["list"]: "[1, 2]"}.get(
+            wanted or NUMBER, "…"
+        )
+        if wanted == MATRIX:
+            size = range(len(self.names.seats))
+            rows = (f"[{', '.join(str(int(i == j)) for j in size)}]" for i in size)
+            sample = f"[{', '.join(rows)}]" if len(size) < 6 else "…"
+        self.problems.add(
             "GD0315",
             f"the param `{name}` has no value",
-            use,
+            self.use,
             why="it has no default",
             notes=(Note(span, "declared here"),),
-            help=f"set it: `{name}: …`",
+            help=f"set it: `{{use: {self.what.split('`')[1]}, {name}: {sample}}}`"
+            if "`" in self.what
+            else f"give it a default: `{name}: {sample}`",
         )
-        return None
-    found = constant(node, typer, problems, wanted)
-    if found is None:
-        return None
-    value, type = found
-    reads = tuple(dict.fromkeys(typer.params_read))
-    if wanted is not None and not fits(type, wanted):
-        problems.add(
+
+    def fits(
+        self, name: str, span: Span, node: Node, type: Type, wanted: Type | None, usual: Type | None
+    ) -> bool:
+        """Whether a value has the type that is declared, or else that of the default."""
+        if wanted is not None and not fits(type, wanted):
+            wrong, where = wanted, "declared here"
+        elif usual is not None and not _alike(type, usual):
+            wrong, where = usual, "its default"
+        else:
+            return True
+        self.problems.add(
             "GD0306",
-            f"the param `{name}` must be {wanted}",
+            f"the param `{name}` must be {'a matrix' if wrong == MATRIX else wrong}",
             node.span,
             why=f"this is {type}",
-            notes=(Note(span, "declared here"),),
+            notes=(Note(span, where),),
+            help="write one row per role: `[[1, 0], [0, 1]]`" if wrong == MATRIX else "",
         )
-        return None
-    if given is not None and default is not None and wanted is None:
-        usual = constant(default, typer, problems)
-        if usual is not None and not _alike(type, usual[1]):
-            problems.add(
+        return False
+
+    def allowed(self, name: str, value: Any, allowed: Node, node: Node) -> bool:
+        """Whether a value is in its range; a range that is no collection is an error itself."""
+        bounds = constant(allowed, Typer(self.names, self.problems), self.problems)
+        if bounds is None:
+            return False
+        if not isinstance(bounds[2], List | Set):
+            self.problems.add(
                 "GD0306",
-                f"the param `{name}` must be {usual[1]}",
-                node.span,
-                why=f"this is {type}",
-                notes=(Note(span, "its default"),),
+                "the range of a param must be a list",
+                allowed.span,
+                why=f"this is {bounds[2]}",
+                help="write `2..5`, or the values: `[2, 3, 5]`",
             )
-            return None
-    allowed = declaration.get("in") if declaration else None
-    if allowed is not None:
-        bounds = constant(allowed, typer, problems)
-        if bounds is not None and value not in values(bounds[0]):
-            problems.add(
-                "GD0317",
-                f"{value} is not allowed for the param `{name}`",
-                node.span,
-                why=f"out of `{allowed.span.text}`",
-                notes=(Note(allowed.span, "the allowed values"),),
+            return False
+        if value in values(bounds[1]):
+            return True
+        shown = node.span.text if len(node.span.text) < 40 else "this"
+        self.problems.add(
+            "GD0317",
+            f"`{shown}` is not allowed for the param `{name}`",
+            node.span,
+            why=f"out of `{allowed.span.text}`",
+            notes=(Note(allowed.span, "the allowed values"),),
+        )
+        return False
+
+    def square(self, node: Node, rows: tuple[tuple[Any, ...], ...]) -> bool:
+        """Whether a matrix has a row for each role, and a number for each role in each."""
+        seats = self.names.seats
+        shown = ", ".join(seats[:6])
+        for number, row in enumerate((rows, *rows)):
+            if len(row) == len(seats):
+                continue
+            place = node.span
+            if number and isinstance(node, Sequence):
+                place = node.items[number - 1].span
+            what = f"row {number} of this matrix has" if number else "this matrix has"
+            unit = "number" if number else "row"
+            self.problems.add(
+                "GD0601",
+                f"{what} {len(row)} {unit}{'s' if len(row) != 1 else ''}, "
+                f"and the game {len(seats)} role{'s' if len(seats) != 1 else ''}",
+                place,
+                why=f"one {unit} for each of {shown}",
+                help="a matrix has one row per role, and in each row one number per role",
             )
-            return None
-    return Param(name, value, wanted or type, span, reads)
+            return False
+        return True
 
 
 def _alike(type: Type, usual: Type) -> bool:

@@ -7,9 +7,11 @@ setting is reported by `gamedsl validate`, at its place in the file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import Any, Literal
 
 from gamedsl.diagnostics import Note, Problems
@@ -66,10 +68,6 @@ class Key:
         return low and (self.high is None or number <= self.high)
 
 
-_LORA_TARGETS = (
-    "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj",
-)  # fmt: skip
-
 KEYS: tuple[Key, ...] = (
     Key("model", "name", "smollm2-135m",
         "`smollm2-135m`, `tiny` (random, for tests), `tabular` (no language model), a folder or a hub id"),
@@ -83,7 +81,9 @@ KEYS: tuple[Key, ...] = (
         low=0, above=True),
     Key("lora.layers", "whole", "all", "how many layers are adapted, counted from the top",
         low=1, words=("all",), absent="all"),
-    Key("lora.targets", "names", _LORA_TARGETS, "which linear layers are adapted, by their PEFT names"),
+    Key("lora.targets", "names", "all",
+        "which linear layers are adapted, by the last part of their names, such as `q_proj`",
+        words=("all",), absent="all"),
     Key("lr", "number", Fraction(1, 5000), "learning rate of AdamW", low=0, above=True),
     Key("lr_schedule", "word", "constant", "how the learning rate falls to zero over the steps",
         words=("constant", "linear", "cosine")),
@@ -106,13 +106,17 @@ KEYS: tuple[Key, ...] = (
         low=0, above=True),
     Key("kl", "number", 0, "weight of the divergence from the policy that training started with", low=0),
     Key("entropy", "number", 0, "weight of the policy's entropy, in nats, in the objective", low=0),
+    Key("prior", "word", "model",
+        "where training starts: as the `model` plays untrained, or at `uniform` play",
+        words=("model", "uniform")),
     Key("checkpoint_every", "whole", 10, "steps between checkpoints; the last step always has one",
         low=1),
     Key("keep_checkpoints", "whole", 2, "how many checkpoints are kept, the latest", low=1),
     Key("transcripts_every", "whole", 10, "steps between transcripts; the last step always has them",
         low=1),
-    Key("dtype", "word", "float32", "number format of the frozen weights; adapters are float32",
-        words=("float32", "bfloat16")),
+    Key("dtype", "word", "auto",
+        "number format of the frozen weights; `auto`: float32 on a processor, bfloat16 on a GPU",
+        words=("auto", "float32", "bfloat16"), absent="auto"),
     Key("threads", "whole", "auto", "processor threads; `auto` takes what torch chooses",
         low=1, words=("auto",), absent="auto"),
     Key("exploitability", "word", "auto",
@@ -125,29 +129,26 @@ _BY_NAME = {key.name: key for key in KEYS}
 _GROUPS = {key.name.partition(".")[0] for key in KEYS if "." in key.name}
 
 
-def parse_overrides(texts: Iterable[str], problems: Problems) -> tuple[Setting, ...]:
-    """Settings out of `--set key=value` texts; each text is a source of its own, named `--set`."""
+def parse_overrides(texts: Iterable[str]) -> tuple[Setting, ...]:
+    """Settings out of `--set key=value` texts; each text is a source of its own, named `--set`.
+
+    ValueError for a text of another form.
+    """
     settings = []
     for text in texts:
         source = Source("--set", text)
         key, equals, value = text.partition("=")
         if not equals or not key.strip() or not value.strip():
-            problems.add(
-                "GD0706", f"`--set {text}` sets nothing", Span(source, 0, len(text)),
-                why="not key=value", help="write `--set lr=1e-4`",
-            )  # fmt: skip
-            continue
-        start = len(key) + 1
-        parsed = _yaml_value(value)
-        settings.append(Setting(key.strip(), parsed, Span(source, start, len(text))))
+            raise ValueError(f"`--set {text}` is not of the form key=value, such as lr=1e-4")
+        span = Span(source, len(key) + 1, len(text))
+        settings.append(Setting(key.strip(), _yaml_value(value), span))
     return tuple(settings)
 
 
 def override(key: str, value: Any) -> Setting:
     """A setting given as a plain Python value."""
     shown = f"{key}={value}"
-    exact = Fraction(str(value)) if isinstance(value, float) else value
-    return Setting(key, exact, Span(Source("--set", shown), len(key) + 1, len(shown)))
+    return Setting(key, _exact(value), Span(Source("--set", shown), len(key) + 1, len(shown)))
 
 
 def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Recipe:
@@ -157,7 +158,7 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
     """
     given: dict[str, Setting] = {}
     start: dict[str, Setting] = {}
-    for setting in (*ir.settings, *overrides):
+    for setting in _flat(ir.settings, overrides):
         if setting.key == START or setting.key.startswith(f"{START}."):
             start[setting.key] = setting
         elif setting.key in _BY_NAME:
@@ -181,6 +182,15 @@ def reference() -> str:
     return "\n".join(rows) + "\n"
 
 
+def _exact(value: Any) -> Any:
+    """Floats as the fractions that their shortest text names, also inside lists and maps."""
+    if isinstance(value, float):
+        return Fraction(repr(value)) if math.isfinite(value) else repr(value)
+    if isinstance(value, dict):
+        return {key: _exact(inner) for key, inner in value.items()}
+    return [_exact(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def _yaml_value(text: str) -> Any:
     """A value as YAML would read it; text that is not YAML stays text."""
     from gamedsl.source.compose import compose
@@ -197,6 +207,19 @@ def _yaml_value(text: str) -> Any:
     ignored = Problems()
     node = compose(Source("--set", text), ignored)
     return text.strip() if node is None or ignored.errors else plain(node)
+
+
+def _flat(*settings: Iterable[Setting]) -> Iterable[Setting]:
+    """All settings in order, a map as settings with dotted keys."""
+    for setting in chain(*settings):
+        if isinstance(setting.value, dict):
+            parts = (
+                Setting(f"{setting.key}.{name}", value, setting.span)
+                for name, value in setting.value.items()
+            )
+            yield from _flat(parts)
+        else:
+            yield setting
 
 
 def _unknown(setting: Setting, problems: Problems) -> None:
@@ -325,6 +348,11 @@ def _contradictions(
             notes=tuple(Note(at, f"`{name}` is set here") for name, at in notes),
         )  # fmt: skip
 
+    if recipe.prior == "uniform" and not one_group(ir):
+        clash(
+            "a `uniform` start is fitted to prompts that last, and here they differ between games",
+            "write `prior: model`", "prior",
+        )  # fmt: skip
     if one_group(ir):
         group, name = recipe.games, "games"
     else:
@@ -339,9 +367,4 @@ def _contradictions(
         clash(
             f"in groups of one game every advantage over the `{recipe.baseline}` is zero",
             f"raise `{name}`, or write `baseline: none`", "baseline", name,
-        )  # fmt: skip
-    if recipe.scale == "group" and recipe.baseline == "none":
-        clash(
-            "`scale: group` divides by the deviation from a mean that `baseline: none` leaves in",
-            "write `baseline: mean`, or `scale: batch`", "baseline", "scale",
         )  # fmt: skip

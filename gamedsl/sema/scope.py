@@ -10,12 +10,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.types import Enum, Type
 from gamedsl.source.spans import Span
 from gamedsl.syntax import ast
+from gamedsl.syntax.parser import KEYWORDS
 
-WORDS = ("me", "other", "others", "roles", "true", "false", "none")
+MEANINGS = ("me", "other", "others", "roles")
 """Names with a meaning of their own everywhere."""
+
+WORDS = (*MEANINGS, *KEYWORDS)
+"""What no name may be: names with a meaning, and the words of the language."""
+
+NOT_ROLES = ("all", "owner", "nobody")
+"""What no role may be called, besides `WORDS`: they say who acts and who sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +35,11 @@ class ParamName:
 
 @dataclass(frozen=True, slots=True)
 class VariableName:
-    """What a step binds; `joint` where several seats choose it, so that it is a map."""
+    """What a step binds: one value, or (`joint`) a map with a value for each of `actors`."""
 
     type: Type
     joint: bool
+    actors: tuple[str, ...]
     span: Span
 
 
@@ -42,7 +51,7 @@ class StreamName:
     span: Span
 
 
-@dataclass
+@dataclass(eq=False)
 class LetName:
     """A `let` before it is typed: its text, and after: its type and whether it depends on me."""
 
@@ -50,7 +59,6 @@ class LetName:
     parameters: tuple[ast.Name, ...]
     body: ast.Node | None
     span: Span
-    state: str = "new"
     type: Type | None = None
     types: tuple[Type, ...] = ()
     """Of the parameters, as the first call gives them."""
@@ -66,16 +74,25 @@ class Names:
 
     seats: tuple[str, ...] = ()
     roles: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Roles whose seats have names of their own."""
     role_spans: dict[str, Span] = field(default_factory=dict)
+    """Of roles and of seats."""
     enums: list[Enum] = field(default_factory=list)
+    members: dict[str, Span] = field(default_factory=dict)
+    """Where each member of an enum was first written."""
     declared: dict[str, Declared] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    """Lets whose heads were reported: reading them is no second problem."""
+    later: dict[str, Span] = field(default_factory=dict)
+    """Params that stand further down, which a param above them may not read."""
 
     def all(self) -> Iterable[str]:
         """Every name, for suggestions."""
         yield from self.declared
         yield from self.seats
         yield from self.roles
-        yield from WORDS
+        yield from MEANINGS
+        yield from ("true", "false", "none")
         for enum in self.enums:
             yield from enum.members
 
@@ -85,7 +102,39 @@ class Names:
         return found.pop() if len(found) == 1 else None
 
     def place(self, name: str) -> Span | None:
-        """Where a name was declared."""
+        """Where a param, variable, let or role was declared."""
         if name in self.declared:
             return self.declared[name].span
         return self.role_spans.get(name)
+
+    def anywhere(self, name: str) -> Span | None:
+        """Where a name was declared, options included."""
+        return self.place(name) or self.members.get(name)
+
+    def seats_of(self, role: str) -> tuple[str, ...]:
+        """The seats of a role, or the seat of that name; empty where there is none."""
+        return self.roles.get(role) or ((role,) if role in self.seats else ())
+
+
+def report_taken(name: str, span: Span, first: Span | None, problems: Problems) -> bool:
+    """Whether a name cannot be declared: it has a meaning, or was declared (at `first`) before."""
+    if name in WORDS:
+        problems.add(
+            "GD0316",
+            f"`{name}` already has a meaning",
+            span,
+            why="a word of the language",
+            help="choose another name",
+        )
+        return True
+    if first is not None:
+        problems.add(
+            "GD0319",
+            f"`{name}` is declared twice",
+            span,
+            why="declared here",
+            notes=(Note(first, "and here"),),
+            help="choose another name",
+        )
+        return True
+    return False

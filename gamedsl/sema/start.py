@@ -29,8 +29,7 @@ def declare_start(ir: GameIR, settings: Iterable[Setting], problems: Problems) -
     span = None
     for setting in settings:
         span = setting.span
-        for path, value in _flat(tuple(setting.key.split(".")[1:]), setting.value):
-            _place(ir, path, value, span, places, problems)
+        _place(ir, tuple(setting.key.split(".")[1:]), setting.value, span, places, problems)
     if span is not None and ir.labels.kind == "masked" and ir.labels.per == "episode":
         problems.add(
             "GD0704", "a warm start needs labels that last: here they are drawn anew each episode",
@@ -39,15 +38,6 @@ def declare_start(ir: GameIR, settings: Iterable[Setting], problems: Problems) -
     return tuple(
         start for place, given in places.items() for start in _starts(ir, place, given, problems)
     )
-
-
-def _flat(path: tuple[str, ...], value: Any) -> Iterable[tuple[tuple[str, ...], Any]]:
-    """A map as dotted paths: `--set 'start={...}'` and `start: {...}` are the same."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _flat((*path, key), inner)
-    else:
-        yield path, value
 
 
 def _place(

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import Choose
 from gamedsl.ir.types import Type, join
-from gamedsl.sema.library import Document, find
-from gamedsl.sema.params import declare_params
-from gamedsl.sema.roles import NAME, Options, read_options
-from gamedsl.sema.scope import WORDS, Names, VariableName
+from gamedsl.sema.actions import Options, read_options
+from gamedsl.sema.library import Document, Kind, find
+from gamedsl.sema.params import Params
+from gamedsl.sema.roles import NAME, unknown_role
+from gamedsl.sema.scope import Declared, Names, VariableName, report_taken
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 
 MAX_NESTING = 8
 """Protocols that may use each other in one chain."""
+
+MAX_STEPS = 1000
+"""Steps of one game."""
 
 
 @dataclass
@@ -30,6 +33,8 @@ class Turns:
     problems: Problems
     chain: tuple[str, ...] = ()
     steps: list[Choose] = field(default_factory=list)
+    uses: list[str] = field(default_factory=list)
+    """The protocols used so far, anywhere in the game."""
 
     def read(self, root: Mapping) -> None:
         """The steps of a document: its `turns`, or the protocol that stands for them."""
@@ -50,46 +55,67 @@ class Turns:
             self.choose(item)
 
     def use(self, node: Node) -> None:
-        """A protocol's steps, in the scope of the file that uses it; only its params are its own."""
+        """A protocol's steps, in the scope of the file that uses it; its params are its own."""
         document = open_used("protocol", node, self.near, self.problems)
         if document is None:
             return
+        self.uses.append(document.name)
+        if self.too_long(node.span):
+            return
+        ring = (*self.chain, document.name)
         if document.name in self.chain or len(self.chain) >= MAX_NESTING:
-            ring = " → ".join((*self.chain, document.name))
             self.problems.add(
-                "GD0405", f"the protocol `{document.name}` uses itself", node.span, why=ring
+                "GD0405",
+                f"the protocol `{document.name}` uses itself"
+                if document.name in self.chain
+                else f"protocols use each other more than {MAX_NESTING} deep",
+                node.span,
+                why=" → ".join(ring),
+                help="delete this step, or write the steps themselves",
             )
             return
-        outer = dict(self.names.declared)
-        declare_params(
-            document.root.get("params"),
-            settings_of(node),
-            self.names,
-            self.problems,
-            what=f"the protocol `{document.name}`",
-            use=node.span,
-        )
-        before = len(self.steps)
-        inner = Turns(
-            self.names,
-            self.actions,
-            document.files[0],
-            self.problems,
-            (*self.chain, document.name),
-            self.steps,
-        )
+        variables: dict[str, Declared] = {
+            n: d for n, d in self.names.declared.items() if isinstance(d, VariableName)
+        }
+        names = replace(self.names, declared=dict(variables), later={})
+        what, given = f"the protocol `{document.name}`", settings_of(node)
+        params = Params(names, self.problems, what, node.span, given, self.names)
+        params.declare(document.root.get("params"))
+        inner = replace(self, names=names, near=document.files[0], chain=ring)
         inner.read(document.root)
-        bound = {step.variable for step in self.steps[before:]}
-        declared = {n: d for n, d in self.names.declared.items() if n in bound}
-        self.names.declared = {**outer, **declared}
+        for name, variable in names.declared.items():
+            if isinstance(variable, VariableName) and name not in variables:
+                self.bind(name, variable)
+            elif isinstance(variable, VariableName):
+                self.names.declared[name] = variable
+
+    def too_long(self, span: Span) -> bool:
+        if len(self.steps) < MAX_STEPS and len(self.uses) <= MAX_STEPS:
+            return False
+        if not self.problems.errors:
+            why = f"at most {MAX_STEPS} steps, and as many uses of protocols"
+            self.problems.add("GD0419", "this game has too many steps", span, why=why)
+        return True
+
+    def bind(self, name: str, variable: VariableName) -> None:
+        """A variable of a protocol, as a name of the file that uses it."""
+        first = self.names.anywhere(name)
+        if not report_taken(name, first or variable.span, first and variable.span, self.problems):
+            self.names.declared[name] = variable
 
     def choose(self, item: Mapping) -> None:
         head = item.entry("choose")
-        assert head is not None and isinstance(head.value, Scalar)
+        assert head is not None
+        assert isinstance(head.value, Scalar)
+        if self.too_long(item.span):
+            return
         variable, span = head.value.text, head.value.span
-        if not NAME.match(variable) or variable in WORDS:
+        if not NAME.match(variable):
             self.problems.add(
-                "GD0318", f"`{variable}` cannot be a name", span, why="a step binds a new name"
+                "GD0318",
+                f"`{variable}` cannot be a name",
+                span,
+                why="letters, digits and _, not a digit first",
             )
             return
         actors = self.actors(item)
@@ -101,7 +127,7 @@ class Turns:
         if options is None:
             return
         type = self.common(options, source)
-        if type is not None and self.declare(variable, type, joint, span):
+        if type is not None and self.declare(variable, type, joint, seats, span):
             uses = sum(step.variable == variable for step in self.steps)
             step_id = variable if uses == 0 else f"{variable}_{uses + 1}"
             choices = tuple(o.choices for o in options)
@@ -110,64 +136,49 @@ class Turns:
     def actors(self, item: Mapping) -> tuple[tuple[str, ...], bool] | None:
         """The seats that act and whether the step binds a map: `all`, a list, a role, a seat."""
         role = item.entry("role")
-        if role is None:
-            self.problems.add(
-                "GD0406",
-                "nobody acts in this step",
-                item.span,
-                why="`choose` needs a `role`",
-                help="add `role: all`, or the name of a role",
-            )
-            return None
+        assert role is not None
         items = role.value.items if isinstance(role.value, Sequence) else (role.value,)
         seats: list[str] = []
         for part in items:
-            found = self.seats_of(part, role)
+            found = self.seats_of(part)
             if found is None:
                 return None
             seats += [s for s in found if s not in seats]
         single = len(items) == 1 and not isinstance(role.value, Sequence) and len(seats) == 1
-        joint = not single or items[0].span.text == "all"
+        joint = not single or getattr(items[0], "text", "") == "all"
         return tuple(s for s in self.names.seats if s in seats), joint
 
-    def seats_of(self, node: Node, role: Entry) -> tuple[str, ...] | None:
+    def seats_of(self, node: Node) -> tuple[str, ...] | None:
         text = node.text if isinstance(node, Scalar) else ""
-        if text == "all":
-            return self.names.seats
-        if text in self.names.roles:
-            return self.names.roles[text]
-        if text in self.names.seats:
-            return (text,)
-        guess = did_you_mean(text, [*self.names.roles, *self.names.seats, "all"])
-        places = [self.names.role_spans[guess]] if guess and guess in self.names.role_spans else []
-        self.problems.add(
-            "GD0320",
-            f"unknown role `{text}`",
-            node.span,
-            why="not a role of this game",
-            help=f"did you mean `{guess}`?"
-            if guess
-            else "the roles: " + ", ".join(self.names.seats),
-            notes=tuple(Note(place, "declared here") for place in places),
-        )
-        return None
+        seats = self.names.seats if text == "all" else self.names.seats_of(text)
+        if not seats:
+            unknown_role(text, node.span, self.names, self.problems, "all")
+        return seats or None
 
     def options(self, source: Node, seats: tuple[str, ...]) -> tuple[Options, ...] | None:
         """The options of each acting seat."""
         if isinstance(source, Scalar) and source.text == "actions":
             missing = [s for s in seats if s not in self.actions]
-            if missing:
-                self.problems.add(
-                    "GD0407",
-                    f"`{missing[0]}` has no actions",
-                    source.span,
-                    why="`actions` does not name them",
-                    help="add the section `actions:`, or a list for this role in it",
-                )
-                return None
-            return tuple(self.actions[s] for s in seats)
+            if missing and not self.problems.errors:
+                self.no_actions(missing[0], source.span)
+            return None if missing else tuple(self.actions[s] for s in seats)
         options = read_options(source, self.names, self.problems)
-        return options and (options,) * len(seats)
+        return (options,) * len(seats) if options else None
+
+    def no_actions(self, seat: str, span: Span) -> None:
+        """Told where the role is declared if the step is a protocol's, and else at the step."""
+        place = self.names.role_spans[seat]
+        here, there = (place, span) if self.chain else (span, place)
+        self.problems.add(
+            "GD0407",
+            f"`{seat}` has no actions",
+            here,
+            why="acts, and can do nothing" if self.chain else f"`{seat}` can do nothing",
+            notes=(Note(there, "acts here" if self.chain else "declared here"),),
+            help=f"add them under `actions`: `{seat}: [left, right]`"
+            if self.actions
+            else "add the actions of all roles: `actions: [left, right]`",
+        )
 
     def common(self, options: tuple[Options, ...], source: Node) -> Type | None:
         type: Type | None = options[0].type
@@ -183,36 +194,37 @@ class Turns:
             )
         return type
 
-    def declare(self, variable: str, type: Type, joint: bool, span: Span) -> bool:
+    def declare(
+        self, variable: str, type: Type, joint: bool, actors: tuple[str, ...], span: Span
+    ) -> bool:
         """Bind a name; a second step may bind it again with the same type."""
         earlier = self.names.declared.get(variable)
         if isinstance(earlier, VariableName):
             joined = join(earlier.type, type)
             if joined is None or earlier.joint != joint:
+                kind = "by several roles at once" if joint else f"{type}, by one role"
                 self.problems.add(
                     "GD0319",
-                    f"`{variable}` is bound twice, with different types",
+                    f"`{variable}` is bound twice, in different ways",
                     span,
-                    why=f"here {type}",
-                    notes=(Note(earlier.span, f"here {earlier.type}"),),
+                    why=kind if earlier.joint != joint else f"here {type}",
+                    notes=(Note(earlier.span, f"first bound here, to {earlier.type}"),),
                     help="choose another name",
                 )
                 return False
             type = joined
-        elif (place := self.names.place(variable)) is not None:
-            self.problems.add(
-                "GD0319",
-                f"`{variable}` is declared twice",
-                span,
-                notes=(Note(place, "first declared here"),),
-                help="choose another name",
-            )
-            return False
-        self.names.declared[variable] = VariableName(type, joint, span)
+            actors = tuple(s for s in self.names.seats if s in (*earlier.actors, *actors))
+        else:
+            here, first = span, self.names.anywhere(variable)
+            if self.chain and first is not None:
+                here, first = first, span
+            if report_taken(variable, here, first, self.problems):
+                return False
+        self.names.declared[variable] = VariableName(type, joint, actors, span)
         return True
 
 
-def open_used(kind: str, node: Node, near: Path, problems: Problems) -> Document | None:
+def open_used(kind: Kind, node: Node, near: Path, problems: Problems) -> Document | None:
     """The protocol or reward file that a name, or a map with `use:`, refers to."""
     name = node.get("use") if isinstance(node, Mapping) else node
     if not isinstance(name, Scalar):
@@ -220,8 +232,8 @@ def open_used(kind: str, node: Node, near: Path, problems: Problems) -> Document
     return find(kind, name.text, near, problems, name.span)
 
 
-def settings_of(node: Node) -> dict[str, Node]:
+def settings_of(node: Node) -> dict[str, Entry]:
     """The params that a `use:` map sets."""
     if not isinstance(node, Mapping):
         return {}
-    return {entry.key.text: entry.value for entry in node if entry.key.text != "use"}
+    return {entry.key.text: entry for entry in node if entry.key.text != "use"}

@@ -8,13 +8,19 @@ from typing import Any
 
 from gamedsl.diagnostics import Problems
 from gamedsl.ir import expr as ir
+from gamedsl.ir.builtins import MAX_ITEMS
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.types import NEVER, List, Never, Type
 from gamedsl.sema.infer import Typer
-from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Source, Span
 from gamedsl.syntax import ast
 from gamedsl.syntax.parser import parse_expression
+
+NOTHING = ir.Const(NEVER, Span(Source("", ""), 0, 0), None)
+"""Stands for an expression that could not be read."""
+
+_PLAY = ir.Read, ir.Stream, ir.LetCall, ir.LetMap
 
 
 def syntax(node: Node, problems: Problems) -> ast.Node | None:
@@ -23,32 +29,33 @@ def syntax(node: Node, problems: Problems) -> ast.Node | None:
         return parse_expression(node, problems)
     if isinstance(node, Sequence):
         items = [syntax(item, problems) for item in node]
-        return (
-            None if None in items else ast.Display(node.span, "list", tuple(i for i in items if i))
-        )
+        sound = tuple(item for item in items if item is not None)
+        return ast.Display(node.span, "list", sound) if len(sound) == len(items) else None
     problems.add(
-        "GD0204", "an expression cannot be a map", node.span, help="write one line of text"
+        "GD0204",
+        "an expression cannot be a map",
+        node.span,
+        why="keys and values",
+        help="write one line of text; a list is written `[a, b]`",
     )
     return None
 
 
 def constant(
     node: Node, typer: Typer, problems: Problems, expected: Type | None = None
-) -> tuple[Any, Type] | None:
-    """The value of an expression over params alone, worked out now; None if it has an error."""
+) -> tuple[ir.Expr, Any, Type] | None:
+    """An expression over params alone, worked out now: its typed form, its value and its type.
+
+    None if it has an error.
+    """
     tree = syntax(node, problems)
     if tree is None:
         return None
     typed = typer.expression(tree, expected=expected)
     if isinstance(typed.type, Never):
         return None
-    return fold(typed, typer, problems)
-
-
-def fold(typed: ir.Expr, typer: Typer, problems: Problems) -> tuple[Any, Type] | None:
-    """The value of a typed expression that reads nothing from play."""
     for part in ir.walk(typed):
-        if isinstance(part, ir.Read | ir.Stream | ir.LetCall | ir.LetMap):
+        if isinstance(part, _PLAY):
             problems.add(
                 "GD0313",
                 "this must be known before the game starts",
@@ -60,20 +67,48 @@ def fold(typed: ir.Expr, typer: Typer, problems: Problems) -> tuple[Any, Type] |
     try:
         value = evaluate(typed, Scope(seats=typer.names.seats))
     except EvaluationError as error:
-        problems.add(
-            "GD0401", error.message, error.span, why="worked out when the file is compiled"
-        )
+        problems.add("GD0401", error.message, error.span, why=why_undefined(error))
         return None
-    return value, _exact_type(value, typed.type)
+    if _items(value) > MAX_ITEMS:
+        problems.add("GD0401", f"a list of more than {MAX_ITEMS:,} items", node.span)
+        return None
+    return typed, value, _exact_type(value, typed.type)
+
+
+def why_undefined(error: EvaluationError) -> str:
+    """What stands under an expression that has no value."""
+    expr = error.expr
+    if isinstance(expr, ir.Apply) and expr.function in ("/", "//", "%"):
+        divisor = expr.arguments[1].span.text
+        if not divisor.isdigit() and len(divisor) < 60 and "\n" not in divisor:
+            return f"`{divisor}` is 0"
+    return "no value"
+
+
+def _items(value: Any) -> int:
+    """How many values a list of lists holds, counted no further than needed."""
+    count, queue = 0, [value]
+    while queue and count <= MAX_ITEMS:
+        item = queue.pop()
+        count += 1
+        if isinstance(item, tuple):
+            queue += item[: MAX_ITEMS + 1]
+    return count
 
 
 def _exact_type(value: Any, type: Type) -> Type:
-    """A list's length is known once its value is."""
-    return List(type.of, len(value)) if isinstance(type, List) else type
+    """The lengths of a list, and of the lists in it, are known once its value is."""
+    if not isinstance(type, List):
+        return type
+    inner = {_exact_type(item, type.of) for item in value} if isinstance(type.of, List) else set()
+    return List(inner.pop() if len(inner) == 1 else type.of, len(value))
 
 
 def node_of(value: Any, source: Source) -> Node:
-    """A Python value (from the command line, or from `gamedsl.load(params=)`) as a node."""
+    """A Python value (from the command line, or from `gamedsl.load(params=)`) as a node.
+
+    TypeError for a value that no param can have; ValueError for a number that is not finite.
+    """
     span = Span(source, 0, len(source.text))
     if isinstance(value, Scalar | Sequence | Mapping):
         return value
@@ -82,21 +117,18 @@ def node_of(value: Any, source: Source) -> Node:
     if isinstance(value, list | tuple):
         return Sequence(tuple(node_of(v, source) for v in value), span)
     if isinstance(value, str):
-        offsets = tuple(range(len(value))) if source.text == value else ()
+        offsets = None if source.text == value else ()
         return Scalar(value, value, span, offsets)
     if value is None or isinstance(value, bool | int | Fraction):
         return Scalar(value, "none" if value is None else str(value), span, ())
     raise TypeError(f"a param cannot be a {type(value).__name__}")
 
 
-def nodes_of(values: Map[str, Any] | None, where: str) -> dict[str, Node]:
-    """Overrides by name as nodes placed in a source called `where`, such as `--param pie`."""
-    return {
-        name: node_of(
-            value, Source(f"{where} {name}", value if isinstance(value, str) else repr(value))
-        )
-        for name, value in (values or {}).items()
-    }
-
-
-NOTHING = ir.Const(NEVER, Span(Source("", ""), 0, 0), None)
+def entries_of(values: Map[str, Any] | None, where: str) -> dict[str, Entry]:
+    """Overrides by name as entries placed in a source called `where`, such as `--param pie`."""
+    entries = {}
+    for name, value in (values or {}).items():
+        source = Source(f"{where} {name}", value if isinstance(value, str) else repr(value))
+        key = Scalar(name, name, Span(source, 0, len(source.text)), ())
+        entries[name] = Entry(key, node_of(value, source))
+    return entries

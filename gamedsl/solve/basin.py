@@ -18,7 +18,7 @@ from gamedsl.solve.equilibria import mixed_equilibria, pure_equilibria
 from gamedsl.solve.flow import Flow
 from gamedsl.solve.respond import Policy
 from gamedsl.solve.table import on_path, one_shot, outcome
-from gamedsl.solve.tree import Tree
+from gamedsl.solve.tree import InfoSet, Tree
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 MANY_NODES = 4_000
 MANY_TARGETS = 48
-RAYS = 64
+RAYS = 48
+
+Kind = Literal["moving", "pure", "mixed"]
+KINDS: tuple[Kind, ...] = ("moving", "pure", "mixed")
+"""In the order of `Landing.kind_B`."""
 
 Coupling = Literal["independent", "shared"] | Mapping[str, str] | Sequence[Sequence[float]]
 """K of the flow: "independent", the identity; "shared", 1 across information sets with the same
@@ -66,7 +70,7 @@ class Prediction:
     probability found to lead elsewhere (None where nothing tried does, or nothing is predicted).
     """
 
-    kind: Literal["pure", "mixed", "moving"]
+    kind: Kind
     profile: dict[str, str] | None
     text: str
     probabilities: dict[str, dict[str, float]]
@@ -110,7 +114,7 @@ def predict_basin(
     flow = Flow(tree, coupling_matrix(tree, coupling))
     start_L = as_row(tree, start)
     landing = flow.run(start_L[None])
-    kind = ("moving", "pure", "mixed")[landing.kind_B[0]]
+    kind = KINDS[landing.kind_B[0]]
     ends = _as_policy(tree, landing.probs_BL[0])
     profile = on_path(tree, ends) if kind == "pure" else None
     margin = tipping = None
@@ -188,7 +192,7 @@ def _first_change(
     """The points, on the way to each target, where the outcome first changes (T, L); whether it
     does at all (T).
 
-    A grid of 12 points finds the interval, three rounds of 8 narrow it to 1/6000. Targets are drawn
+    A grid of 10 points finds the interval, three rounds of 6 narrow it to 1/2000. Targets are drawn
     in a little, since nothing moves away from a probability of exactly 1.
     """
     import numpy as np
@@ -196,7 +200,7 @@ def _first_change(
     way_TL = 0.998 * (targets_TL - start_L)
     low, high = np.zeros(len(targets_TL)), np.ones(len(targets_TL))
     changed = np.zeros(len(targets_TL), dtype=bool)
-    for points in (12, 8, 8, 8):
+    for points in (10, 6, 6, 6):
         fractions = low[:, None] + (high - low)[:, None] * np.arange(1, points + 1) / points
         mixed = start_L + fractions[:, :, None] * way_TL[:, None, :]
         same = _same(flow, mixed.reshape(-1, start_L.size), profile).reshape(fractions.shape)
@@ -277,14 +281,21 @@ def _boundary(flow: Flow, profile: Mapping[str, str]) -> Boundary | None:
     targets = _square(flow, corner, turn + np.linspace(-np.pi / 4, np.pi / 4, RAYS + 1))
     points, changed = _first_change(flow, corner, targets, profile)
     edge = points[changed]
-    mixed = mixed_equilibria(tree) or ()
-    point = tuple(float(mixed[0][s.key][s.actions[0]]) for s in tree.info_sets) if mixed else None
     if not len(edge):
         return None
+    one, two = tree.info_sets
+    mixed = mixed_equilibria(tree) or ()
     return Boundary(
-        tuple(s.key for s in tree.info_sets), tuple(s.actions[0] for s in tree.info_sets), point,
-        tuple((float(row[first]), float(row[second])) for row in edge),
-    )  # fmt: skip
+        keys=(one.key, two.key),
+        actions=(one.actions[0], two.actions[0]),
+        mixed=_share(mixed[0], one, two) if mixed else None,
+        curve=tuple((float(row[first]), float(row[second])) for row in edge),
+    )
+
+
+def _share(policy: Policy, one: InfoSet, two: InfoSet) -> tuple[float, float]:
+    """How often each of two information sets plays its first action."""
+    return float(policy[one.key][one.actions[0]]), float(policy[two.key][two.actions[0]])
 
 
 def _unstable(flow: Flow, rest_L: Array) -> bool:

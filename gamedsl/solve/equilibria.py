@@ -5,13 +5,14 @@ Utilities are rewards (what training optimises) unless payoffs are asked for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
-from gamedsl.solve.table import Table, one_shot, outcome, pure_values
+from gamedsl.solve.table import Profile, Table, one_shot, outcome, pure_values
 from gamedsl.solve.tree import CHANCE, Tree, Utility
 
 MANY_PROFILES = 50_000
@@ -56,7 +57,7 @@ def pure_equilibria(tree: Tree, utility: Utility = "rewards") -> PureEquilibria:
         names: pure_values(tree, dict(zip(keys, names, strict=True)))[place]
         for names in product(*(info.actions for info in tree.info_sets))
     }
-    best: list[dict[tuple, list]] = [{} for _ in tree.seats]
+    best: list[dict[Profile, list[Fraction]]] = [{} for _ in tree.seats]
     for names, got in values.items():
         for seat, rows in enumerate(best):
             rows.setdefault(_others(tree, names, seat), []).append(got[seat])
@@ -118,7 +119,9 @@ def mixed_equilibria(
     return tuple(found)
 
 
-def _supported(gains: list[Fraction], names: tuple[str, ...], support: tuple[str, ...]) -> bool:
+def _supported(
+    gains: Sequence[Fraction | int], names: tuple[str, ...], support: tuple[str, ...]
+) -> bool:
     return all(gains[names.index(name)] == max(gains) for name in support)
 
 
@@ -212,7 +215,7 @@ def _perfect(tree: Tree, profile: dict[str, str], utility: Utility) -> bool:
     if any(len(nodes) > 1 for nodes in tree.members) or len(tree.info_sets) < 2:
         return False
     got = tree.utilities(utility, exact=True)
-    value: list[tuple] = [()] * len(tree)
+    value: list[tuple[Any, ...]] = [()] * len(tree)
     for node in reversed(range(len(tree))):
         info, children = tree.info[node], [value[c] for c in tree.children[node]]
         if info == CHANCE:

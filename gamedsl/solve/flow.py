@@ -79,7 +79,8 @@ class Flow:
 
         top = np.maximum.reduceat(logits_BL, self.offsets, axis=1)[:, self.set_of_slot]
         raised = np.exp(logits_BL - top)
-        return raised / np.add.reduceat(raised, self.offsets, axis=1)[:, self.set_of_slot]
+        total = np.add.reduceat(raised, self.offsets, axis=1)[:, self.set_of_slot]
+        return np.asarray(raised / total)
 
     def velocity(self, logits_BL: Array) -> tuple[Array, Array, Array]:
         """dθ/dt (B, L), the probabilities (B, L) and how often each set is reached (B, I)."""
@@ -135,7 +136,8 @@ class Flow:
         second, *_ = self.velocity(logits + rate / 2 * first)
         third, *_ = self.velocity(logits + rate / 2 * second)
         fourth, *_ = self.velocity(logits + rate * third)
-        return logits + rate / 6 * (first + 2 * second + 2 * third + fourth)
+        moved: Array = logits + rate / 6 * (first + 2 * second + 2 * third + fourth)
+        return moved
 
     def _rate(self, speed: Array, probs: Array, reach: Array) -> Array:
         """The time step: no logit moves by more than `STEP`, and none overshoots a rest point,
@@ -145,7 +147,7 @@ class Flow:
         fastest = np.abs(speed).max(axis=1, keepdims=True)
         stiff = (reach[:, self.set_of_slot] * probs * (1 - probs)).max(axis=1, keepdims=True)
         limit = 1 / (self.range * self.pull * np.maximum(stiff, 1e-12))
-        return np.minimum(STEP / np.maximum(fastest, 1e-300), limit)
+        return np.asarray(np.minimum(STEP / np.maximum(fastest, 1e-300), limit))
 
     def _settled(self, speed: Array, probs: Array, reach: Array) -> Array:
         """Whether every set that play reaches is pure, and still moving towards that action."""
@@ -155,7 +157,7 @@ class Flow:
         leading = probs == best[:, self.set_of_slot]
         ahead = np.maximum.reduceat(np.where(leading, speed, -np.inf), self.offsets, axis=1)
         behind = np.maximum.reduceat(np.where(leading, -np.inf, speed), self.offsets, axis=1)
-        return ((best > PURE) & (ahead >= behind) | (reach < REACHED)).all(axis=1)
+        return np.asarray(((best > PURE) & (ahead >= behind) | (reach < REACHED)).all(axis=1))
 
     def _levels(self) -> list[_Edges]:
         import numpy as np
@@ -164,11 +166,13 @@ class Flow:
         depth = [0] * len(tree)
         rows: dict[int, list[tuple[int, int, int, float]]] = {}
         for node, info in enumerate(tree.info):
-            for place, child in enumerate(tree.children[node]):
-                depth[child] = depth[node] + 1
-                slot = -1 if info == CHANCE else int(self.offsets[info]) + place
-                odds = float(tree.odds[node][place]) if info == CHANCE else 0.0
-                rows.setdefault(depth[node], []).append((node, child, slot, odds))
+            for place, below in enumerate(tree.children[node]):
+                depth[below] = depth[node] + 1
+                if info == CHANCE:
+                    row = (node, below, -1, float(tree.odds[node][place]))
+                else:
+                    row = (node, below, int(self.offsets[info]) + place, 0.0)
+                rows.setdefault(depth[node], []).append(row)
         levels = []
         for _, edges in sorted(rows.items()):
             parent, child, slot, odds = (np.array(column) for column in zip(*edges, strict=True))

@@ -111,8 +111,8 @@ def _row(key: str, actions: tuple[str, ...], policy: Policy) -> tuple[Number, ..
     here = policy[key]
     if unknown := set(here) - set(actions):
         raise ValueError(f"{key!r} has no action {', '.join(sorted(unknown))}")
-    row = tuple(here.get(action, 0) for action in actions)
-    if min(row) < 0 or abs(sum(row) - 1) > 1e-4:
+    row: tuple[Number, ...] = tuple(here.get(action, Fraction(0)) for action in actions)
+    if any(p < 0 for p in row) or abs(float(sum(row)) - 1) > 1e-4:
         raise ValueError(f"the numbers at {key!r} are not probabilities that sum to 1")
     return row
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import product
 
 from gamedsl.solve.respond import Policy, play
-from gamedsl.solve.tree import CHANCE, Tree
+from gamedsl.solve.tree import CHANCE, InfoSet, Tree
 
 Profile = tuple[str, ...]
 
@@ -88,11 +88,12 @@ def pure_values(
 def on_path(tree: Tree, policy: Policy, reached: float = 0.5) -> dict[str, str]:
     """The likeliest action at each information set that play reaches more often than not."""
     odds = play(tree, policy)
-    return {
-        info.key: max(info.actions, key=lambda name, key=info.key: policy[key].get(name, 0))
-        for info in tree.info_sets
-        if odds[info.key] > reached
-    }
+    found = {}
+    for info in tree.info_sets:
+        if odds[info.key] > reached:
+            here = [policy[info.key].get(name, 0) for name in info.actions]
+            found[info.key] = info.actions[here.index(max(here))]
+    return found
 
 
 def outcome(tree: Tree, chosen: Mapping[str, str]) -> str:
@@ -101,7 +102,7 @@ def outcome(tree: Tree, chosen: Mapping[str, str]) -> str:
     return f"({', '.join(names)})" if one_shot(tree) else " → ".join(names)
 
 
-def sequence(tree: Tree) -> tuple:
+def sequence(tree: Tree) -> tuple[InfoSet, ...]:
     """The information sets in the order in which play comes to them."""
     depth = [0] * len(tree)
     for node in range(len(tree)):

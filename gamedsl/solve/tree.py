@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Env, Episode
@@ -87,13 +87,13 @@ class Tree:
         place = {seat: i for i, seat in enumerate(self.seats)}
         return tuple(place[s.seat] for s in self.info_sets)
 
-    def utilities(self, utility: Utility, *, exact: bool) -> tuple[tuple, ...]:
+    def utilities(self, utility: Utility, *, exact: bool) -> tuple[tuple[Any, ...], ...]:
         """Per node, what each seat gets: Fractions, or floats for speed."""
         if exact:
             return self.rewards if utility == "rewards" else self.payoffs
         return self._float_rewards if utility == "rewards" else self._float_payoffs
 
-    def chances(self, *, exact: bool) -> tuple[tuple, ...]:
+    def chances(self, *, exact: bool) -> tuple[tuple[Any, ...], ...]:
         """As `odds`: Fractions, or floats for speed."""
         return self.odds if exact else self._float_odds
 
@@ -251,11 +251,11 @@ def _info_set(decision: Decision) -> InfoSet:
     )
 
 
-def _per_seat(got: Mapping[str, Fraction | None], seats: tuple[str, ...]) -> tuple[Fraction, ...]:
-    values = tuple(got[seat] for seat in seats)
+def _per_seat(got: Mapping[str, int | Fraction | None], seats: tuple[str, ...]) -> list[Fraction]:
+    values = [got[seat] for seat in seats]
     if None in values:
         raise ValueError("a history of legal actions ended without a payoff for every seat")
-    return values  # type: ignore[return-value]
+    return [Fraction(value) for value in values if value is not None]
 
 
 def _require_recall(tree: Tree) -> None:

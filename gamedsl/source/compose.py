@@ -7,7 +7,7 @@ PyYAML was built. A problem found here does not stop the reading; a syntax error
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from yaml.error import YAMLError
 from yaml.events import (
@@ -32,6 +32,7 @@ from gamedsl.source.spans import Source, Span
 
 MAX_DEPTH = 100
 MAX_ALIASED = 10_000
+MOST_PROBLEMS = 100
 
 
 class _Events(Reader, Scanner, Parser):
@@ -40,33 +41,41 @@ class _Events(Reader, Scanner, Parser):
         Scanner.__init__(self)
         Parser.__init__(self)
 
+    def next_event(self) -> Event:
+        event: Event = self.get_event()  # type: ignore[no-untyped-call]
+        return event
 
-@dataclass(slots=True)
+
 class _Frame:
     """A collection that is still open."""
 
-    start: int
-    flow: bool
-    anchor: str | None
-    mapping: bool
-    items: list[Node] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-    keys: dict[str, Scalar] = field(default_factory=dict)
-    key: Scalar | None = None
-    key_read: bool = False
-    end: int = 0
-    size: int = 1
-    height: int = 1
+    __slots__ = (
+        *("start", "flow", "anchor", "mapping"),
+        *("items", "entries", "keys", "key", "key_read", "end", "size", "height"),
+    )
+
+    def __init__(self, start: int, flow: bool, anchor: str | None, mapping: bool) -> None:
+        self.start = start
+        self.flow = flow
+        self.anchor = anchor
+        self.mapping = mapping
+        self.items: list[Node] = []
+        self.entries: list[Entry] = []
+        self.keys: dict[str, Scalar] = {}
+        self.key: Scalar | None = None
+        self.key_read = False
+        self.end = start
+        self.size = 1
+        self.height = 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchored:
+class _Anchored(NamedTuple):
     node: Node
     size: int
     height: int
 
 
-class _Stop(Exception):
+class _StopError(Exception):
     """Reading on would make no sense; the problem is recorded."""
 
 
@@ -76,7 +85,7 @@ def compose(source: Source, problems: Problems) -> Node | None:
     try:
         events = _Events(source.text)
         try:
-            while composer.take(events.get_event()):
+            while composer.take(events.next_event()):
                 pass
         except (YAMLError, ValueError, OverflowError) as error:
             from gamedsl.source import yaml_errors
@@ -85,7 +94,7 @@ def compose(source: Source, problems: Problems) -> Node | None:
             opened = flow[-1] if flow else None
             yaml_errors.report(source, error, events.get_mark().index, opened, problems)
             return None
-    except _Stop:
+    except _StopError:
         return None
     if composer.root is None and not problems.errors:
         place = Span(source, 0, 0)
@@ -108,6 +117,8 @@ class _Composer:
 
     def take(self, event: Event) -> bool:
         """Add one event; False after the last."""
+        if len(self.problems.found) >= MOST_PROBLEMS:
+            raise _StopError
         if isinstance(event, ScalarEvent):
             self._check_tag(event)
             self._add(self._scalar(event), 1, 0, event.anchor, event.implicit[0])
@@ -126,18 +137,18 @@ class _Composer:
     def _document(self, event: Event) -> None:
         self.documents += 1
         if self.documents > 1:
-            place = self.span(event.start_mark.index, event.end_mark.index)
+            place = self.span(_start(event), _end(event))
             message = "a file holds one document, and here begins another"
             fix = "move it into a file of its own, or delete the `---`"
             self.problems.add("GD0010", message, place, why="a second document", help=fix)
-            raise _Stop
+            raise _StopError
 
     def _check_tag(self, event: ScalarEvent | SequenceStartEvent | MappingStartEvent) -> None:
         if event.tag is None:
             return
-        start = event.start_mark.index
+        start = _start(event)
         text = self.source.text
-        start = text.find("!", start, event.end_mark.index) if text[start] == "&" else start
+        start = text.find("!", start, _end(event)) if text[start] == "&" else start
         end = start
         while end < len(text) and not text[end].isspace() and text[end] not in ",[]{}":
             end += 1
@@ -156,7 +167,7 @@ class _Composer:
         text, style = event.value, event.style
         if event.tag is not None:
             return Scalar(raw, raw or "!", span)
-        whole = raw if style not in ("|", ">") else self.source.text[start : event.end_mark.index]
+        whole = raw if style not in ("|", ">") else self.source.text[start : _end(event)]
         offsets = scalars.offsets_of(whole, start, text, style)
         if style:
             self._check_surrogates(text, span)
@@ -166,10 +177,10 @@ class _Composer:
             if "(" in text:
                 traps.check_comment(scalar, self.problems)
             return scalar
-        except scalars.NotFinite:
+        except scalars.NotFiniteError:
             message = f"`{text}` is not a number here: every number is finite and exact"
             self.problems.add("GD0023", message, span, help=f'for text, write "{text}"')
-        except scalars.TooLarge:
+        except scalars.TooLargeError:
             most, exponent = scalars.MAX_DIGITS, scalars.MAX_EXPONENT
             message = f"a number has at most {most} digits and an exponent within {exponent}"
             fix = "write a smaller number, or quotes around it if it is text"
@@ -178,7 +189,7 @@ class _Composer:
 
     def _trim(self, event: ScalarEvent) -> tuple[int, int]:
         """The scalar alone: without anchor and tag before it and blank lines after it."""
-        start, end = event.start_mark.index, event.end_mark.index
+        start, end = _start(event), _end(event)
         text = self.source.text
         while start < end and text[start] in "&!" and (event.anchor or event.tag):
             while start < end and not text[start].isspace():
@@ -198,21 +209,20 @@ class _Composer:
 
     def _open(self, event: SequenceStartEvent | MappingStartEvent) -> None:
         self._check_tag(event)
-        start = event.start_mark.index
+        start = _start(event)
         if len(self.stack) >= MAX_DEPTH:
             self._too_deep(self.span(start, start + 1))
         mapping = isinstance(event, MappingStartEvent)
-        frame = _Frame(start, bool(event.flow_style), event.anchor, mapping, end=start)
-        self.stack.append(frame)
+        self.stack.append(_Frame(start, bool(event.flow_style), event.anchor, mapping))
 
     def _too_deep(self, place: Span) -> None:
         message = f"lists and maps are nested more than {MAX_DEPTH} deep"
         self.problems.add("GD0008", message, place, why="one level too many")
-        raise _Stop
+        raise _StopError
 
     def _close(self, event: Event) -> None:
         frame = self.stack.pop()
-        end = event.end_mark.index if frame.flow else frame.end
+        end = _end(event) if frame.flow else frame.end
         span = self.span(frame.start, end)
         node: Node
         if frame.mapping:
@@ -244,8 +254,8 @@ class _Composer:
                 )
 
     def _alias(self, event: AliasEvent) -> None:
-        name = event.anchor
-        place = self.span(event.start_mark.index, event.end_mark.index)
+        name = event.anchor or ""
+        place = self.span(_start(event), _end(event))
         found = self.anchors.get(name)
         if found is None:
             inside = any(frame.anchor == name for frame in self.stack)
@@ -258,7 +268,7 @@ class _Composer:
         if self.aliased > MAX_ALIASED:
             message = f"aliases stand for more than {MAX_ALIASED} values in this file"
             self.problems.add("GD0009", message, place, why="over the bound here")
-            raise _Stop
+            raise _StopError
         if len(self.stack) + found.height > MAX_DEPTH:
             self._too_deep(place)
         self._add(found.node, found.size, found.height, None, False, end=place.end)
@@ -329,6 +339,14 @@ class _Composer:
             )
             return None
         return node
+
+
+def _start(event: Event) -> int:
+    return event.start_mark.index if event.start_mark is not None else 0
+
+
+def _end(event: Event) -> int:
+    return event.end_mark.index if event.end_mark is not None else 0
 
 
 def _absent(node: Node) -> bool:

@@ -16,19 +16,18 @@ from gamedsl.source.nodes import Mapping
 from gamedsl.source.spans import Source, Span
 
 MAX_BYTES = 1 << 20
-
-_REFUSED = re.compile(
+_REFUSED = (
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 
 
 def display_name(path: Path | str) -> str:
     """How a file is named in messages: from the current folder where it lies below it."""
-    text = os.fspath(path)
-    if not os.path.isabs(text):
-        return os.path.normpath(text) if text else text
-    here = os.path.join(os.getcwd(), "")
-    return text[len(here) :] if text.startswith(here) else text
+    path = Path(path)
+    try:
+        return str(path.relative_to(Path.cwd()) if path.is_absolute() else path)
+    except (ValueError, OSError):
+        return str(path)
 
 
 def from_text(name: str, text: str) -> Source:
@@ -43,7 +42,7 @@ def read(path: Path | str, problems: Problems) -> Source | None:
     name = display_name(path)
     place = Span(Source(name, ""), 0, 0)
     try:
-        info = os.stat(path)
+        info = Path(path).stat()
         if stat.S_ISDIR(info.st_mode):
             problems.add("GD0002", f"`{name}` is a folder, not a file", place, help=_inside(path))
             return None
@@ -52,7 +51,7 @@ def read(path: Path | str, problems: Problems) -> Source | None:
             return None
         data = b""
         if info.st_size <= MAX_BYTES:
-            with open(path, "rb") as stream:
+            with Path(path).open("rb") as stream:
                 data = stream.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         problems.add("GD0001", f"there is no file `{name}`", place, help=_similar(path))
@@ -117,12 +116,13 @@ def _inside(path: Path | str) -> str:
 
 def parse(source: Source, problems: Problems) -> Mapping | None:
     """The tree of a source, or None with problems."""
-    if found := _REFUSED.search(source.text):
-        char = ord(found.group())
+    at = _refused_character(source.text)
+    if at is not None:
+        char = ord(source.text[at])
         problems.add(
             "GD0007",
             f"the character U+{char:04X} may not stand in a file",
-            Span(source, found.start(), found.end()),
+            Span(source, at, at + 1),
             why="invisible here",
             help=f'delete it, or write it in double quotes as "\\u{char:04x}"',
         )
@@ -144,3 +144,11 @@ def parse(source: Source, problems: Problems) -> Mapping | None:
         )
         return None
     return root
+
+
+def _refused_character(text: str) -> int | None:
+    """Where the first character stands that no file may hold, such as a control character."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return None
+    found = re.search(_REFUSED, text)
+    return found.start() if found else None

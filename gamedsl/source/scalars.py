@@ -29,16 +29,16 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE]([-+]?[0-9]+))
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
-class NotFinite(Exception):
+class NotFiniteError(Exception):
     """The scalar is `.inf` or `.nan`."""
 
 
-class TooLarge(Exception):
+class TooLargeError(Exception):
     """The number has more digits, or a larger exponent, than is read."""
 
 
 def resolve(text: str) -> Value:
-    """The value of a plain scalar. Raises `NotFinite` or `TooLarge`."""
+    """The value of a plain scalar. Raises `NotFiniteError` or `TooLargeError`."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _NUMBER_START or text[-1] in " \n":
@@ -50,19 +50,19 @@ def resolve(text: str) -> Value:
         exponent = found.group(1) or "0"
         _check_digits(text)
         if abs(int(exponent)) > MAX_EXPONENT:
-            raise TooLarge
+            raise TooLargeError
         return Fraction(text)
     if _OCTAL.fullmatch(text) or _HEXADECIMAL.fullmatch(text):
         _check_digits(text)
         return int(text[2:], 8 if text[1] == "o" else 16)
     if _NOT_FINITE.fullmatch(text):
-        raise NotFinite
+        raise NotFiniteError
     return text
 
 
 def _check_digits(text: str) -> None:
     if len(text) > MAX_DIGITS:
-        raise TooLarge
+        raise TooLargeError
 
 
 def offsets_of(
@@ -88,10 +88,7 @@ def offsets_of(
 
 
 _ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-_SIMPLE = {
-    **{"0": "\0", "a": "\a", "b": "\b", "t": "\t", "\t": "\t", "n": "\n", "v": "\v", "f": "\f"},
-    **{"r": "\r", "e": "\x1b", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029"},
-}
+_SIMPLE = dict(zip("0abt\tnvfreN_LP", "\0\a\b\t\t\n\v\f\r\x1b\x85\xa0\u2028\u2029", strict=True))
 
 Pairs = list[tuple[str, int]]
 

@@ -14,6 +14,7 @@ from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 
 _REACH = 40  # parts of one expression; more are not looked at
+_MOST_TRIES = 100  # openings of one collection that are followed; a bound on hostile files
 _QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'')
 
 
@@ -21,13 +22,16 @@ def check_mapping(node: Mapping, problems: Problems) -> bool:
     """Report the cut expressions of a `{ }` map; True where there was any."""
     entries = node.entries
     found = False
-    at = 0
+    at = tries = 0
     while at < len(entries):
         entry = entries[at]
-        parts = [_plain(entry.value)]
-        for later in entries[at + 1 : at + 1 + _REACH]:
-            parts += [_plain(later.key), _plain(later.value)]
-        closed = (_closing(parts) + 1) // 2
+        closed = 0
+        if _balance(_plain(entry.value)) > 0 and tries < _MOST_TRIES:
+            tries += 1
+            parts = [_plain(entry.value)]
+            for later in entries[at + 1 : at + 1 + _REACH]:
+                parts += [_plain(later.key), _plain(later.value)]
+            closed = (_closing(parts) + 1) // 2
         if not closed and at + 1 < len(entries):
             closed = _valueless(node, at)
         if closed:
@@ -41,9 +45,12 @@ def check_mapping(node: Mapping, problems: Problems) -> bool:
 
 def check_sequence(node: Sequence, problems: Problems) -> None:
     """Report the cut expressions of a `[ ]` list."""
-    at = 0
-    while at < len(node.items):
-        closed = _closing([_plain(item) for item in node.items[at : at + 1 + _REACH]])
+    at = tries = 0
+    while at < len(node.items) and tries < _MOST_TRIES:
+        closed = 0
+        if _balance(_plain(node.items[at])) > 0:
+            tries += 1
+            closed = _closing([_plain(item) for item in node.items[at : at + 1 + _REACH]])
         if closed:
             start, end = node.items[at].span.start, node.items[at + closed].span.end
             _cut(None, Span(node.span.source, start, end), problems)
@@ -75,6 +82,8 @@ def _plain(node: Node) -> str:
 
 
 def _balance(text: str) -> int:
+    if "(" not in text and ")" not in text:
+        return 0
     text = _QUOTED.sub("", text)
     return text.count("(") - text.count(")")
 
@@ -82,8 +91,6 @@ def _balance(text: str) -> int:
 def _closing(parts: list[str]) -> int:
     """Index of the part that closes what the first one leaves open; 0 where there is none."""
     open_brackets = _balance(parts[0])
-    if open_brackets <= 0:
-        return 0
     for index, part in enumerate(parts[1:], 1):
         open_brackets += _balance(part)
         if open_brackets <= 0:
@@ -93,7 +100,8 @@ def _closing(parts: list[str]) -> int:
 
 def _valueless(node: Mapping, at: int) -> int:
     """How many keys without a colon follow an entry whose value is unquoted text."""
-    if not _plain(node.entries[at].value) or not isinstance(node.entries[at].value.value, str):
+    value = node.entries[at].value
+    if not isinstance(value, Scalar) or not isinstance(value.value, str) or not _plain(value):
         return 0
     count = 0
     for entry in node.entries[at + 1 :]:

@@ -2,7 +2,7 @@
 
 The grammar is `expr.lark`; its parse table is cached in the user's cache folder under a hash that
 lark takes over the grammar, so that a cold process does not build it again. Nothing about a game
-file is ever cached.
+file is ever cached. Every tree is at most `MAX_DEPTH` deep, so that whoever walks it may recurse.
 """
 
 from __future__ import annotations
@@ -12,45 +12,27 @@ import sys
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
-
-from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.model import Problems
 from gamedsl.source.nodes import Scalar
 from gamedsl.source.spans import Source, Span
 from gamedsl.syntax import ast
 
+if TYPE_CHECKING:
+    from lark import Lark
+
 MAX_DEPTH = 80
-"""Brackets, nots and minus signs that may stand inside each other in one expression."""
+"""Levels of an expression: brackets, operators and conditionals inside each other."""
 
 MAX_LENGTH = 4096
 """Characters in one expression."""
 
-_TOKENS = {
-    "NAME": "a name", "NUMBER": "a number", "COMPARE": "a comparison", "TIMES": "`*` or `/`",
-    "PLUS_MINUS": "`+` or `-`", "POWER": "`**`", "RPAR": "`)`", "LPAR": "`(`", "RSQB": "`]`",
-    "LSQB": "`[`", "COMMA": "`,`", "DOT": "`.`", "IF": "`if`", "ELSE": "`else`", "FOR": "`for`",
-    "IN": "`in`", "NOT": "`not`", "AND": "`and`", "OR": "`or`", "__ANON_0": "`..`", "$END": "the end",
-}  # fmt: skip
+MAX_DIGITS = 100
+"""Digits of a number, as in YAML."""
 
-_ALIEN = {
-    "=": "`=` is an assignment; to compare, write `==`",
-    "&": "write `and`",
-    "|": "write `or`",
-    "!": "write `not`",
-    "^": "a power is written `**`",
-    "?": "a choice is written `a if test else b`",
-    ";": "one expression stands alone; statements belong in `do`",
-    "'": "names stand without quotes",
-    '"': "names stand without quotes",
-    "×": "write `*`",
-    "−": "write the minus sign `-` of the keyboard",
-    "≤": "write `<=`",
-    "≥": "write `>=`",
-    "≠": "write `!=`",
-}
+KEYWORDS = ("if", "else", "for", "in", "not", "and", "or", "true", "false", "none")
+"""The words of the language, which no name may be."""
 
 
 def cache_folder() -> Path:
@@ -61,7 +43,10 @@ def cache_folder() -> Path:
 
 
 @lru_cache(maxsize=1)
-def _grammar() -> Lark:
+def grammar() -> Lark:
+    """The parser, from its cached table where there is one."""
+    from lark import Lark
+
     text = Path(__file__).with_name("expr.lark").read_text(encoding="utf-8")
     cache: str | bool = False
     try:
@@ -83,24 +68,41 @@ def parse_expression(
     if not isinstance(scalar.value, str):
         return _plain(scalar, problems)
     text = scalar.text[start:end]
+    if simple := _simple(text, scalar, start):
+        return simple
     build = _Builder(scalar, start)
     if not text.strip():
-        problems.add("GD0201", "an expression is missing here", build.span(0, len(text)))
+        place = build.span(0, len(text))
+        problems.add("GD0201", "an expression is missing here", place, help="write a number")
         return None
-    if len(text) > MAX_LENGTH or _depth(text) > MAX_DEPTH:
-        problems.add(
-            "GD0203",
-            "this expression is too large",
-            build.span(0, min(len(text), 40)),
-            why=f"at most {MAX_LENGTH} characters, nested at most {MAX_DEPTH} deep",
-            help="give parts of it names under `let`",
-        )
+    if len(text) > MAX_LENGTH:
+        _too_large(build.span(0, 40), problems)
+        return None
+    from lark.exceptions import UnexpectedInput
+
+    try:
+        tree = grammar().parse(text)
+    except UnexpectedInput as error:
+        from gamedsl.syntax.errors import report
+
+        report(error, text, build.span, problems)
+        return None
+    if len(text) > MAX_DEPTH and _depth(tree) > MAX_DEPTH:
+        _too_large(build.span(0, 40), problems)
         return None
     try:
-        return build.node(_grammar().parse(text))
-    except UnexpectedInput as error:
-        _report(error, text, build, problems)
+        return build.node(tree)
+    except _LongNumberError as error:
+        digits = f"a number has at most {MAX_DIGITS} digits"
+        problems.add("GD0203", digits, error.span, why=f"{error.digits} digits", help=_ROUND)
         return None
+    except _KeywordError as error:
+        message = f"`{error.word}` is not expected here"
+        problems.add("GD0201", message, error.span, why="a value was expected")
+        return None
+
+
+_ROUND = "write a smaller number, or work it out with `**`"
 
 
 def expression_at(text: str, source: Source, span: Span, problems: Problems) -> ast.Node | None:
@@ -110,7 +112,9 @@ def expression_at(text: str, source: Source, span: Span, problems: Problems) -> 
 
 def _plain(scalar: Scalar, problems: Problems) -> ast.Node | None:
     """A YAML number, truth value or null where an expression may stand."""
-    if scalar.value is None and scalar.text.strip() not in ("none",):
+    value = scalar.value
+    assert not isinstance(value, str)
+    if value is None and scalar.text != "none":
         problems.add(
             "GD0201",
             "an expression is missing here",
@@ -118,81 +122,53 @@ def _plain(scalar: Scalar, problems: Problems) -> ast.Node | None:
             help="to say that there is none, write `none`",
         )
         return None
-    assert not isinstance(scalar.value, str)
-    return ast.Literal(scalar.span, scalar.value)
+    return ast.Literal(scalar.span, _simplest(value))
 
 
-def _depth(text: str) -> int:
-    """A bound on how deep the parser's recursion can go: brackets plus runs of prefix operators."""
-    depth = deepest = 0
-    for character in text:
-        if character in "([":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in ")]":
-            depth -= 1
-    prefixes = max(text.count("-"), text.count("not "), text.count("else"), text.count("**"))
-    return max(deepest, prefixes)
+def _simplest(value: int | Fraction | bool | None) -> int | Fraction | bool | None:
+    """`2.0` is the whole number 2."""
+    if isinstance(value, Fraction) and value.denominator == 1:
+        return value.numerator
+    return value
 
 
-def _report(error: UnexpectedInput, text: str, build: _Builder, problems: Problems) -> None:
-    if isinstance(error, UnexpectedCharacters):
-        at = error.pos_in_stream or 0
-        character = text[at]
-        problems.add(
-            "GD0202",
-            f"`{character}` has no meaning in an expression",
-            build.span(at, at + 1),
-            why="not expected here",
-            help=_ALIEN.get(character, ""),
-        )
-        return
-    if isinstance(error, UnexpectedEOF) or (
-        isinstance(error, UnexpectedToken) and error.token.type == "$END"
-    ):
-        stripped = len(text.rstrip())
-        opened = [i for i, c in enumerate(text) if c in "(["]
-        unclosed = len(opened) > sum(c in ")]" for c in text)
-        problems.add(
-            "GD0201",
-            "the expression ends too early",
-            build.span(max(stripped - 1, 0), stripped),
-            why=f"then {_expected(error)} is missing",
-            help="close the bracket" if unclosed else _hint(text, ""),
-        )
-        return
-    assert isinstance(error, UnexpectedToken)
-    token = error.token
-    at = token.start_pos or 0
+def _simple(text: str, scalar: Scalar, start: int) -> ast.Node | None:
+    """A whole number alone, which most cells of a table are, without the parser."""
+    if not text.isascii() or not text.isdigit() or len(text) > MAX_DIGITS:
+        return None
+    return ast.Literal(scalar.locate(start, start + len(text)), int(text))
+
+
+def _depth(tree: Any) -> int:
+    """The levels of a lark tree, found without recursion."""
+    deepest, queue = 0, [(tree, 1)]
+    while queue:
+        node, level = queue.pop()
+        deepest = max(deepest, level)
+        queue += [(child, level + 1) for child in getattr(node, "children", ())]
+    return deepest
+
+
+def _too_large(span: Span, problems: Problems) -> None:
     problems.add(
-        "GD0201",
-        f"`{token}` is not expected here",
-        build.span(at, at + len(token)),
-        why=f"{_expected(error)} was expected",
-        help=_hint(text, str(token)),
+        "GD0203",
+        "this expression is too large",
+        span,
+        why=f"at most {MAX_LENGTH} characters, nested at most {MAX_DEPTH} deep",
+        help="give parts of it names under `let`",
     )
 
 
-def _hint(text: str, token: str) -> str:
-    if " if " in f" {text} " and " else " not in f" {text} ":
-        return "a conditional needs both halves: `a if test else b`"
-    if token in ("<", "<=", ">", ">=", "==", "!="):
-        return "comparisons do not chain: write `a < b and b < c`"
-    return ""
+class _LongNumberError(Exception):
+    def __init__(self, span: Span, digits: int) -> None:
+        self.span = span
+        self.digits = digits
 
 
-def _expected(error: UnexpectedInput) -> str:
-    names = set(getattr(error, "accepts", None) or getattr(error, "expected", ()) or ())
-    if "NAME" in names or "NUMBER" in names:
-        return "a value"
-    words = sorted({_TOKENS.get(n, f"`{n.lower()}`") for n in names if n != "$END"})
-    if "`)`" in words:
-        return "`)`"
-    if "`]`" in words:
-        return "`]`"
-    if "`else`" in words:
-        return "`else`"
-    return "an operator" if {"`and`", "`if`"} & set(words) else " or ".join(words) or "the end"
+class _KeywordError(Exception):
+    def __init__(self, span: Span, word: str) -> None:
+        self.span = span
+        self.word = word
 
 
 class _Builder:
@@ -207,14 +183,13 @@ class _Builder:
 
     def node(self, tree: Any) -> ast.Node:
         meta = tree.meta
-        span = self.span(meta.start_pos, meta.end_pos) if not meta.empty else self.scalar.span
+        span = self.scalar.span if meta.empty else self.span(meta.start_pos, meta.end_pos)
         kind, children = tree.data, tree.children
         if kind in _LEAVES:
             return ast.Literal(span, _LEAVES[kind])
         match kind:
             case "number":
-                text = str(children[0])
-                return ast.Literal(span, Fraction(text) if "." in text else int(text))
+                return self.number(str(children[0]), span)
             case "name":
                 return self.name(children[0])
             case "group":
@@ -225,6 +200,8 @@ class _Builder:
             case "arithmetic" | "comparison":
                 left, op, right = children
                 return ast.Operator(span, str(op), (self.node(left), self.node(right)))
+            case "either" | "both":
+                return _balanced(_OPERATORS[kind], [self.node(child) for child in children])
             case "attribute":
                 return ast.Attribute(span, self.node(children[0]), self.name(children[1]))
             case "index":
@@ -236,15 +213,22 @@ class _Builder:
                 return ast.Display(span, str(kind), tuple(map(self.node, children)))
         return ast.Operator(span, _OPERATORS[kind], tuple(map(self.node, children)))
 
-    def name(self, token: Token) -> ast.Name:
-        assert token.start_pos is not None
-        assert token.end_pos is not None
-        return ast.Name(self.span(token.start_pos, token.end_pos), str(token))
+    def number(self, text: str, span: Span) -> ast.Node:
+        if len(text) > MAX_DIGITS:
+            raise _LongNumberError(span, len(text))
+        return ast.Literal(span, _simplest(Fraction(text)))
+
+    def name(self, token: Any) -> ast.Name:
+        """A name; where a value must stand, the lexer takes a keyword for one."""
+        span, word = self.span(token.start_pos, token.end_pos), str(token)
+        if word in KEYWORDS:
+            raise _KeywordError(span, word)
+        return ast.Name(span, word)
 
     def arguments(self, children: list[Any]) -> tuple[ast.Node, ...]:
         if not children:
             return ()
-        tree: Tree[Token] = children[0]
+        tree = children[0]
         if tree.data == "arguments":
             return tuple(map(self.node, tree.children))
         if tree.data == "comprehension":
@@ -253,8 +237,8 @@ class _Builder:
 
     def comprehension(self, tree: Any) -> ast.Comprehension:
         item, generator = tree.children
-        targets = tuple(self.name(c) for c in generator.children if isinstance(c, Token))
-        source, *condition = [c for c in generator.children if isinstance(c, Tree)]
+        targets = tuple(self.name(c) for c in generator.children if not hasattr(c, "children"))
+        source, *condition = [c for c in generator.children if hasattr(c, "children")]
         span = self.span(tree.meta.start_pos, tree.meta.end_pos)
         return ast.Comprehension(
             span,
@@ -263,6 +247,16 @@ class _Builder:
             self.node(source),
             self.node(condition[0]) if condition else None,
         )
+
+
+def _balanced(op: str, operands: list[ast.Node]) -> ast.Node:
+    """`a and b and c and d` as `(a and b) and (c and d)`: the same order, and not deep."""
+    if len(operands) == 1:
+        return operands[0]
+    middle = (len(operands) + 1) // 2
+    left, right = _balanced(op, operands[:middle]), _balanced(op, operands[middle:])
+    span = Span(left.span.source, left.span.start, max(left.span.end, right.span.end))
+    return ast.Operator(span, op, (left, right))
 
 
 _LEAVES: dict[str, bool | None] = {"true": True, "false": False, "none": None}

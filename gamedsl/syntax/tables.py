@@ -11,6 +11,7 @@ module only cuts the text and keeps every piece's place; what the names mean is 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from gamedsl.source.nodes import Scalar
@@ -42,29 +43,34 @@ class TextTable:
     span: Span
 
 
+_HEADER = re.compile(r"[^|+*/()=<>!&\[\]]*\|")
+_CHOICE = re.compile(r"\b(if|else)\b")
+
+
 def is_table(scalar: Scalar) -> bool:
-    """A payoff text is a table if it has a bar: no expression has one."""
-    return isinstance(scalar.value, str) and "|" in scalar.text
+    """A payoff text is a table if it begins with names and a bar: no expression has one."""
+    head = _HEADER.match(scalar.text) if isinstance(scalar.value, str) else None
+    return head is not None and not _CHOICE.search(head[0])
 
 
 def read_table(scalar: Scalar) -> TextTable:
     """Cut the text of a table; blank lines are passed over. Never fails: sema checks the shape."""
     lines: list[tuple[int, int]] = []
     start = 0
-    for line in scalar.text.splitlines(keepends=True):
-        if line.strip():
-            lines.append((start, start + len(line.rstrip())))
-        start += len(line)
-    head, *body = lines
-    first, *columns = _split(scalar, *head, "|")
+    for text in scalar.text.split("\n"):
+        if text.strip():
+            lines.append((start, start + len(text.rstrip())))
+        start += len(text) + 1
+    (begin, end), *body = lines
+    first, *columns = _split(scalar, begin, end, "|")
     rows = []
-    for line in body:
-        keys, *cells = _split(scalar, *line, "|")
+    for begin, end in body:
+        keys, *cells = _split(scalar, begin, end, "|")
         rows.append(
             Row(
                 _commas(scalar, keys),
                 tuple(_commas(scalar, c) for c in cells),
-                scalar.locate(*_trim(scalar, *line)),
+                scalar.locate(*_trim(scalar, begin, end)),
             )
         )
     return TextTable(_commas(scalar, first), tuple(columns), tuple(rows), scalar.span)
@@ -75,7 +81,7 @@ def _commas(scalar: Scalar, piece: Piece) -> tuple[Piece, ...]:
 
 
 def _split(scalar: Scalar, start: int, end: int, mark: str) -> tuple[Piece, ...]:
-    """Cut at the marks that stand outside of brackets."""
+    """Cut at the bars, which no expression has, or at the commas outside of brackets."""
     pieces, depth, begin = [], 0, start
     for at in range(start, end):
         character = scalar.text[at]
@@ -83,7 +89,7 @@ def _split(scalar: Scalar, start: int, end: int, mark: str) -> tuple[Piece, ...]
             depth += 1
         elif character in ")]":
             depth -= 1
-        elif character == mark and depth == 0:
+        elif character == mark and (depth == 0 or mark == "|"):
             pieces.append(_piece(scalar, begin, at))
             begin = at + 1
     pieces.append(_piece(scalar, begin, end))

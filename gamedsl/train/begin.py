@@ -39,11 +39,11 @@ def begin(
         return _go_on(run, found, policy, optimizer)
     run.rewind(None)
     warm = None
-    if recipe.start:
+    if recipe.start or recipe.prior == "uniform":
         if not gauge.known:
             raise TrainError(
-                "`start` needs a game whose decisions can all be listed, and this one has too many",
-                "leave `start` out, or lower the game's params",
+                "a warm start needs a game whose decisions can all be listed; this one has too many",
+                "leave `start` and `prior` out, or lower the game's params",
             )
         warm = warm_start(policy, recipe, gauge.queries, gauge.places)
     reference = adapters_of(policy) if recipe.kl else {}

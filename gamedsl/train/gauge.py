@@ -45,7 +45,7 @@ class Gauge:
         self.queries: list[Query] = [query_of(d, adapter(d.role)) for d in decisions or ()]
         self.places: list[Place] = [place_of(d) for d in decisions or ()]
         self._coupling = _coupling(env, recipe)
-        self._tree = self._tabulate(env, recipe)
+        self.tree = self._tabulate(env, recipe)
 
     def opening(
         self, scorer: Scorer, batch: Batch, policy: Policy, warm: Fitted | None
@@ -90,19 +90,19 @@ class Gauge:
 
     def exploitability(self, shown: Shown) -> float | None:
         """NashConv divided by the number of players; None where the game is too large."""
-        if self._tree is None:
+        if self.tree is None:
             return None
         from gamedsl.solve import exploitability
 
-        return float(exploitability(self._tree, _policy(shown)).per_player)
+        return float(exploitability(self.tree, _policy(shown)).per_player)
 
     def prediction(self, shown: Shown) -> dict[str, Any] | None:
         """Where the policy-gradient flow goes from here; None where that is not known."""
-        if self._tree is None:
+        if self.tree is None:
             return None
         from gamedsl.solve import predict_basin
 
-        found = predict_basin(self._tree, _policy(shown), self._coupling)
+        found = predict_basin(self.tree, _policy(shown), self._coupling)
         return None if found is None else found.as_dict()
 
     def _tabulate(self, env: Env, recipe: Recipe) -> Any:

@@ -64,12 +64,13 @@ def train(
     policy: Policy,
     *,
     observers: Sequence[Observer] = (),
-    conclude: Callable[[RunFolder], Record] = lambda run: {},
+    conclude: Callable[[RunFolder, Any], Record] = lambda run, tree: {},
     interrupt: Interrupt | None = None,
 ) -> Outcome:
     """Train `policy` in `game`, from the run's last checkpoint if it has one.
 
-    `conclude` gives what the end record says beside the step. Raises TrainError.
+    `conclude` gives what the end record says beside the step; its second argument is the game's
+    `gamedsl.solve.Tree`, or None where there is none. Raises TrainError.
     """
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe)
@@ -82,6 +83,10 @@ def train(
     beginning = begin(run, recipe, policy, optimizer, gauge, game.hash)
     reference = Reference(policy, beginning.reference)
     step = beginning.step
+
+    def keep() -> None:
+        state = checkpoints.adapters_of(policy), optimizer.state_dict(), beginning.reference
+        checkpoints.save(run, Checkpoint(step, game.hash, *state), recipe.keep_checkpoints)
 
     batch = play(env, scorer, recipe, step + 1, known=gauge.queries)
     if step == 0:
@@ -109,20 +114,19 @@ def train(
             "seconds": round(time.perf_counter() - started, 4),
         }
         run.append(record)
-        last = step == recipe.steps
-        if last or step % recipe.transcripts_every == 0:
+        if step == recipe.steps or step % recipe.transcripts_every == 0:
             run.write_transcripts(step, transcripts(batch))
-        if last or step % recipe.checkpoint_every == 0 or interrupt and interrupt.asked:
-            state = checkpoints.adapters_of(policy), optimizer.state_dict(), beginning.reference
-            checkpoints.save(run, Checkpoint(step, game.hash, *state), recipe.keep_checkpoints)
+        if step % recipe.checkpoint_every == 0:
+            keep()
         for observer in observers:
             observer.step(record)
         batch = ahead
 
+    keep()
     write_adapters(run, policy)
     if step < recipe.steps:
         return Outcome(step, finished=False)
-    end = {"event": "end", "step": step, **conclude(run)}
+    end = {"event": "end", "step": step, **conclude(run, gauge.tree)}
     run.append(end)
     for observer in observers:
         observer.end(end)

@@ -1,9 +1,9 @@
 """The folder a run lives in: what was asked for, what happened, and what it takes to go on.
 
-    run.json          the game and its hash, seeds, versions, the model, where the labels are
+    run.json          the game and its hash, seeds, threads, versions, the model
     recipe.yaml       every setting, as a `train:` section would have it
     game/             copies of the files the game was read from
-    labels.json       which label each action had
+    labels.json       which label each action has, where they last for the run
     metrics.jsonl     one JSON object a line: start, step (one each), end
     transcripts/      step-000020.jsonl: one distinct course of play a line, and how many games took it
     checkpoints/      step-000020.pt: see `gamedsl.train.checkpoint`
@@ -27,8 +27,10 @@ from typing import Any
 
 import yaml
 
+from gamedsl.backends.labels import TokenCounter, draw_labels
 from gamedsl.ir.recipe import Recipe
 from gamedsl.runtime.game import Game
+from gamedsl.sema.recipe import one_group
 from gamedsl.train.errors import TrainError
 from gamedsl.train.files import write_atomically, write_text
 
@@ -61,8 +63,10 @@ class RunFolder:
         text = yaml.safe_dump(recipe.as_dict(), sort_keys=False, allow_unicode=True)
         write_text(self.path / "recipe.yaml", text)
 
-    def write_labels(self, book: dict[str, object]) -> None:
-        write_text(self.path / "labels.json", json.dumps(book, indent=1, ensure_ascii=False) + "\n")
+    def labels(self) -> dict[str, str]:
+        """Canonical name -> label, where they last for the run; else empty."""
+        file = self.path / "labels.json"
+        return json.loads(file.read_text(encoding="utf-8"))["labels"] if file.exists() else {}
 
     def append(self, record: dict[str, Any]) -> None:
         """Add a line to metrics.jsonl. ValueError for a number that JSON does not have."""
@@ -110,10 +114,18 @@ def _belongs(record: dict[str, Any], step: int) -> bool:
     return record["event"] != "end" and record["step"] <= step
 
 
-def create(game: Game, recipe: Recipe, out: Path | None, params: dict[str, Any]) -> RunFolder:
+def create(
+    game: Game,
+    recipe: Recipe,
+    out: Path | None,
+    params: dict[str, Any],
+    tokenizer: TokenCounter,
+    threads: int,
+) -> RunFolder:
     """Make the folder of a new run: `out`, or the first free `runs/<game>-<model>-<seed>-<n>`.
 
-    Raises TrainError if `out` exists and holds anything.
+    `params` are those that were set, `threads` how many the run uses. Raises TrainError if `out`
+    exists and holds anything.
     """
     path = _claim(out, f"{game.name}-{_slug(recipe.model)}-{recipe.seed}")
     run = RunFolder(path)
@@ -121,6 +133,11 @@ def create(game: Game, recipe: Recipe, out: Path | None, params: dict[str, Any])
         (path / "game").mkdir(exist_ok=True)
         shutil.copyfile(file, path / "game" / file.name)
     run.write_recipe(recipe)
+    if one_group(game.ir):
+        book = draw_labels(
+            game.ir, run_seed=recipe.seed, seed=recipe.seed, tokenizer=tokenizer
+        )
+        write_text(path / "labels.json", json.dumps(book.as_dict(), indent=1) + "\n")
     info = {
         "format": 1,
         "game": game.name,
@@ -131,6 +148,8 @@ def create(game: Game, recipe: Recipe, out: Path | None, params: dict[str, Any])
         "rendering_hash": game.ir.rendering_hash,
         "model": recipe.model,
         "seed": recipe.seed,
+        "tokenizer": tokenizer.fingerprint,
+        "threads": threads,
         "versions": versions(),
     }
     write_text(path / "run.json", json.dumps(info, indent=1, ensure_ascii=False) + "\n")

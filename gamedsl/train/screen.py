@@ -8,12 +8,14 @@ imported when a screen is made.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.train.summary import mixture, predicted
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.segment import Segment
     from rich.table import Table
     from rich.text import Text
 
@@ -90,7 +92,9 @@ class Screen:
         """Leave the last panel standing and put the summary under it."""
         self.close()
         if record.get("summary"):
-            self.message(record["summary"])
+            self.message(
+                f"\n{record['summary']}" if self.console.is_terminal else record["summary"]
+            )
 
     def message(self, text: str) -> None:
         """A line above the panel; plain output where there is none."""
@@ -118,8 +122,9 @@ class Screen:
         return " | ".join(parts)
 
     def _panel(self) -> RenderableType:
+        """Everything, from the most to the least important, cut where the terminal ends."""
         from rich.console import Group
-        from rich.padding import Padding
+        from rich.segment import Segment, Segments
         from rich.text import Text
 
         width = min(self.console.width, WIDEST) - 2
@@ -130,11 +135,14 @@ class Screen:
             parts += [Text(), self._earned(width)]
         policy = self._last.get("policy") or {}
         if policy:
-            used = sum(len(self.console.render_lines(part)) for part in parts)
+            used = sum(len(self._lines(part, width)) for part in parts)
             parts += [Text(), self._policy(policy, width, self.console.height - used - 3)]
-        if self.console.height < 6:
-            parts = parts[:2]
-        return Padding(Group(*parts), (0, 1))
+        lines = self._lines(Group(*parts), width)[: max(self.console.height - 1, 1)]
+        return Segments([s for line in lines for s in (Segment(" "), *line, Segment.line())])
+
+    def _lines(self, part: RenderableType, width: int) -> list[list[Segment]]:
+        options = self.console.options.update(width=width, height=None)
+        return self.console.render_lines(part, options, pad=False)
 
     def _head(self, width: int) -> Text:
         from rich.text import Text
@@ -166,18 +174,16 @@ class Screen:
 
         rows = [(role, _amount(row[-1]), row, "green") for role, row in self._rewards.items()]
         shown = rows[: max(self.console.height // 4, 1)]
-        table = _grid(width)
-        wide = max(len(name) for name, *_ in (*shown, ("exploitability",)))
-        room = max(min(width - min(wide, width // 3) - 14, 60), 6)
+        wide = min(max(len(name) for name, *_ in (*shown, ("exploitability",))), width // 3)
+        room = max(min(width - wide - 14, 60), 6)
+        table = _grid(wide, 8, width - wide - 12)
         for name, now, row, colour in shown:
             table.add_row(Text(name), Text(now), Text(sparkline(row, room), style=colour))
         if len(rows) > len(shown):
             table.add_row(Text(f"and {len(rows) - len(shown)} more roles", style="dim"), "", "")
         if self._exploitability:
             spark = Text(sparkline(self._exploitability, room, floor=0.0), style="red")
-            table.add_row(
-                Text("exploitability"), Text(_amount(self._exploitability[-1])), spark
-            )
+            table.add_row(Text("exploitability"), Text(_amount(self._exploitability[-1])), spark)
         table.columns[0].header = Text("reward")
         table.columns[1].header, table.columns[2].header = Text("now"), Text("so far")
         return table
@@ -186,32 +192,43 @@ class Screen:
         """One line a decision: a bar split between the actions, and their probabilities."""
         from rich.text import Text
 
-        table = _grid(width)
-        table.columns[0].header, table.columns[1].header = Text("decision"), Text("policy")
         items = list(policy.items())
         shown = items if len(items) < height else items[: max(height - 2, 1)]
-        keys = [key for key, _ in shown]
-        wide = min(max(map(len, keys)), width // 3)
-        bar = 24 if width >= 76 else 12
+        wide = min(max(len(key) for key, _ in shown), width // 3)
+        needed = max(len(_words(row["probs"], WIDEST)) for _, row in shown)
+        bar = max(min(24, width - wide - 4 - needed), 10)
+        table = _grid(wide, bar, width - wide - bar - 4)
+        table.columns[0].header, table.columns[1].header = Text("decision"), Text("policy")
         for key, row in shown:
-            probs = row["probs"]
-            words = Text(overflow="ellipsis", no_wrap=True)
-            for index, (name, p) in enumerate(_ranked(probs)):
-                words.append("  " if index else "")
-                words.append(f"{name} {p:.0%}", style=COLOURS[index % len(COLOURS)])
-            hidden = len(probs) - len(_ranked(probs))
-            words.append(f"  +{hidden}" if hidden else "", style="dim")
-            table.add_row(_tail(key, wide), split_bar(probs, bar), words)
+            words = _words(row["probs"], width - wide - bar - 4)
+            table.add_row(Text(_tail(key, wide)), split_bar(row["probs"], bar), words)
         if len(items) > len(shown):
             table.add_row(Text(f"and {len(items) - len(shown)} more", style="dim"), "", "")
         return table
+
+
+def _words(probs: Mapping[str, float], room: int) -> Text:
+    """The actions of a bar with shade and probability, as many as there is room for."""
+    from rich.text import Text
+
+    ranked = _ranked(probs)
+    for count in range(len(ranked), 0, -1):
+        words = Text(no_wrap=True, overflow="ellipsis")
+        for index, (name, p) in enumerate(ranked[:count]):
+            style, shade = COLOURS[index % len(COLOURS)], SHADES[index % len(SHADES)]
+            words.append("  " if index else "").append(f"{shade} {name} {p:4.0%}", style=style)
+        if len(probs) > count:
+            words.append(f"  +{len(probs) - count}", style="dim")
+        if len(words) <= room:
+            break
+    return words
 
 
 def sparkline(values: list[float], room: int, *, floor: float | None = None) -> str:
     """The course of `values` in at most `room` characters; the last is always shown."""
     if len(values) > room:
         edges = [round(i * len(values) / room) for i in range(room + 1)]
-        parts = [values[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+        parts = [values[a:b] for a, b in pairwise(edges)]
         values = [sum(part) / len(part) for part in parts[:-1]] + [values[-1]]
     low = min(values) if floor is None else min(floor, *values)
     high = max(values)
@@ -242,15 +259,12 @@ def _ranked(probs: Mapping[str, float]) -> list[tuple[str, float]]:
     return items if len(items) <= 4 else sorted(items, key=lambda pair: -pair[1])[:3]
 
 
-def _grid(width: int) -> Table:
+def _grid(*widths: int) -> Table:
     from rich.table import Table
 
-    table = Table(
-        box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", width=width
-    )
-    table.add_column(no_wrap=True, overflow="ellipsis", max_width=max(width // 3, 8))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for width in widths:
+        table.add_column(no_wrap=True, overflow="ellipsis", width=max(width, 1))
     return table
 
 

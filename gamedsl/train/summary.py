@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from gamedsl.solve import Equilibrium, PureEquilibria, Tree
 
 Record = Mapping[str, Any]
+Policy = Mapping[str, Mapping[str, float]]
 
 SETTLED = 0.9
+CLOSE = 0.1
+"""How far each probability of a mixture may be off to count as reached."""
 SHOWN = 3
 _COUNT = {3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten"}
 
@@ -45,7 +48,7 @@ def summarise(
     said.append(_worth(tree, last))
     prediction = (start or {}).get("prediction")
     if prediction:
-        said.append(_came_true(prediction, chosen))
+        said.append(_came_true(prediction, chosen, policy))
     return " ".join(said)
 
 
@@ -72,12 +75,15 @@ def predicted(prediction: Record) -> str:
             "and sampling noise will decide."
         )
     if prediction["kind"] == "mixed":
-        return "Predicted: a mixture, since no pure outcome attracts this start."
+        rows = list(prediction["probabilities"].items())[:2]
+        what = "; ".join(f"{key} {mixture(probs)}" for key, probs in rows)
+        return f"Predicted: a mixture, as no pure outcome attracts this start ({what})."
     margin = prediction.get("margin")
     if margin is None:
         sure = "no other start that was tried leads elsewhere"
     else:
-        sure = f"{prediction['confidence']}: a change of {margin:.2f} in the start would tip it"
+        change = f"of {margin:.2f}" if margin >= 0.01 else "below 0.01"
+        sure = f"{prediction['confidence']}: a change {change} in the start would tip it"
     return f"Predicted: {prediction['text']} ({sure})."
 
 
@@ -99,7 +105,7 @@ def names_of(one: Equilibrium, every: PureEquilibria) -> str:
 
 
 def _learned(
-    tree: Tree, policy: Mapping, chosen: Mapping[str, str], labels: Mapping[str, str]
+    tree: Tree, policy: Policy, chosen: Mapping[str, str], labels: Mapping[str, str]
 ) -> str:
     from gamedsl.solve import one_shot, pure_equilibria
     from gamedsl.solve.table import outcome, share
@@ -126,7 +132,7 @@ def _learned(
             if all(g > h for g, h in zip(got, here, strict=True))
         ]
         if better:
-            total, names = max(better, key=lambda pair: pair[0])
+            _, names = max(better, key=lambda pair: pair[0])
             said += f" ({', '.join(names)}) would pay every role more."
     return said
 
@@ -174,12 +180,16 @@ def _unsettled(tree: Tree, last: Record) -> str:
     shown = [info for info in tree.info_sets if reached[info.key] > 0.05]
     now = "; ".join(f"{info.key} {mixture(policy[info.key])}" for info in shown[:SHOWN])
     more = f"; and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
-    if pure_equilibria(tree).found != ():
-        return f"Not settled after {_steps(last)}: {now}{more}."
-    said = f"The game has no pure equilibrium; after {_steps(last)} play is mixed: {now}{more}."
     mixed = mixed_equilibria(tree)
-    if mixed:
-        far, key, name, wanted = min(_farthest(policy, one) for one in mixed)
+    found = min(_farthest(policy, one) for one in mixed) if mixed else None
+    if pure_equilibria(tree).found == ():
+        said = f"The game has no pure equilibrium; after {_steps(last)} play is mixed: {now}{more}."
+    elif found and found[0] <= CLOSE:
+        said = f"After {_steps(last)} play is mixed: {now}{more}."
+    else:
+        return f"Not settled after {_steps(last)}: {now}{more}."
+    if found:
+        _, key, name, wanted = found
         said += (
             f" Farthest from the mixed equilibrium is {key} with {name} at "
             f"{_percent(policy[key].get(name, 0))} instead of {_percent(wanted)}."
@@ -187,7 +197,7 @@ def _unsettled(tree: Tree, last: Record) -> str:
     return said
 
 
-def _farthest(policy: Mapping, equilibrium: Mapping) -> tuple[float, str, str, float]:
+def _farthest(policy: Policy, equilibrium: Mapping[str, Any]) -> tuple[float, str, str, float]:
     return max(
         (abs(policy[key].get(name, 0) - float(p)), key, name, float(p))
         for key, row in equilibrium.items()
@@ -208,29 +218,39 @@ def _worth(tree: Tree, last: Record) -> str:
         most[role] = max(most.get(role, float("-inf")), float(tree.span(seat)[1]))
     reward = {role: x for role, x in (last.get("reward") or {}).items() if x is not None}
     said = []
-    pairs = {(f"{x:.2f}", f"{most[role]:.2f}") for role, x in reward.items()}
-    if len(pairs) == 1:
-        mean, top = pairs.pop()
-        said.append(f"reward {mean} of at most {top} per role")
+    means = {f"{x:.2f}" for x in reward.values()}
+    tops = {f"{most[role]:.2f}" for role in reward}
+    if len(means) == len(tops) == 1:
+        said.append(f"reward {means.pop()} of at most {tops.pop()} per role")
+    elif len(tops) == 1:
+        parts = [f"{role} {x:.2f}" for role, x in reward.items()]
+        said.append(f"reward {', '.join(parts)}, of at most {tops.pop()} each")
     elif reward:
         parts = [f"{role} {x:.2f} of at most {most[role]:.2f}" for role, x in reward.items()]
-        said.append(f"reward: {', '.join(parts)}")
+        said.append(f"reward {', '.join(parts)}")
     if last.get("exploitability") is not None:
         said.append(f"exploitability {last['exploitability']:.3f} (NashConv / {len(tree.seats)})")
     return _sentence("; ".join(said)) if said else ""
 
 
-def _came_true(prediction: Record, chosen: Mapping[str, str] | None) -> str:
+def _came_true(prediction: Record, chosen: Mapping[str, str] | None, policy: Policy) -> str:
     if prediction["kind"] != "pure":
-        return predicted(prediction).replace("Predicted:", "Predicted before training:", 1)
+        said = predicted(prediction).replace("Predicted:", "Predicted before training:", 1)
+        if prediction["kind"] == "moving" or prediction.get("margin") == 0:
+            return said
+        far, *_ = _farthest(policy, prediction["probabilities"])
+        return f"{said[:-1]} — {'came true' if far <= CLOSE else 'did not come true'}."
     said = f"Predicted before training: {prediction['text']}"
     if chosen is None:
         return f"{said} — open, as play has not settled."
     if dict(prediction["profile"]) == dict(chosen):
         return f"{said} — came true."
     margin = prediction.get("margin")
-    why = f"; the start was {margin:.2f} from the boundary" if margin is not None else ""
-    return f"{said} — did not come true{why}."
+    if margin is None:
+        return f"{said} — did not come true."
+    if prediction["confidence"] == "clear":
+        return f"{said} — did not come true, though the start was {margin:.2f} from the boundary."
+    return f"{said} — did not come true; it was {prediction['confidence']}."
 
 
 def _by_rewards(first: Record | None, last: Record) -> str:
@@ -252,7 +272,7 @@ def _by_rewards(first: Record | None, last: Record) -> str:
     return said
 
 
-def _complete(tree: Tree, policy: Mapping) -> bool:
+def _complete(tree: Tree, policy: Policy) -> bool:
     return all(info.key in policy for info in tree.info_sets)
 
 
@@ -274,6 +294,7 @@ def _number(x: Any) -> str:
 
 def _percent(p: float) -> str:
     """One decimal near certainty, where it matters, and never a rounded-up 100%."""
+    p = float(p)
     if p in (0, 1):
         return f"{p:.0%}"
     if p > 0.9995 or p < 0.0005:

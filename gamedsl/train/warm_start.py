@@ -1,7 +1,12 @@
-"""Puts the policy where the recipe's `start` says, before training begins.
+"""Puts the policy where the recipe's `start` and `prior` say, before training begins.
+
+An untrained model prefers some meaningless labels to others, for their spelling and their place in
+the list. Such a start is an accident, and where the factor is a thousand it hides an action from
+sampling for good. With `prior: uniform` training starts from uniform play instead, and with `start`
+from wherever the user wants it, on either side of a basin's boundary for instance.
 
 The adapters are fitted to the wanted distributions by a few Adam steps on KL(target || pi), summed
-over the decisions of the game. Decisions that `start` does not name are held where they were, since
+over the decisions of the game. Decisions of which nothing is wanted are held where they were, since
 adapters share their weights between decisions. The optimiser used here is thrown away: training
 starts with a fresh one.
 """
@@ -19,7 +24,7 @@ from gamedsl.train.errors import TrainError
 from gamedsl.train.rollout import Place
 
 TOLERANCE = 0.01
-"""How near every named probability must come."""
+"""How near every wanted probability must come."""
 MOST_STEPS = 200
 _LR = 5e-4
 _FLOOR = 1e-4
@@ -37,12 +42,13 @@ class Fitted:
 def warm_start(
     policy: Policy, recipe: Recipe, queries: Sequence[Query], places: Sequence[Place]
 ) -> Fitted:
-    """Fit the policy to `recipe.start` at `queries`, which are all decisions of the game.
+    """Fit the policy to what the recipe wants at `queries`, which are all decisions of the game.
 
     Raises TrainError where it does not come within `TOLERANCE` in `MOST_STEPS` steps.
     """
     before = [log_pi.exp() for log_pi in policy.log_probs(queries)]
-    wanted = [_target(recipe.start, place) for place in places]
+    uniform = recipe.prior == "uniform"
+    wanted = [_target(recipe.start, place, uniform) for place in places]
     named = [index for index, target in enumerate(wanted) if target is not None]
     targets = [old if new is None else new for old, new in zip(before, wanted, strict=True)]
     optimizer = torch.optim.Adam(policy.parameters(), lr=_LR)
@@ -57,20 +63,21 @@ def warm_start(
             optimizer.zero_grad()
             return Fitted(step, distance)
         optimizer.step()
-    worst = max(distances, key=lambda i: distances[i])
+    worst = max(distances, key=distances.__getitem__)
     raise TrainError(
         f"the warm start did not reach its target: after {MOST_STEPS} steps"
         f" {places[worst].information_set} is {distances[worst]:.2f} away",
-        "ask for a less extreme `start`, write `adapters: per_role`, or raise `lora.rank`",
+        "ask for a less extreme `start`, write `adapters: per_role`, or `prior: model`",
     )
 
 
-def _target(starts: Sequence[Start], place: Place) -> torch.Tensor | None:
-    """The wanted distribution at a place; a start for its step wins over one for all steps."""
+def _target(starts: Sequence[Start], place: Place, uniform: bool) -> torch.Tensor | None:
+    """The wanted distribution at a place; a start for its step wins over one for all steps, and that
+    over the prior. None: as it is."""
     fitting = [s for s in starts if s.role == place.role and s.step in (None, place.step)]
     for start in sorted(fitting, key=lambda s: s.step is None):
         probs = start.target(place.legal)
         if probs is not None:
             target = torch.tensor(probs).clamp(min=_FLOOR)
             return target / target.sum()
-    return None
+    return torch.full((len(place.legal),), 1 / len(place.legal)) if uniform else None

@@ -76,7 +76,8 @@ def differences(expected: list[Expected], diagnostics: list) -> list[str]:
         else:
             left.remove(hit)
     extra = [
-        f"extra    {d.span.source.name} line {d.span.line}: {d.severity}[{d.code}]@{d.span.column}: {d.message}"
+        f"extra    {d.span.source.name} line {d.span.line}: "
+        f"{d.severity}[{d.code}]@{d.span.column}: {d.message}"
         for d in left
     ]
     return missing + extra

@@ -19,7 +19,7 @@ def _folder(folder: Path) -> str:
 
 
 def _large(folder: Path) -> str:
-    with open(folder / "large.yaml", "wb") as stream:
+    with (folder / "large.yaml").open("wb") as stream:
         stream.truncate((1 << 20) + 1)
     return "large.yaml"
 

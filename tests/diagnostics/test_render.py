@@ -15,7 +15,8 @@ from gamedsl.source.spans import Source, Span
 
 SOURCE = Source(
     "games/stag_hunt.yaml",
-    "game: stag_hunt\nroles: [hunter, partner]\n\n\n\n\n\n\n\npayoffs:\n  hunterr: 4 if partner else 0\n",
+    "game: stag_hunt\nroles: [hunter, partner]\n"
+    "\n\n\n\n\n\n\npayoffs:\n  hunterr: 4 if partner else 0\n",
 )
 
 
@@ -99,7 +100,9 @@ def test_tabs_and_wide_characters_are_aligned() -> None:
 
 def test_long_lines_are_windowed() -> None:
     line, below = mark("a" * 500 + "TARGET" + "b" * 500 + "\n", "TARGET")
-    assert len(line) < 130 and line.startswith("... ") and line.endswith(" ...")
+    assert len(line) < 130
+    assert line.startswith("... ")
+    assert line.endswith(" ...")
     assert line[below.index("^") :].startswith("TARGET")
     assert below.count("^") == 6
     line, below = mark("a" * 500 + "\n", "a" * 500)
@@ -172,7 +175,8 @@ def test_problems_are_recorded_once_and_sorted() -> None:
         problems.add("GD0100", "early", at("game"), severity="warning")
     assert not [d for d in problems.found if problems.found.count(d) > 1]
     assert [d.message for d in problems.sorted()] == ["early", "late"]
-    assert problems.errors and problems.count_errors() == 1
+    assert problems.errors
+    assert problems.count_errors() == 1
 
 
 def test_a_compile_error_shows_its_problems() -> None:

@@ -61,9 +61,11 @@ def test_labels_continue_the_prompt() -> None:
 
 def test_a_label_that_melts_into_the_prompt_keeps_the_prompts_ids() -> None:
     tokenizer = _tokenizer("{% for m in messages %}{{ m['content'] }}{% endfor %}<|im_end")
-    encoded = tokenizer.encode(Query((("user", "x"),), ("|>", "y"), "a"))
-    assert encoded.prompt == tokenizer._ids("x<|im_end")
-    assert encoded.labels == (tokenizer._ids("|>"), tokenizer._ids("y"))
+    labels = ("|>", "|> and more than the prompt", "y")
+    for label in labels:
+        encoded = tokenizer.encode(Query((("user", "x"),), (label, "z"), "a"))
+        assert encoded.prompt == tokenizer._ids("x<|im_end")
+        assert encoded.labels == (tokenizer._ids(label), tokenizer._ids("z"))
 
 
 @pytest.mark.parametrize("labels", [(), ("",), ("a", "a"), ("st", "stag")])

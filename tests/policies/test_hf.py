@@ -22,12 +22,12 @@ from gamedsl.policies.network import Network
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 
 ROLES = ("hunter", "partner")
-SPEC = LoraSpec(rank=4, alpha=8.0)
+SPEC = LoraSpec(rank=4, alpha=8)
 LABELS = ("s", "ha", "hen", "wolf")
 
 
 def _query(role: str, hint: str, labels: tuple[str, ...] = LABELS) -> Query:
-    return Query((("system", "Hunt."), ("user", f"{hint} for {role}?")), labels, role)
+    return Query((("user", f"{hint}, {role}?"),), labels, role)
 
 
 QUERIES = (
@@ -53,9 +53,7 @@ def _gradients(policy: HFPolicy, act: Callable[[HFPolicy], object]) -> list[torc
     for parameter in policy.parameters():
         parameter.grad = None
     act(policy)
-    return [
-        torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in policy.parameters()
-    ]
+    return [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in policy.parameters()]
 
 
 def _weights(queries: tuple[Query, ...] = QUERIES) -> list[torch.Tensor]:
@@ -71,8 +69,8 @@ def _assert_close(a: list[torch.Tensor], b: list[torch.Tensor], tolerance: float
 
 @pytest.mark.parametrize("layers", [None, 2])
 def test_packed_equals_padded(layers: int | None) -> None:
-    packed = _policy(LoraSpec(4, 8.0, layers=layers))
-    padded = _policy(LoraSpec(4, 8.0, layers=layers), packing="padded")
+    packed = _policy(LoraSpec(4, 8, layers=layers))
+    padded = _policy(LoraSpec(4, 8, layers=layers), packing="padded")
     assert (packed.packing, padded.packing) == ("packed", "padded")
     assert packed._network.is_cut == (layers is not None)
     _assert_close(packed.log_probs(QUERIES), padded.log_probs(QUERIES))
@@ -109,14 +107,14 @@ def _plain_models(policy: HFPolicy, folder: Path) -> dict[str, peft.PeftModel]:
 
 @pytest.mark.parametrize("layers", [None, 1])
 def test_saved_adapters_load_with_plain_peft(tmp_path: Path, layers: int | None) -> None:
-    policy = _policy(LoraSpec(4, 8.0, ("q_proj", "v_proj", "down_proj"), layers))
+    policy = _policy(LoraSpec(4, 8, ("q_proj", "v_proj", "down_proj"), layers))
     models = _plain_models(policy, tmp_path)
     plain = [_plain_log_pi(models[query.adapter], policy, query) for query in QUERIES]
     _assert_close(policy.log_probs(QUERIES), plain)
 
 
 def test_aggregated_weights_give_the_gradient_of_hundreds_of_samples(tmp_path: Path) -> None:
-    policy = _policy()
+    policy = _policy(LoraSpec(4, 8, layers=2))  # fewer layers: 200 backward passes
     models = _plain_models(policy, tmp_path)
     rng = random.Random(5)
     totals = [torch.zeros(len(query.labels)) for query in QUERIES]
@@ -167,14 +165,14 @@ def test_one_adapter_does_not_see_another() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"max_tokens": 60}, {"checkpoint_layers": True}, {"packing": "padded"}, {"trunk_tokens": 0}],
+    [{"max_tokens": 50}, {"checkpoint_layers": True}, {"packing": "padded"}, {"trunk_tokens": 0}],
     ids=lambda options: next(iter(options)),
 )
 @pytest.mark.parametrize("layers", [None, 2])
 def test_every_way_of_running_gives_the_same_gradient(
     options: dict[str, object], layers: int | None
 ) -> None:
-    spec, weights = LoraSpec(4, 8.0, layers=layers), _weights()
+    spec, weights = LoraSpec(4, 8, layers=layers), _weights()
     plain, other = _policy(spec), _policy(spec, **options)
     expected = _gradients(plain, lambda p: p.backward(QUERIES, weights))
     assert max(gradient.abs().max() for gradient in expected) > 0.1
@@ -189,7 +187,7 @@ def test_every_way_of_running_gives_the_same_gradient(
 
 
 def test_chunks_are_really_split() -> None:
-    policy, passes = _policy(max_tokens=60), []
+    policy, passes = _policy(max_tokens=50), []
     crown = policy._network.crown
     policy._network.crown = lambda *args: passes.append(1) or crown(*args)
     policy.log_probs(QUERIES)
@@ -205,7 +203,7 @@ def test_checkpointing_really_recomputes() -> None:
 
 
 def test_the_trunk_runs_once_for_a_prompt_and_training_does_not_stale_it() -> None:
-    policy = _policy(LoraSpec(4, 8.0, layers=2))
+    policy = _policy(LoraSpec(4, 8, layers=2))
     passes: list[int] = []
     trunk = policy._network.trunk
     policy._network.trunk = lambda *args: passes.append(1) or trunk(*args)
@@ -214,7 +212,7 @@ def test_the_trunk_runs_once_for_a_prompt_and_training_does_not_stale_it() -> No
         policy.backward(QUERIES, _weights())
         optimiser.step()
     assert len(passes) == 1
-    fresh = HFPolicy("tiny", ROLES, lora=LoraSpec(4, 8.0, layers=2), packing="padded")
+    fresh = HFPolicy("tiny", ROLES, lora=LoraSpec(4, 8, layers=2), packing="padded")
     for role in ROLES:
         fresh.load_adapter_state(role, policy.adapter_state(role))
     _assert_close(policy.log_probs(QUERIES), fresh.log_probs(QUERIES))
@@ -224,12 +222,12 @@ def test_the_trunk_runs_once_for_a_prompt_and_training_does_not_stale_it() -> No
 
 
 def test_the_trunk_cache_is_bounded() -> None:
-    policy = _policy(LoraSpec(4, 8.0, layers=2), trunk_tokens=250)
-    plain = _policy(LoraSpec(4, 8.0, layers=2), packing="padded")
+    policy = _policy(LoraSpec(4, 8, layers=2), trunk_tokens=150)
+    plain = _policy(LoraSpec(4, 8, layers=2), packing="padded")
     for number in range(12):
         query = _query("hunter", f"{number} times")
         _assert_close(policy.log_probs([query]), plain.log_probs([query]))
-        assert len(policy._trunk) <= 250
+        assert len(policy._trunk) <= 150
 
 
 def test_adapters_start_from_the_seed_and_their_own_name() -> None:
@@ -305,7 +303,7 @@ def test_a_model_that_ignores_the_tree_mask_is_run_padded(
 
 def test_a_model_that_cannot_be_cut_runs_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Network, "trunk", lambda self, *_: torch.zeros(1, *_[0].shape[1:], 64))
-    policy = _policy(LoraSpec(4, 8.0, layers=2))
+    policy = _policy(LoraSpec(4, 8, layers=2))
     assert (policy.packing, policy._network.is_cut) == ("packed", False)
 
 

@@ -50,7 +50,9 @@ def test_plan_scores_each_label_token_where_its_prefix_ends() -> None:
     labels = [(q.prompt, label) for _, q in queries for label in q.labels]
     scored: dict[int, set[tuple[tuple[int, ...], int]]] = {}
     for row, token, label in zip(
-        tree.plan.row_T.tolist(), tree.plan.token_T.tolist(), tree.plan.label_T.tolist(),
+        tree.plan.row_T.tolist(),
+        tree.plan.token_T.tolist(),
+        tree.plan.label_T.tolist(),
         strict=True,
     ):
         seen = (mask_NN[tree.row_R[row]] == 0).nonzero().flatten()
@@ -80,3 +82,7 @@ def test_chunks_cover_all_once_within_the_limit_and_keep_shared_prefixes_togethe
         assert len(pack([queries[index] for index in group])) <= limit
     apart = [("a", Encoded((1,) * 20, ((2,),))), ("a", Encoded((3,) * 20, ((2,),)))] * 10
     assert [len(group) for group in chunks(apart, 20)] == [10, 10]
+    by_rows = chunks(queries, 10_000, max_rows=20)
+    assert len(by_rows) > 1
+    for group in by_rows:
+        assert len(pack([queries[index] for index in group]).row_R) <= 20

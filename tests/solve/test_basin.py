@@ -166,6 +166,14 @@ def test_trajectories_start_at_the_start_and_end_at_the_prediction():
     assert line[-1][0] < 0.01
 
 
+def test_orbits_of_matching_pennies_stay_closed():
+    """The flow conserves 1/(x(1-x)) + 1/(y(1-y)) there; a poor integrator spirals out."""
+    tree = matrix_tree(*PENNIES)
+    (line,) = trajectories(tree, [at(tree, 0.8, 0.5)], "independent")
+    energy = [1 / (x * (1 - x)) + 1 / (y * (1 - y)) for x, _, y, _ in line]
+    assert max(energy) / min(energy) < 1.01
+
+
 def test_prediction_is_plain_json():
     import json
 

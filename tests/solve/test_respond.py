@@ -110,6 +110,14 @@ def test_kuhn_equilibrium_has_value_minus_one_eighteenth():
     assert result.values == {"first": Fraction(-1, 18), "second": Fraction(1, 18)}
 
 
+def test_a_best_response_does_not_depend_on_what_its_seat_plays_now():
+    """Not even where that seat's own policy never lets a decision be reached."""
+    tree = kuhn_tree()
+    policy = uniform(tree)
+    never = {info.key: {info.actions[1]: 1} for info in tree.info_sets if info.seat == "first"}
+    assert best_response(tree, policy | never, "first") == best_response(tree, policy, "first")
+
+
 def test_floats_agree_with_fractions():
     tree = kuhn_tree()
     floats = {k: {a: float(p) for a, p in row.items()} for k, row in uniform(tree).items()}

@@ -104,7 +104,8 @@ def test_problems_of_the_base_are_reported_there(folder: Path) -> None:
 
 def test_a_local_file_wins_with_a_note_and_never_finds_itself(folder: Path) -> None:
     shipped = library.locate("game", "chicken", folder / "user.yaml")
-    assert shipped is not None and shipped.parent == library.shipped_folder() / "games"
+    assert shipped is not None
+    assert shipped.parent == library.shipped_folder() / "games"
     (folder / "chicken.yaml").write_text("game: chicken\nextends: chicken\n")
     assert library.locate("game", "chicken", folder / "chicken.yaml") == shipped
     local = library.locate("game", "chicken", folder / "user.yaml")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from gamedsl.diagnostics.model import Problems
-from gamedsl.schema import check
+from gamedsl.schema import check, quick
 from gamedsl.source import loader
 
 FOLDER = Path(check.__file__).parent
@@ -45,7 +48,8 @@ def test_every_key_is_described_for_editors(kind: str) -> None:
         told = dict(part)
         if "$ref" in part:
             told = {**schema["$defs"][part["$ref"].rpartition("/")[2]], **part}
-        assert told.get("title") and told.get("description"), place
+        assert told.get("title"), place
+        assert told.get("description"), place
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,3 +131,50 @@ def test_numbers_stay_exact() -> None:
     assert problems_of(f"game: x\nactions: [{big}.25, {big}.75]\n") == []
     assert problems_of(f"game: x\npayoffs: [{big}e200, 1e-300]\nroles: {{a: 2.0}}\n") == []
     assert problems_of("game: x\nroles: {a: 2.5}\n") == ["GD0103"]
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> tuple[str, Any]:
+    """Plain data that nearly fits: keys and values of all schemas, well and badly mixed."""
+    kind = draw(st.sampled_from(KINDS))
+    names = sorted({place.rpartition("/")[2] for place, _ in keys(check.schema(kind))})
+    word = st.sampled_from([*names, "all", "masked", "plain", "Up", "a b", "", "run", "number"])
+    leaf = word | st.sampled_from([True, False, None, 0, 1, -1, 2, Fraction(1, 2), Fraction(1, 3)])
+    tree = st.recursive(
+        leaf,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(word, inner, max_size=3),
+        max_leaves=8,
+    )
+    examples = [e for _, part in keys(check.schema(kind)) for e in part.get("examples", ())]
+    value = tree | st.sampled_from(examples)
+    sections = st.sampled_from(names)
+    return kind, {kind: "x", **draw(st.dictionaries(sections, value, max_size=4))}
+
+
+@settings(max_examples=2000, deadline=None)
+@given(documents())
+def test_the_quick_answer_is_that_of_jsonschema(document: tuple[str, Any]) -> None:
+    kind, data = document
+    schema = check.schema(kind)
+    assert quick.fits(schema, data) == Draft202012Validator(schema).is_valid(data)
+    if kind != "game":
+        merged = {**data, "turns": [{"use": "x"}], "split": "1"}
+        merged.pop("turns" if kind == "reward" else "split")
+        assert quick.fits(schema, merged) == Draft202012Validator(schema).is_valid(merged)
+
+
+def test_the_quick_check_knows_every_keyword() -> None:
+    for kind in KINDS:
+        schema = check.schema(kind)
+        for part in _schemas(schema):
+            assert part.keys() <= {*quick._RULES, *quick._IGNORED}
+
+
+def _schemas(schema: Any) -> list[dict[str, Any]]:
+    if not isinstance(schema, dict):
+        return []
+    inner = [schema.get(key) for key in ("items", "not", "additionalProperties", "propertyNames")]
+    inner += schema.get("anyOf", [])
+    for key in ("properties", "$defs"):
+        inner += schema.get(key, {}).values()
+    return [schema, *(found for sub in inner for found in _schemas(sub))]

@@ -1,0 +1,256 @@
+"""`gamedsl train`: from a game file to trained adapters, or on from where a run stopped.
+
+Everything that can be wrong with the request is said before a model is loaded. Exit codes: 0 trained,
+1 problems in the game or the recipe, 2 usage or something missing, 130 stopped by a signal, with the
+run saved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, use_colour
+
+if TYPE_CHECKING:
+    from gamedsl.ir.game import Setting
+    from gamedsl.ir.recipe import Recipe
+    from gamedsl.runtime import Game
+    from gamedsl.train.loop import Observer, Outcome, Record
+    from gamedsl.train.runfolder import RunFolder
+
+HELP = "Train language models to play a game. FILE is a path or the name of a shipped game."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a path or a shipped name")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="K=V", dest="settings",
+        help="a training setting, such as lr=1e-4 or lora.rank=8; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--param", action="append", default=[], metavar="K=V", help="set a param; may be repeated"
+    )
+    parser.add_argument("--steps", type=int, metavar="N", help="training steps in all")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of labels, adapters and play")
+    parser.add_argument("--model", metavar="NAME", help="the model to train")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="the run folder to make")
+    parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run that stopped")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what would be trained and what it would take"
+    )
+    parser.add_argument(
+        "--format", choices=("pretty", "concise", "json"), default="pretty",
+        help="a live screen, one line a step, or one JSON object a line (default: pretty)",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Job:
+    """A request that was understood. `run` is the folder to resume, None for a new run."""
+
+    game: Game
+    recipe: Recipe
+    params: dict[str, Any]
+    run: RunFolder | None
+
+
+def run(args: argparse.Namespace) -> int:
+    from gamedsl.train.errors import TrainError
+
+    try:
+        job = _understand(args)
+        if job is None:
+            return PROBLEMS
+        from gamedsl.train.engine import require
+
+        require(job.recipe)
+    except (TrainError, ValueError) as error:
+        return _usage(str(error))
+    from gamedsl.policies.errors import ModelError
+
+    try:
+        if args.dry_run:
+            from gamedsl.train.dryrun import dry_run
+
+            print(dry_run(job.game, job.recipe, _notify))
+            return CLEAN
+        return _train(job, args)
+    except (TrainError, ModelError) as error:
+        return _usage(str(error))
+
+
+def _understand(args: argparse.Namespace) -> Job | None:
+    """The job; None where the game or a setting has problems, which are printed.
+
+    Raises TrainError or ValueError for a request that cannot be meant.
+    """
+    if args.resume is None and args.file is None:
+        raise ValueError("name a game, or a run to go on with: gamedsl train --resume RUN")
+    params: dict[str, Any] = _params(args.param)
+    if args.resume is not None:
+        return _understand_resume(args, params)
+    game = _compile(args.file, params, args.format)
+    if game is None:
+        return None
+    recipe = _recipe(game, _flags(args), args.settings, args.format)
+    return None if recipe is None else Job(game, recipe, params, None)
+
+
+def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job | None:
+    """A run is resumed as it was asked for; only the number of steps may be another."""
+    from gamedsl.sema.recipe import override
+    from gamedsl.train.errors import TrainError
+    from gamedsl.train.runfolder import open_run
+
+    refused = [
+        name for name, value in (("--set", args.settings), ("--param", params), ("--out", args.out),
+                                 ("--seed", args.seed), ("--model", args.model)) if value
+    ]  # fmt: skip
+    if refused:
+        raise ValueError(f"{refused[0]} cannot be changed in a run that goes on; start a new run")
+    found = open_run(args.resume)
+    info = found.info()
+    game = _compile(args.file or info["file"], info["params"], args.format)
+    if game is None:
+        return None
+    if game.hash != info["hash"]:
+        raise TrainError(
+            f"`{game.name}` is not the game that {args.resume} was training: its file has changed",
+            f"start a new run, or put back the files that are kept in {args.resume / 'game'}",
+        )
+    settings = [override(key, value) for key, value in found.settings().items()]
+    if args.steps is not None:
+        settings.append(override("steps", args.steps))
+    recipe = _recipe(game, settings, [], args.format)
+    return None if recipe is None else Job(game, recipe, info["params"], found)
+
+
+def _compile(file: str, params: dict[str, Any], form: str) -> Game | None:
+    from gamedsl.compiler import compile_file
+    from gamedsl.runtime import Game
+
+    result = compile_file(file, params)
+    _print_diagnostics(result.diagnostics, form)
+    if result.ir is not None and result.document is not None:
+        return Game(result.ir, result.document.files)
+    if result.ok and result.document is not None:
+        raise ValueError(f"{file} is a {result.document.kind} file, not a game")
+    return None
+
+
+def _recipe(game: Game, flags: list[Setting], texts: list[str], form: str) -> Recipe | None:
+    from gamedsl.diagnostics import Problems
+    from gamedsl.sema.recipe import parse_overrides, resolve
+
+    problems = Problems()
+    recipe = resolve(game.ir, [*parse_overrides(texts), *flags], problems)
+    _print_diagnostics(problems.sorted(), form)
+    return None if problems.errors else recipe
+
+
+def _flags(args: argparse.Namespace) -> list[Setting]:
+    from gamedsl.sema.recipe import override
+
+    given = {"steps": args.steps, "seed": args.seed, "model": args.model}
+    return [override(key, value) for key, value in given.items() if value is not None]
+
+
+def _train(job: Job, args: argparse.Namespace) -> int:
+    from gamedsl.report.page import write_report
+    from gamedsl.train.engine import open_policy, set_threads
+    from gamedsl.train.interrupt import Interrupt
+    from gamedsl.train.loop import train
+    from gamedsl.train.runfolder import create
+
+    recipe, threads = job.recipe, job.recipe.threads
+    if job.run is not None and threads is None:
+        threads = job.run.info()["threads"]
+    threads = set_threads(threads)
+    policy = open_policy(job.game, recipe, _notify)
+    folder = job.run or create(job.game, recipe, args.out, job.params, policy.tokenizer, threads)
+    folder.write_recipe(recipe)
+    with ExitStack() as stack:
+        observer = _observer(stack, job, args.format)
+        interrupt = stack.enter_context(Interrupt())
+        outcome = train(
+            job.game, recipe, folder, policy,
+            observers=[observer], conclude=_conclude, interrupt=interrupt,
+        )  # fmt: skip
+    report = write_report(folder.path)
+    return _close(outcome, folder, report, args.format)
+
+
+def _close(outcome: Outcome, folder: RunFolder, report: Path, form: str) -> int:
+    """Say where everything is, or how to go on."""
+    stream = sys.stderr if form == "json" else sys.stdout
+    if outcome.finished:
+        print(f"run folder: {folder.path}\nreport: {report}", file=stream)
+        return CLEAN
+    print(f"stopped after step {outcome.step}; everything is saved", file=stream)
+    print(f"go on with: gamedsl train --resume {folder.path}", file=stream)
+    return INTERRUPTED
+
+
+def _observer(stack: ExitStack, job: Job, form: str) -> Observer:
+    """The screen of a format, closed when the stack is."""
+    if form == "json":
+        return _JsonLines()
+    from rich.console import Console
+
+    from gamedsl.train.screen import Screen
+
+    console = Console(highlight=False, force_terminal=False if form == "concise" else None)
+    return stack.enter_context(Screen(job.recipe, job.game, job.recipe.steps, console=console))
+
+
+class _JsonLines:
+    """Every record as one line of JSON on standard output."""
+
+    def start(self, record: Record) -> None:
+        print(json.dumps(record, ensure_ascii=False), flush=True)
+
+    step = end = start
+
+
+def _conclude(folder: RunFolder, tree: Any) -> dict[str, Any]:
+    """What the end record says: the run in a few sentences."""
+    from gamedsl.train.summary import summarise
+
+    records = folder.records()
+    steps = [record for record in records if record["event"] == "step"]
+    labels = folder.labels()
+    summary = summarise(records[0], steps[-1], tree, first=steps[0], labels=labels)
+    return {"summary": summary}
+
+
+def _params(given: list[str]) -> dict[str, str]:
+    """`--param k=v` as a map. ValueError for what is not of that form."""
+    params = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(f"`--param {item}` is not of the form name=value")
+        params[name.strip()] = value.strip()
+    return params
+
+
+def _print_diagnostics(found: list[Any], form: str) -> None:
+    from gamedsl.diagnostics.render import render
+
+    if found:
+        print(render(found, form, use_colour(sys.stderr)), file=sys.stderr)
+
+
+def _notify(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _usage(message: str) -> int:
+    print(f"gamedsl train: {message}", file=sys.stderr)
+    return USAGE

@@ -1,0 +1,179 @@
+"""Proves that every outcome has payoffs and rewards: nothing divides by zero, or has no mean.
+
+Most expressions cannot fail by their form, and nothing is gone through for them. For the others every
+outcome is worked out, if there are at most `LIMIT` and it takes at most `WORK`; what a larger game
+hides shows when it is played, as an `EvaluationError`.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir.evaluate import EvaluationError, Meter, Scope, evaluate
+from gamedsl.ir.expr import Apply, Const, Expr, Get, LetCall, LetMap, Local, Me, Read, Stream, walk
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.outcome import Amounts, History, bind, count_outcomes, histories
+from gamedsl.ir.types import List, PerSeat
+from gamedsl.source.spans import Span
+
+LIMIT = 100_000
+"""Outcomes that are gone through."""
+
+WORK = 10_000_000
+"""Operations that are spent on it."""
+
+_OPEN = Read, Stream, LetCall, LetMap, Local, Me
+_HARMLESS_EXPONENT = 16
+
+
+def payoffs_are_defined(ir: GameIR, problems: Problems) -> None:
+    """GD0402: a payoff without a value in some outcome. GD0602: a reward. Each with the outcome."""
+    lets = [let.body for let in ir.lets]
+    risky = any(map(_may_fail, chain((payoff for _, payoff in ir.payoffs), lets)))
+    splits = [ir.reward.split, *(let.body for let in ir.reward.lets)]
+    risky_split = any(map(_may_fail, splits))
+    whole = (risky or risky_split) and count_outcomes(ir) <= LIMIT
+    work = 0
+    seen: set[tuple[object, ...]] = set()
+    for history in islice(histories(ir), None if whole else 1):
+        meter = Meter()
+        payoffs = _payoffs(ir, history, meter, problems)
+        if payoffs is None:
+            return
+        work += meter.spent
+        key = tuple(payoffs.values())
+        if key not in seen:
+            seen.add(key)
+            meter = Meter()
+            if not _rewards(ir, history, payoffs, meter, problems):
+                return
+            work += meter.spent
+        if work > WORK:
+            return
+
+
+def _payoffs(ir: GameIR, history: History, meter: Meter, problems: Problems) -> Amounts | None:
+    scope = Scope(ir.seats, bind(ir, history), ir.lets_by_name)
+    payoffs: Amounts = {}
+    for seat, payoff in ir.payoffs:
+        own = Meter()
+        try:
+            payoffs[seat] = evaluate(payoff, scope.seated(seat), own)
+        except EvaluationError as error:
+            why, help = _cause(error)
+            problems.add(
+                "GD0402",
+                f"the payoff of `{seat}` has no value in some outcome: {error.message}",
+                error.span,
+                why=why,
+                witness=_witness(ir, history),
+                help=help,
+            )
+            return None
+        meter.spent += own.spent
+    return payoffs
+
+
+def _rewards(
+    ir: GameIR, history: History, payoffs: Amounts, meter: Meter, problems: Problems
+) -> bool:
+    lets = {let.name: let for let in ir.reward.lets}
+    scope = Scope(ir.seats, {}, lets, {"payoff": payoffs})
+    for seat in ir.seats:
+        own = Meter()
+        try:
+            evaluate(ir.reward.split, scope.seated(seat), own)
+        except EvaluationError as error:
+            paid = ", ".join(f"{s} {amount}" for s, amount in payoffs.items())
+            problems.add(
+                "GD0602",
+                f"the reward of `{seat}` has no value in some outcome: {error.message}",
+                _setting(ir, error.expr),
+                why=f"`{ir.reward.name}` gives none",
+                notes=(Note(error.span, _cause(error)[0]),),
+                witness=(*_witness(ir, history), f"payoffs: {paid}"),
+                help="set its params otherwise, or use another reward"
+                if ir.reward.places
+                else "use another reward, or change this one",
+            )
+            return False
+        meter.spent += own.spent
+    return True
+
+
+def _setting(ir: GameIR, expr: Expr) -> Span:
+    """Where the game sets the param that an expression of its reward file reads, or names it."""
+    places = dict(ir.reward.places)
+    read = (part.origin for part in walk(expr) if isinstance(part, Const) and part.origin)
+    return next((places[name] for name in read if name in places), ir.reward.use)
+
+
+def _cause(error: EvaluationError) -> tuple[str, str]:
+    """What stands under the expression, and the remedy."""
+    expr = error.expr
+    if isinstance(expr, Apply) and expr.function in ("/", "//", "%"):
+        divisor = expr.arguments[1].span.text
+        if len(divisor) < 60 and "\n" not in divisor:
+            whole = expr.span.text
+            help = f"say what it is then: `{whole} if {divisor} != 0 else 0`"
+            return f"`{divisor}` is 0", help if len(help) < 100 and "\n" not in help else ""
+    return "no value", ""
+
+
+def _witness(ir: GameIR, history: History) -> tuple[str, ...]:
+    """The outcome, a line a step."""
+    lines = []
+    for step, names in zip(ir.steps, history, strict=True):
+        chosen = [f"{seat} {name}" for seat, name in zip(step.actors, names, strict=True)]
+        more = ", …" if len(chosen) > 8 else ""
+        lines.append(f"{step.id}: {', '.join(chosen[:8])}{more}")
+    return tuple(lines)
+
+
+def _may_fail(expr: Expr) -> bool:
+    return any(map(_is_risky, walk(expr)))
+
+
+def _is_risky(expr: Expr) -> bool:
+    """Whether this operation, not those inside it, has no value for some operands."""
+    if isinstance(expr, Get):
+        return isinstance(expr.of.type, List) and not _within(expr, expr.of.type)
+    if not isinstance(expr, Apply):
+        return False
+    match expr.function:
+        case "/" | "//" | "%":
+            return _known(expr.arguments[1]) in (None, 0)
+        case "**":
+            exponent = _known(expr.arguments[1])
+            return exponent is None or not 0 <= exponent <= _HARMLESS_EXPONENT
+        case "..":
+            return _known(expr) is None
+        case "mean" | "min" | "max":
+            return len(expr.arguments) == 1 and not _has_items(expr.arguments[0])
+    return False
+
+
+def _known(expr: Expr) -> object | None:
+    """The value of an expression that reads nothing; None where it reads something or has none."""
+    if any(isinstance(part, _OPEN) for part in walk(expr)):
+        return None
+    try:
+        return evaluate(expr, Scope())
+    except EvaluationError:
+        return None
+
+
+def _has_items(collection: Expr) -> bool:
+    type = collection.type
+    return isinstance(type, PerSeat) or (isinstance(type, List) and bool(type.length))
+
+
+def _within(get: Get, type: List) -> bool:
+    """Whether an index lies within a list: a known one, or the place of a role or option."""
+    length = type.length or 0
+    if isinstance(get.key, Apply) and get.key.function == "index":
+        order = get.key.arguments[1]
+        return isinstance(order, Const) and len(order.value) <= length
+    key = _known(get.key)
+    return isinstance(key, int) and 0 <= key < length

@@ -1,0 +1,355 @@
+"""What a name means: params, variables, roles, enum values, lets, and the entries of maps by role.
+
+The half of the typing walk that knows names; `gamedsl.sema.infer` knows the forms around them. A
+let is typed when it is first read, so that lets may stand in any order, but not in a ring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.ir import expr as ir
+from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
+from gamedsl.ir.types import (
+    NEVER,
+    NUMBER,
+    SEAT,
+    Enum,
+    List,
+    Never,
+    Number,
+    Option,
+    PerSeat,
+    Seat,
+    Type,
+    fits,
+)
+from gamedsl.sema.scope import LetName, Names, ParamName, StreamName, VariableName
+from gamedsl.source.spans import Span
+from gamedsl.syntax import ast
+
+MAX_NESTING = 120
+"""Levels of typed expressions inside each other, those of the lets that they read included."""
+
+
+class Resolver:
+    """Gives names their meaning. `lets` gathers the typed bodies of the lets that were read."""
+
+    def __init__(self, names: Names, problems: Problems) -> None:
+        self.names = names
+        self.problems = problems
+        self.lets: dict[str, ir.Expr] = {}
+        self.locals: dict[str, Type] = {}
+        self.me_allowed = False
+        self.uses_me = False
+        self.level = 0
+        self.open: list[LetName] = []
+        """The lets that are being typed, each read by the one before it."""
+
+    def infer(self, node: ast.Node, expected: Type | None = None) -> ir.Expr:
+        raise NotImplementedError
+
+    def never(self, node: ast.Node) -> ir.Expr:
+        return ir.Const(NEVER, node.span, None)
+
+    def name(self, node: ast.Name, expected: Type | None) -> ir.Expr:
+        wanted = expected.of if isinstance(expected, Option) else expected
+        if node.id in self.locals:
+            return ir.Local(self.locals[node.id], node.span, node.id)
+        if isinstance(wanted, Enum) and node.id in wanted.members:
+            return ir.Const(wanted, node.span, node.id)
+        special = self.word(node)
+        if special is not None:
+            return special
+        match self.names.declared.get(node.id):
+            case ParamName(type=type, value=value):
+                return ir.Const(type, node.span, value, node.id)
+            case VariableName() as variable:
+                return ir.Read(self.variable_type(variable), node.span, node.id)
+            case StreamName(type=type):
+                return ir.Stream(type, node.span, node.id)
+            case LetName() as let:
+                return self.let_call(node, let, ())
+        if node.id in self.names.seats:
+            return ir.Const(SEAT, node.span, node.id)
+        enum = self.names.enum_of(node.id)
+        if enum is not None:
+            return ir.Const(enum, node.span, node.id)
+        return self.unknown(node)
+
+    def variable_type(self, variable: VariableName) -> Type:
+        if not variable.joint:
+            return variable.type
+        return PerSeat(variable.type, set(variable.actors) != set(self.names.seats))
+
+    def word(self, node: ast.Name) -> ir.Expr | None:
+        """`me`, `other`, `others` or `roles`; None for any other name."""
+        seats = self.names.seats
+        if node.id == "roles":
+            return ir.Const(List(SEAT, len(seats)), node.span, seats)
+        if node.id not in ("me", "other", "others"):
+            return None
+        if not self.me_allowed:
+            self.no_me(node, f"`{node.id}` has no meaning here")
+            return self.never(node)
+        self.uses_me = True
+        me = ir.Me(SEAT, node.span)
+        if node.id == "me":
+            return me
+        return self.other(node, node.id, me)
+
+    def no_me(self, node: ast.Node, message: str) -> None:
+        seat = self.names.seats[0] if self.names.seats else ""
+        self.problems.add(
+            "GD0303",
+            message,
+            node.span,
+            why="this is not worked out for each role",
+            help=f"name a role, such as `{seat}`" if seat else "",
+        )
+
+    def other(self, node: ast.Node, word: str, seat: ir.Expr) -> ir.Expr:
+        seats = self.names.seats
+        if word == "other" and len(seats) != 2:
+            self.problems.add(
+                "GD0304",
+                "`other` needs exactly two roles",
+                node.span,
+                why=f"this game has {len(seats)}",
+                help="use `others`, which is the list of all but me"
+                if len(seats) > 2
+                else "a role that is alone has no other",
+            )
+            return self.never(node)
+        order = ir.Const(List(SEAT, len(seats)), node.span, seats)
+        type: Type = SEAT if word == "other" else List(SEAT, len(seats) - 1)
+        return ir.Apply(type, node.span, word, (seat, order))
+
+    def unknown(self, node: ast.Name) -> ir.Expr:
+        name = node.id
+        if name in self.names.roles:
+            self.several_seats(node)
+            return self.never(node)
+        why, help = "not declared", ""
+        notes: tuple[Note, ...] = ()
+        guess = did_you_mean(name, list(self.names.all()))
+        if guess:
+            help = f"did you mean `{guess}`?"
+            place = self.names.anywhere(guess)
+            notes = (Note(place, f"`{guess}` is declared here"),) if place else ()
+        if name in FUNCTIONS:
+            help = f"the function is called with parentheses: `{BUILTINS[name].usage}`"
+        if name in self.names.later:
+            why, help = "not known yet", f"params are worked out in order: move `{name}` up"
+            notes = (Note(self.names.later[name], "declared here"),)
+        if any(name in enum.members for enum in self.names.enums):
+            why, help, notes = (
+                "several decisions have this option",
+                "compare it with a variable, such as `move == …`",
+                (),
+            )
+        self.problems.add(
+            "GD0301", f"unknown name `{name}`", node.span, why=why, help=help, notes=notes
+        )
+        return self.never(node)
+
+    def several_seats(self, node: ast.Name) -> None:
+        seats = self.names.roles[node.id]
+        place = self.names.role_spans.get(node.id)
+        self.problems.add(
+            "GD0302",
+            f"`{node.id}` is a role with {len(seats)} seat{'s' if len(seats) > 1 else ''}",
+            node.span,
+            why="one seat is needed here",
+            notes=(Note(place, "declared here"),) if place else (),
+            help=f"name a seat, such as `{seats[0]}`, or go through them: `for r in roles`",
+        )
+
+    def one_wanted(self, map: ir.Expr) -> None:
+        """A map with a value for each role stands where one value is wanted."""
+        source, seats = map.span.text, self.names.seats
+        if not source.isidentifier():
+            source = f"({source})"
+        ways = [f"{source}.{word}" for word in (("me", "other") if self.me_allowed else ())]
+        if len(seats) != 2:
+            ways = ways[:1]
+        ways += [f"{source}.{seats[0]}"] if seats else []
+        self.problems.add(
+            "GD0322",
+            "this is a value per role, and one value is needed",
+            map.span,
+            why=str(map.type),
+            help="take one role's: " + ", ".join(f"`{way}`" for way in ways),
+        )
+
+    # entries of maps and lists
+
+    def attribute(self, node: ast.Attribute) -> ir.Expr:
+        """`x.me`, `x.other`, `x.rolename`: the entry of a role, never of a local of that name."""
+        key = node.name
+        if key.id in ("me", "other"):
+            seat = self.word(key)
+            assert seat is not None
+            return self.entry(node, node.of, seat)
+        if key.id in self.names.seats:
+            return self.entry(node, node.of, ir.Const(SEAT, key.span, key.id))
+        of = self.map(node.of)
+        if isinstance(of.type, Never):
+            return of
+        if key.id in self.names.roles:
+            self.several_seats(key)
+            return self.never(node)
+        guess = did_you_mean(key.id, [*self.names.seats, "me", "other"])
+        place = self.names.role_spans.get(guess) if guess else None
+        self.problems.add(
+            "GD0309",
+            f"`{key.id}` is not a role",
+            key.span,
+            why="`.` reads a value of one role",
+            notes=(Note(place, "declared here"),) if place else (),
+            help=f"did you mean `{guess}`?"
+            if guess
+            else "the roles: " + ", ".join(self.names.seats[:8]),
+        )
+        return self.never(node)
+
+    def index(self, node: ast.Index) -> ir.Expr:
+        if len(node.keys) != 1:
+            self.problems.add(
+                "GD0310",
+                "an index is one value",
+                node.span,
+                why=f"{len(node.keys)} are given",
+                help="index a list of lists twice: `m[i][j]`",
+            )
+            return self.never(node)
+        return self.entry(node, node.of, self.infer(node.keys[0]))
+
+    def entry(self, node: ast.Node, of: ast.Node, key: ir.Expr) -> ir.Expr:
+        """One entry of a per-role map (by role), of a per-role let, or of a list (by number)."""
+        if isinstance(of, ast.Name) and isinstance(key.type, Seat) and of.id not in self.locals:
+            let = self.names.declared.get(of.id)
+            if isinstance(let, LetName) and not let.parameters:
+                type = self.let_type(let, of.span)
+                if let.per_seat:
+                    return ir.LetCall(type, node.span, let.name, (), key)
+        map = self.map(of)
+        if isinstance(map.type, Never) or isinstance(key.type, Never):
+            return self.never(node)
+        if isinstance(map.type, PerSeat) and isinstance(key.type, Seat):
+            return self.seat_entry(node, map, map.type, key)
+        if isinstance(map.type, List) and isinstance(key.type, Number) and key.type.whole:
+            return ir.Get(map.type.of, node.span, map, key)
+        self.problems.add(
+            "GD0310",
+            f"{map.type} cannot be indexed by {key.type}",
+            node.span,
+            help="a value per role takes a role, a list takes a whole number from 0",
+        )
+        return self.never(node)
+
+    def seat_entry(self, node: ast.Node, map: ir.Expr, type: PerSeat, key: ir.Expr) -> ir.Expr:
+        """A role's entry; none where it may not have chosen, an error where it has not."""
+        variable = self.names.declared.get(map.name) if isinstance(map, ir.Read) else None
+        if isinstance(variable, VariableName) and isinstance(key, ir.Const):
+            if key.value in variable.actors:
+                return ir.Get(type.of, node.span, map, key)
+            self.problems.add(
+                "GD0323",
+                f"`{key.value}` makes no choice `{map.span.text}`",
+                key.span,
+                why="does not act in that step",
+                notes=(Note(variable.span, f"only {', '.join(variable.actors[:6])} act here"),),
+                help="add it to the `role:` of the step",
+            )
+            return self.never(node)
+        return ir.Get(Option(type.of) if type.partial else type.of, node.span, map, key)
+
+    def map(self, node: ast.Node) -> ir.Expr:
+        """What `.` and `[ ]` read; a let that depends on me is its per-role map."""
+        return self.collection(node) if isinstance(node, ast.Name) else self.infer(node)
+
+    def collection(self, node: ast.Name) -> ir.Expr:
+        """A bare name where a collection is wanted: a let that depends on me is a map."""
+        let = self.names.declared.get(node.id) if node.id not in self.locals else None
+        if isinstance(let, LetName) and not let.parameters:
+            type = self.let_type(let, node.span)
+            if let.per_seat:
+                return ir.LetMap(PerSeat(type), node.span, let.name)
+        return self.infer(node)
+
+    # lets
+
+    def let_call(self, node: ast.Node, let: LetName, arguments: tuple[ir.Expr, ...]) -> ir.Expr:
+        """A let by name: its value for me where it depends on me, and else its one value."""
+        if len(arguments) != len(let.parameters):
+            wanted = ", ".join(p.id for p in let.parameters)
+            count = len(let.parameters)
+            self.problems.add(
+                "GD0308",
+                f"`{let.name}` takes {count} argument{'s' if count != 1 else ''}, "
+                f"not {len(arguments)}",
+                node.span,
+                help=f"call it as `{let.name}({wanted})`" if wanted else f"write `{let.name}`",
+                notes=(Note(let.span, "declared here"),),
+            )
+            return self.never(node)
+        type = self.let_type(let, node.span, tuple(a.type for a in arguments))
+        for argument, wanted_type in zip(arguments, let.types, strict=True):
+            if not fits(argument.type, wanted_type):
+                self.problems.add(
+                    "GD0306",
+                    f"this argument of `{let.name}` must be {wanted_type}",
+                    argument.span,
+                    why=f"this is {argument.type}",
+                    notes=(Note(let.span, "declared here"),),
+                )
+                return self.never(node)
+        if not let.per_seat:
+            return ir.LetCall(type, node.span, let.name, arguments, None)
+        if self.me_allowed:
+            self.uses_me = True
+            return ir.LetCall(type, node.span, let.name, arguments, ir.Me(SEAT, node.span))
+        if arguments:
+            self.no_me(node, f"`{let.name}` depends on `me`, which has no meaning here")
+            return self.never(node)
+        return ir.LetMap(PerSeat(type), node.span, let.name)
+
+    def let_type(self, let: LetName, use: Span, arguments: tuple[Type, ...] = ()) -> Type:
+        """The type of a let's body, found on first use, which also says what its parameters are."""
+        if let in self.open:
+            ring = [*self.open[self.open.index(let) :], let]
+            self.problems.add(
+                "GD0307",
+                f"`{let.name}` is defined by itself",
+                use,
+                why=" → ".join(inner.name for inner in ring) if len(ring) > 2 else "here",
+                notes=tuple(Note(inner.span, "declared here") for inner in ring[:-1]),
+                help="give one of them a value that does not read the others"
+                if len(ring) > 2
+                else "",
+            )
+            return NEVER
+        if let.type is None:
+            let.types = tuple(NUMBER if isinstance(t, Number) else t for t in arguments)
+            let.types = let.types or (NEVER,) * len(let.parameters)
+            self.open.append(let)
+            with self.frame({p.id: t for p, t in zip(let.parameters, let.types, strict=True)}):
+                body = ir.Const(NEVER, let.span, None) if let.body is None else self.infer(let.body)
+                let.type, let.per_seat = body.type, self.uses_me
+            self.open.pop()
+            self.lets[let.name] = body
+        return let.type
+
+    @contextmanager
+    def frame(self, locals: dict[str, Type]) -> Iterator[None]:
+        """A fresh place to type a let's body in, where `me` is whoever reads it."""
+        saved = self.locals, self.me_allowed, self.uses_me
+        self.locals, self.me_allowed, self.uses_me = locals, True, False
+        try:
+            yield
+        finally:
+            self.locals, self.me_allowed, self.uses_me = saved

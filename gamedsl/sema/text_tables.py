@@ -1,0 +1,236 @@
+"""Payoff tables as text: header, rows and cells checked against the roles and their actions."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.ir import expr as ir
+from gamedsl.ir.types import NUMBER
+from gamedsl.sema.infer import Typer
+from gamedsl.sema.roles import unknown_role
+from gamedsl.sema.tables import Cells, Key, Reader
+from gamedsl.sema.values import NOTHING
+from gamedsl.source.nodes import Scalar
+from gamedsl.source.spans import Span
+from gamedsl.syntax.parser import parse_expression
+from gamedsl.syntax.tables import Piece, Row, TextTable, read_table
+
+
+class TextReader(Reader):
+    """The table as text: header and rows name actions, in an order of their own."""
+
+    def __init__(
+        self, typer: Typer, problems: Problems, keys: tuple[Key, ...], scalar: Scalar
+    ) -> None:
+        super().__init__(typer, problems, keys)
+        self.scalar = scalar
+        self.table = read_table(scalar)
+        self.order: tuple[int, ...] = ()
+        """The seats of the header, as indices: the last of them is the column role."""
+
+    def read(self) -> Cells:
+        before = self.problems.count_errors()
+        if self.laid_out(self.table) and self.header(self.table):
+            columns = self.columns(self.table)
+            seen: dict[tuple[Any, ...], Span] = {}
+            for row in self.table.rows:
+                self.row(row, columns, seen)
+            if self.problems.count_errors() == before:
+                self.complete(self.table)
+        return self.cells
+
+    def laid_out(self, table: TextTable) -> bool:
+        """Whether the text has its lines, and none but the bars between cells."""
+        first = table.roles[0].span
+        if not table.rows and "\n" not in self.scalar.span.text.strip("|>-+ \n"):
+            self.misfit("a payoff table has a line for each row", first, "the only line", "")
+        elif not table.rows:
+            help = "put `|` after `payoffs:`, and the table below it"
+            self.misfit("this table has lost its lines", first, "joined into one line", help)
+        elif not table.roles[0].text and len(table.roles) == 1:
+            help = "delete the outer bars, and a line of dashes"
+            self.misfit("a line of a payoff table does not begin with a bar", first, "here", help)
+        else:
+            return True
+        return False
+
+    def misfit(self, message: str, span: Span, why: str, help: str) -> None:
+        header = f"{', '.join(self.seats[:4])} | {' | '.join(self.keys[-1].names[:4])}"
+        help = help or f"begin with the line `{header}`"
+        self.problems.add("GD0417", message, span, why=why, help=help)
+
+    def header(self, table: TextTable) -> bool:
+        """Whether the header names every role once."""
+        seats, order = self.seats, []
+        known = True
+        for piece in table.roles:
+            if piece.text in seats:
+                order.append(seats.index(piece.text))
+                continue
+            known = False
+            help = "the header names the roles: " + ", ".join(seats[:8])
+            unknown_role(piece.text, piece.span, self.typer.names, self.problems, help=help)
+        self.order = tuple(order)
+        if known and sorted(order) != list(range(len(seats))):
+            twice = next((i for n, i in enumerate(order) if i in order[:n]), None)
+            missing = [seat for i, seat in enumerate(seats) if i not in order]
+            first, last = table.roles[0].span, table.roles[-1].span
+            self.problems.add(
+                "GD0413",
+                "the header names every role once",
+                Span(first.source, first.start, last.end),
+                why=f"`{missing[0]}` is missing" if missing else f"`{seats[twice or 0]}` is twice",
+                help=f"begin the table with `{', '.join(seats[:8])} | …`",
+            )
+            return False
+        return known
+
+    def columns(self, table: TextTable) -> list[Any]:
+        key = self.keys[self.order[-1]]
+        columns = [self.action(piece, key) for piece in table.columns]
+        for number, value in enumerate(columns):
+            if value is not None and value in columns[:number]:
+                first = table.columns[columns.index(value)]
+                self.twice(table.columns[number], first.span, "column")
+                columns[number] = None
+        return columns
+
+    def twice(self, piece: Piece, first: Span, what: str, span: Span | None = None) -> None:
+        self.problems.add(
+            "GD0412",
+            f"the {what} `{piece.text}` stands twice",
+            span or piece.span,
+            why="the second time",
+            notes=(Note(first, "the first time"),),
+            help=f"delete one {what}, or name another action",
+        )
+
+    def action(self, piece: Piece, key: Key) -> Any:
+        for choice in key.step.options_of(key.seat):
+            if choice.name == piece.text:
+                return choice.value
+        guess = did_you_mean(piece.text, key.names)
+        options = key.step.options_of(key.seat)
+        place = next((c.span for c in options if guess in (c.name, None)), None)
+        self.problems.add(
+            "GD0414",
+            f"`{piece.text}` is not an action of `{key.seat}`"
+            if piece.text
+            else f"an action of `{key.seat}` is missing here",
+            piece.span,
+            why="it can choose " + ", ".join(key.names[:6]),
+            notes=(Note(place, "declared here" if guess else "its actions"),) if place else (),
+            help=f"did you mean `{guess}`?" if guess else "",
+        )
+        return None
+
+    def row(self, row: Row, columns: list[Any], seen: dict[tuple[Any, ...], Span]) -> None:
+        outer = self.row_key(row)
+        if len(row.cells) != len(columns):
+            self.ragged(row, columns)
+            return
+        if outer is None:
+            return
+        keys = row.keys
+        place = keys[0].span._replace(end=keys[-1].span.end)
+        if outer in seen:
+            whole = Piece(", ".join(k.text for k in keys), keys[0].start, keys[-1].end, place)
+            self.twice(whole, seen[outer], "row")
+            return
+        seen[outer] = place
+        for column, cell in zip(columns, row.cells, strict=True):
+            if column is not None:
+                self.cells[self.in_seat_order((*outer, column))] = self.cell(cell)
+
+    def ragged(self, row: Row, columns: list[Any]) -> None:
+        given, names = len(row.cells), [piece.text for piece in self.table.columns]
+        missing = ", ".join(f"`{name}`" for name in names[given:][:4])
+        zeros = " | ".join([", ".join("0" * len(self.seats))] * min(len(names) - given, 4))
+        head = self.table.columns
+        self.problems.add(
+            "GD0410",
+            f"this row has {given} cell{'s' if given != 1 else ''}, and the header {len(columns)}",
+            row.span,
+            why=f"no cell under {missing}" if missing else f"{given - len(columns)} too many",
+            notes=(
+                Note(head[0].span._replace(end=head[-1].span.end), "one cell for each of these"),
+            )
+            if head
+            else (),
+            help=f"add `| {zeros}`" if missing else "delete what is too much",
+        )
+
+    def row_key(self, row: Row) -> tuple[Any, ...] | None:
+        """The actions that a row begins with, in header order."""
+        wanted, pieces = self.order[:-1], row.keys
+        if not wanted and len(pieces) == 1 and not pieces[0].text:
+            return ()
+        if len(pieces) != len(wanted):
+            self.problems.add(
+                "GD0410",
+                f"a row begins with {len(wanted)} action{'s' if len(wanted) != 1 else ''}",
+                pieces[0].span._replace(end=pieces[-1].span.end),
+                why=f"{len(pieces)} {'is' if len(pieces) == 1 else 'are'} here",
+                help="one for each role but the last, separated by commas"
+                if wanted
+                else "with one role, a row begins with the bar: `| 1 | 2`",
+            )
+            return None
+        actions = tuple(self.action(p, self.keys[i]) for p, i in zip(pieces, wanted, strict=True))
+        return None if None in actions else actions
+
+    def in_seat_order(self, actions: tuple[Any, ...]) -> tuple[Any, ...]:
+        placed: list[Any] = [None] * len(self.order)
+        for action, seat in zip(actions, self.order, strict=True):
+            placed[seat] = action
+        return tuple(placed)
+
+    def cell(self, pieces: tuple[Piece, ...]) -> tuple[ir.Expr, ...]:
+        """The payoffs of a cell, in seat order."""
+        if len(pieces) != len(self.order) or not any(piece.text for piece in pieces):
+            span = pieces[0].span._replace(end=pieces[-1].span.end)
+            example = ", ".join("0" * len(self.order))
+            given = len(pieces) if any(piece.text for piece in pieces) else 0
+            help = f"separate them with commas, in the order of the header: `{example}`"
+            return self.wrong_count(given, span, help)
+        typed: list[ir.Expr] = [NOTHING] * len(self.order)
+        for piece, seat in zip(pieces, self.order, strict=True):
+            tree = parse_expression(self.scalar, self.problems, piece.start, piece.end)
+            if tree is not None:
+                typed[seat] = self.typer.check(tree, NUMBER, "a payoff", me=False)
+        return tuple(typed)
+
+    def complete(self, table: TextTable) -> None:
+        """Whether no cell is missing; the first that is, if any, is found in as many steps."""
+        total = 1
+        for key in self.keys:
+            total *= len(key.names)
+        if len(self.cells) == total:
+            return
+        missing = next(
+            k for k in product(*(key.values for key in self.keys)) if k not in self.cells
+        )
+        named = [k.names[k.values.index(v)] for k, v in zip(self.keys, missing, strict=True)]
+        count = total - len(self.cells)
+        columns = {piece.text for piece in table.columns}
+        column = named[self.order[-1]]
+        head = [named[i] for i in self.order[:-1]]
+        zeros = ", ".join("0" * len(self.seats))
+        first, last = table.roles[0].span, (table.columns or table.roles)[-1].span
+        if column not in columns:
+            help = f"add the column `{column}`"
+        else:
+            cells = f" | {zeros}" * len(table.columns)
+            help = f"add the row `{', '.join(head)}{cells}`"
+        self.problems.add(
+            "GD0415",
+            f"the table has no payoff for ({', '.join(named[:8])})",
+            Span(first.source, first.start, last.end),
+            why=f"{count if count < 10**6 else 'many'} joint actions are missing"
+            if count > 1
+            else "one joint action is missing",
+            help=help,
+        )

@@ -1,0 +1,85 @@
+"""What a run would take, without training: `gamedsl train --dry-run`.
+
+The prompts, tokens and parameters are exact; memory and time are estimates from one scoring pass.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from typing import Any
+
+import yaml
+
+from gamedsl.ir.recipe import Recipe
+from gamedsl.policies.base import Notify
+from gamedsl.runtime.game import Game
+from gamedsl.train.engine import open_policy, set_threads
+from gamedsl.train.gauge import Gauge
+from gamedsl.train.rollout import play
+from gamedsl.train.scoring import Scorer
+
+_SHOWN = 4
+_PASSES = 3
+"""A step's forward and backward, in forward passes."""
+
+
+def dry_run(game: Game, recipe: Recipe, notify: Notify) -> str:
+    """A text for people. Raises TrainError and ModelError as training would."""
+    threads = set_threads(recipe.threads)
+    policy = open_policy(game, recipe, notify)
+    env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
+    gauge = Gauge(env, recipe)
+    scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
+    seconds = []
+    for _ in range(2):  # the first pass also warms up
+        scorer.forget()
+        started = time.perf_counter()
+        batch = play(env, scorer, recipe, 1, known=gauge.queries)
+        seconds.append(time.perf_counter() - started)
+
+    trained = sum(p.numel() for p in policy.parameters())
+    step = _PASSES * seconds[-1] * recipe.inner_steps
+    decisions = sum(h.games * len(h.samples) for h in batch.histories)
+    facts = [
+        ("game", f"{game.name}, hash {game.hash[:12]}"),
+        ("model", f"{policy.name}, adapters {', '.join(policy.adapters)}"),
+        ("trained parameters", f"{trained:,}"),
+        ("a step", f"{recipe.games:,} games, {decisions:,} decisions"),
+        ("distinct prompts", f"{len(gauge.queries) or len(batch.queries):,} a step"),
+        ("distinct tokens", f"{batch.tokens:,} a step"),
+        ("memory", f"about {_gigabytes(trained):.1f} GB"),
+        ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
+                 f" on {threads} thread{'s' if threads != 1 else ''}"),
+    ]  # fmt: skip
+    width = max(len(name) for name, _ in facts)
+    lines = [f"{name:<{width}}  {value}" for name, value in facts]
+    queries = gauge.queries or batch.queries
+    for query, place in list(zip(queries, gauge.places or batch.places, strict=True))[:_SHOWN]:
+        lines += ["", f"━━ {place.information_set} ━━"]
+        lines += [line for role, text in query.messages for line in (f"[{role}]", text)]
+        named = zip(query.labels, place.legal, strict=True)
+        lines.append("answers: " + ", ".join(f"{label} ({name})" for label, name in named))
+    if len(queries) > _SHOWN:
+        lines += ["", f"and {len(queries) - _SHOWN} more prompts (gamedsl prompts shows all)"]
+    lines += ["", "train:", *_indented(recipe.as_dict()), "", "nothing was trained"]
+    return "\n".join(lines)
+
+
+def _indented(recipe: dict[str, Any]) -> list[str]:
+    text = yaml.safe_dump(recipe, sort_keys=False, default_flow_style=None, allow_unicode=True)
+    return [f"  {line}" for line in text.splitlines()]
+
+
+def _gigabytes(trained: int) -> float:
+    """The peak so far, and the gradient and Adam's two averages to come, in float32."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    bytes_so_far = peak if sys.platform == "darwin" else peak * 1024
+    return (bytes_so_far + 3 * 4 * trained) / 1e9
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,74 @@
+"""From a recipe to the policy that it trains; what is missing is said before anything starts."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.recipe import Recipe
+from gamedsl.train.errors import TrainError
+
+if TYPE_CHECKING:
+    from gamedsl.policies.base import Notify, Policy
+    from gamedsl.runtime.game import Game
+
+TABULAR = "tabular"
+INSTALL = 'pip install "gamedsl[train]"'
+_NEEDED = ("numpy", "torch", "safetensors")
+_NEEDED_BY_MODELS = (*_NEEDED, "transformers", "peft")
+
+
+def require(recipe: Recipe) -> None:
+    """Raises TrainError, with the command that helps, if a package that the run needs is missing."""
+    needed = _NEEDED if recipe.model == TABULAR else _NEEDED_BY_MODELS
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise TrainError(f"training needs {' and '.join(missing)}, not installed here", INSTALL)
+
+
+def adapter_names(ir: GameIR, recipe: Recipe) -> tuple[str, ...]:
+    """The adapters that a run trains."""
+    from gamedsl.train.rollout import adapter_of
+
+    return tuple(dict.fromkeys(map(adapter_of(recipe), (role.name for role in ir.roles))))
+
+
+def set_threads(count: int | None) -> int:
+    """Use this many threads (None: as torch chooses); returns how many are used."""
+    import torch
+
+    if count is not None:
+        torch.set_num_threads(count)
+    return torch.get_num_threads()
+
+
+def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
+    """Load the model with fresh adapters. Raises gamedsl.policies.errors.ModelError.
+
+    The outputs of layers that are not adapted are kept from step to step only where all prompts are
+    known from the start. Elsewhere what is kept would depend on where the run was last resumed, and
+    with the packing of a pass its last bits.
+    """
+    names = adapter_names(game.ir, recipe)
+    if recipe.model == TABULAR:
+        from gamedsl.policies.tabular import TabularPolicy
+
+        return TabularPolicy(names)
+    import torch
+
+    from gamedsl.policies.hf import HFPolicy
+    from gamedsl.policies.lora import LoraSpec
+    from gamedsl.train.survey import survey
+
+    lora = recipe.lora
+    kept = {} if survey(game.env(), recipe.seed) else {"trunk_tokens": 0}
+    return HFPolicy(
+        recipe.model,
+        names,
+        lora=LoraSpec(lora.rank, lora.alpha, lora.targets, lora.layers),
+        seed=recipe.seed,
+        dtype=None if recipe.dtype is None else getattr(torch, recipe.dtype),
+        notify=notify,
+        **kept,
+    )

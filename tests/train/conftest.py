@@ -1,0 +1,98 @@
+"""Small games, policies and runs for the tests of the trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import gamedsl
+from gamedsl.diagnostics import Problems
+from gamedsl.ir.recipe import Recipe
+from gamedsl.policies.base import Policy
+from gamedsl.runtime import Game
+from gamedsl.sema.recipe import override, resolve
+from gamedsl.train.engine import open_policy
+from gamedsl.train.loop import Outcome, train
+from gamedsl.train.runfolder import RunFolder, create
+
+DILEMMA = """
+game: dilemma
+roles: [row, column]
+actions: [cooperate, defect]
+protocol: simultaneous
+payoffs: |
+  row, column | cooperate | defect
+  cooperate   | 3, 3      | 0, 5
+  defect      | 5, 0      | 1, 1
+labels: masked
+"""
+OFFER = """
+game: offer
+roles: [proposer, responder]
+turns:
+  - {role: proposer, choose: offer, from: {low: 2, fair: 5, high: 8}}
+  - {role: responder, choose: answer, from: [accept, reject]}
+payoffs:
+  proposer: 10 - offer if answer == accept else 0
+  responder: offer if answer == accept else 0
+labels: masked
+"""
+CROWD = """
+game: crowd
+roles: {guest: 4}
+turns:
+  - {role: all, choose: place, from: 0..9}
+payoffs: count(place[r] == place.me for r in others)
+"""
+ANEW = DILEMMA.replace("labels: masked", "labels: {masked: syllables, per: episode}")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread() -> Iterator[None]:
+    """These models are too small for more, and other tests may run beside."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def compiled(tmp_path: Path) -> Callable[[str], Game]:
+    """A game out of its text."""
+
+    def build(text: str) -> Game:
+        path = tmp_path / f"{text.split()[1]}.yaml"
+        path.write_text(text, encoding="utf-8")
+        return gamedsl.load(path)
+
+    return build
+
+
+def recipe_of(game: Game, **settings: Any) -> Recipe:
+    """The game's recipe with settings on top; `lora__rank=4` is `lora.rank: 4`."""
+    problems = Problems()
+    given = {"model": "tabular", "transcripts_every": 1000, **settings}
+    overrides = [override(key.replace("__", "."), value) for key, value in given.items()]
+    recipe = resolve(game.ir, overrides, problems)
+    assert not problems.found, problems.found
+    return recipe
+
+
+def policy_of(game: Game, recipe: Recipe) -> Policy:
+    return open_policy(game, recipe, lambda line: None)
+
+
+def run_of(game: Game, recipe: Recipe, folder: Path, **given: Any) -> tuple[RunFolder, Outcome]:
+    """Train from nothing into a folder."""
+    policy = policy_of(game, recipe)
+    run = create(game, recipe, folder, {}, policy.tokenizer, 2)
+    return run, train(game, recipe, run, policy, **given)
+
+
+def untimed(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records without what no two runs share."""
+    return [{k: v for k, v in record.items() if k != "seconds"} for record in records]

@@ -1,0 +1,144 @@
+"""`gamedsl train` as a person meets it, and the folder it leaves behind."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import peft
+import pytest
+import torch
+
+from gamedsl.cli import main
+from gamedsl.policies import tiny
+from gamedsl.train.runfolder import open_run
+from tests.train.conftest import ANEW, DILEMMA, untimed
+
+
+@pytest.fixture
+def game_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "dilemma.yaml"
+    path.write_text(DILEMMA, encoding="utf-8")
+    return path
+
+
+def _train(*arguments: str) -> int:
+    return main(["train", *map(str, arguments), "--format", "concise"])
+
+
+def test_a_run_and_its_folder(game_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("dilemma.yaml", "--model", "tiny", "--steps", "2", "--set", "lora.rank=4")
+    assert _train(*arguments, "--set", "threads=1") == 0
+    out = capsys.readouterr().out
+    folder = Path("runs/dilemma-tiny-0-1")
+    assert f"run folder: {folder}" in out
+    assert "step 2/2" in out
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "adapters", "checkpoints", "game", "labels.json", "metrics.jsonl", "recipe.yaml",
+        "report.html", "run.json", "transcripts",
+    ]  # fmt: skip
+    assert (folder / "game" / "dilemma.yaml").read_text() == DILEMMA
+    info = json.loads((folder / "run.json").read_text())
+    assert info["file"] == str(game_file.resolve())
+    assert len(info["hash"]) == 64
+    assert {"python", "torch", "numpy", "transformers", "peft"} <= set(info["versions"])
+
+    run = open_run(folder)
+    assert run.settings()["lora"]["rank"] == 4
+    records = run.records()
+    assert [(r["event"], r["step"]) for r in records] == [
+        ("start", 0), ("step", 1), ("step", 2), ("end", 2)
+    ]  # fmt: skip
+    assert records[-1]["summary"] in out
+    for record in records[1:3]:
+        assert record["games"] == 128
+        assert record["sequences"] == 256
+        assert record["prompts"] == 2
+    lines = (folder / "transcripts" / "step-000002.jsonl").read_text().splitlines()
+    played = [json.loads(line) for line in lines]
+    assert sum(one["games"] for one in played) == 128
+    assert played[0]["labels"]["labels"] == run.labels()
+
+    assert _train(*arguments, "--set", "threads=1") == 0
+    assert untimed(open_run(Path("runs/dilemma-tiny-0-2")).records()) == untimed(records)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # peft's own
+def test_adapters_load_in_plain_peft(game_file: Path) -> None:
+    assert _train("dilemma.yaml", "--model", "tiny", "--steps", "2", "--out", "run") == 0
+    base, _ = tiny.build()
+    model = peft.PeftModel.from_pretrained(base, "run/adapters/shared")
+    weights = [p for name, p in model.named_parameters() if "lora_B" in name]
+    assert weights
+    assert any(weight.abs().sum() > 0 for weight in weights)
+
+
+def test_dry_run_trains_nothing(game_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _train("dilemma.yaml", "--model", "tiny", "--dry-run") == 0
+    out = capsys.readouterr().out
+    assert not Path("runs").exists()
+    assert "trained parameters  74,752" in out
+    assert "256 decisions" in out
+    assert "(cooperate)" in out
+    assert "nothing was trained" in out
+
+
+def test_wrong_settings_are_shown_and_nothing_starts(game_file: Path, capsys) -> None:
+    assert _train("dilemma.yaml", "--model", "tiny", "--set", "stepps=3") == 1
+    assert "GD0701" in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+def test_missing_torch(game_file: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "torch" else found(name)
+    )
+    assert _train("dilemma.yaml") == 2
+    err = capsys.readouterr().err
+    assert "training needs torch" in err
+    assert 'pip install "gamedsl[train]"' in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "name a game, or a run to go on with"),
+        (("dilemma.yaml", "--param", "x"), "not of the form name=value"),
+        (("dilemma.yaml", "--set", "lr"), "not of the form key=value"),
+        (("--resume", "nowhere"), "is not a run folder"),
+        (("--resume", "run", "--set", "lr=1"), "--set cannot be changed"),
+        (("dilemma.yaml", "--model", "tinny"), "did you mean `tiny`?"),
+        (("dilemma.yaml", "--out", "."), "exists and is not empty"),
+        (("majority", "--model", "tabular"), "there is no file"),
+    ],
+)
+def test_requests_that_cannot_be_meant(game_file: Path, capsys, arguments, said: str) -> None:
+    assert _train(*arguments) in (1, 2)
+    assert said in capsys.readouterr().err
+
+
+def test_a_changed_game_is_not_resumed(game_file: Path, capsys) -> None:
+    assert _train("dilemma.yaml", "--model", "tabular", "--steps", "2", "--out", "run") == 0
+    game_file.write_text(DILEMMA.replace("3, 3", "4, 4"))
+    assert _train("--resume", "run", "--steps", "3") == 2
+    assert "its file has changed" in capsys.readouterr().err
+    game_file.write_text(DILEMMA + "\n# nothing but a comment\n")
+    assert _train("--resume", "run", "--steps", "3") == 0
+    assert open_run(Path("run")).records()[-1]["step"] == 3
+
+
+def test_labels_drawn_anew_have_no_book(game_file: Path) -> None:
+    game_file.write_text(ANEW)
+    assert _train("dilemma.yaml", "--model", "tabular", "--steps", "1", "--out", "run") == 0
+    assert not Path("run/labels.json").exists()
+
+
+def test_checkpoints_are_safe_to_load(game_file: Path) -> None:
+    assert _train("dilemma.yaml", "--model", "tabular", "--steps", "1", "--out", "run") == 0
+    (path,) = [p for p in Path("run/checkpoints").iterdir() if "000001" in p.name]
+    content = torch.load(path, weights_only=True)
+    assert content["step"] == 1
+    assert content["format"] == 1

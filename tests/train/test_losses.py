@@ -1,0 +1,118 @@
+"""The objective by hand, and the same gradient as a loss over single samples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from gamedsl.train.advantages import Weights, weigh
+from gamedsl.train.losses import backward, objective
+from gamedsl.train.loop import update
+from gamedsl.train.reference import Reference
+from gamedsl.train.rollout import play
+from gamedsl.train.scoring import Scorer
+from tests.train.conftest import DILEMMA, OFFER, policy_of, recipe_of
+
+HALF = torch.tensor([0.5, 0.5]).log()
+
+
+def weights(gains: list[float], losses: list[float], counts: list[int]) -> Weights:
+    arrays = [[np.array(x, dtype=float)] for x in (gains, losses, counts)]
+    return Weights(*arrays, samples=sum(counts), void=0)
+
+
+def test_on_policy_it_is_the_policy_gradient() -> None:
+    log_pi = HALF.clone().requires_grad_()
+    loss = objective([HALF], weights([6, 0], [0, -2], [3, 1]))([log_pi])
+    loss.backward()
+    assert loss.item() == pytest.approx(-(6 - 2) / 4)
+    assert log_pi.grad.tolist() == pytest.approx([-6 / 4, 2 / 4])
+
+
+def test_clipping_by_hand() -> None:
+    # The first action's ratio is 1.6, the second's 0.4; both are outside 1 +- 0.2.
+    now = torch.tensor([0.8, 0.2]).log().requires_grad_()
+    loss = objective([HALF], weights([1, 2], [-4, -8], [2, 2]), clip=0.2)([now])
+    gained = 1 * 1.2 + 2 * 0.4  # min(ratio, 1.2)
+    lost = -4 * 1.6 - 8 * 0.8  # max(ratio, 0.8)
+    assert loss.item() == pytest.approx(-(gained + lost) / 4)
+    loss.backward()
+    # Where a bound holds there is no gradient: only gains of the second, losses of the first.
+    assert now.grad.tolist() == pytest.approx([4 * 1.6 / 4, -2 * 0.4 / 4])
+
+
+def test_entropy_and_divergence_by_hand() -> None:
+    nothing = weights([0, 0], [0, 0], [6, 2])
+    now = torch.tensor([0.25, 0.75]).log()
+    entropy = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
+    assert objective([now], nothing, entropy=0.5)([now]).item() == pytest.approx(-0.5 * entropy)
+    divergence = 0.25 * math.log(0.5) + 0.75 * math.log(1.5)
+    found = objective([now], nothing, kl=2.0, reference_A=[HALF])([now])
+    assert found.item() == pytest.approx(2 * divergence)
+
+
+def test_temperature_is_in_the_loss() -> None:
+    now = torch.tensor([0.8, 0.2]).log().requires_grad_()
+    objective([now.detach()], weights([1, 0], [0, 0], [1, 0]), temperature=2.0)([now]).backward()
+    other = now.detach().clone().requires_grad_()
+    (-(other / 2).log_softmax(0)[0]).backward()
+    assert now.grad.tolist() == pytest.approx(other.grad.tolist())
+
+
+@pytest.mark.parametrize("text", [DILEMMA, OFFER])
+@pytest.mark.parametrize("graph_tokens", [0, 100_000])
+def test_sums_have_the_gradient_of_8192_single_games(compiled, text: str, graph_tokens: int) -> None:
+    game = compiled(text)
+    recipe = recipe_of(game, model="tiny", games=8192, max_grad_norm=1e9)
+    policy = policy_of(game, recipe)
+    env = game.env(tokenizer=policy.tokenizer)
+    scorer = Scorer(policy, graph_tokens=graph_tokens)
+    batch = play(env, scorer, recipe, 1)
+    optimizer = torch.optim.SGD(policy.parameters(), lr=0.0)
+    update(policy, optimizer, scorer, Reference(policy, {}), recipe, batch, weigh(batch), 0.0)
+    summed = torch.cat([p.grad.flatten() for p in policy.parameters()])
+
+    policy_gradient = _per_sample_loss(policy, batch)
+    optimizer.zero_grad()
+    policy_gradient.backward()
+    single = torch.cat([p.grad.flatten() for p in policy.parameters()])
+    assert single.norm() > 1e-3
+    assert (summed - single).norm() / single.norm() < 1e-5
+
+
+def _per_sample_loss(policy, batch) -> torch.Tensor:
+    """The textbook's loss: one term for each decision of each game."""
+    samples = [
+        (s, float(h.episode.rewards[s.seat]))
+        for h in batch.histories
+        for _ in range(h.games)
+        for s in h.samples
+    ]
+    mean = {
+        step: np.mean([r for s, r in samples if (s.role, s.step) == step])
+        for step in {(s.role, s.step) for s, _ in samples}
+    }
+    log_pi = policy.forward(batch.queries)
+    log_pi = [scores.double() for scores in log_pi]
+    terms = [(r - mean[s.role, s.step]) * log_pi[s.query][s.action] for s, r in samples]
+    return -torch.stack(terms).mean()
+
+
+def test_bounded_memory_gives_the_same_gradient(compiled) -> None:
+    game = compiled(OFFER)
+    recipe = recipe_of(game, model="tiny", games=64)
+    policy = policy_of(game, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1)
+    old = [score + 0.1 for score in policy.log_probs(batch.queries)]
+    loss = objective(old, weigh(batch), entropy=0.3)
+    direct = loss(policy.forward(batch.queries))
+    direct.backward()
+    expected = [p.grad.clone() for p in policy.parameters()]
+    for parameter in policy.parameters():
+        parameter.grad = None
+    assert backward(policy, batch.queries, loss) == pytest.approx(direct.item(), abs=1e-6)
+    for parameter, grad in zip(policy.parameters(), expected, strict=True):
+        assert torch.allclose(parameter.grad, grad, atol=1e-6)

@@ -1,0 +1,171 @@
+"""Going on is the same as never having stopped, whatever it was that stopped the run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from gamedsl.train import checkpoint
+from gamedsl.train.interrupt import Interrupt
+from gamedsl.train.loop import train
+from gamedsl.train.runfolder import open_run
+from tests.conftest import ROOT
+from tests.train.conftest import ANEW, DILEMMA, OFFER, policy_of, recipe_of, run_of, untimed
+
+
+class StopAfter:
+    """Asks for an interruption once a step is done, as a signal would."""
+
+    def __init__(self, step: int) -> None:
+        self.interrupt = Interrupt()
+        self._step = step
+
+    def start(self, record) -> None: ...
+
+    def step(self, record) -> None:
+        self.interrupt.asked = record["step"] >= self._step
+
+    def end(self, record) -> None: ...
+
+
+def _same(one: Path, other: Path) -> None:
+    """The metrics, line by line, and every tensor of the last checkpoint."""
+    one_run, other_run = open_run(one), open_run(other)
+    assert untimed(one_run.records()) == untimed(other_run.records())
+    a, b = checkpoint.latest(one_run), checkpoint.latest(other_run)
+    assert a is not None
+    assert b is not None
+    assert a.step == b.step
+    assert list(a.adapters) == list(b.adapters)
+    for name in a.adapters:
+        assert list(a.adapters[name]) == list(b.adapters[name])
+        for key, tensor in a.adapters[name].items():
+            assert torch.equal(tensor, b.adapters[name][key])
+    assert str(a.optimizer) == str(b.optimizer)
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        (DILEMMA, {"model": "tiny"}),
+        (DILEMMA, {"model": "tiny", "inner_steps": 2, "kl": 0.1, "adapters": "per_role"}),
+        (OFFER, {"model": "tiny", "start": {"proposer": {"low": 0.5}}, "lr_schedule": "linear"}),
+        (ANEW, {"model": "tiny", "games": 16, "lora__layers": 2}),
+    ],
+)
+def test_resumed_equals_uninterrupted(compiled, tmp_path: Path, text: str, settings: dict) -> None:
+    game = compiled(text)
+    recipe = recipe_of(game, steps=5, checkpoint_every=100, **settings)
+    run_of(game, recipe, tmp_path / "whole")
+    stop = StopAfter(3)
+    run, outcome = run_of(
+        game, recipe, tmp_path / "parts", observers=[stop], interrupt=stop.interrupt
+    )
+    assert (outcome.step, outcome.finished) == (3, False)
+    assert train(game, recipe, run, policy_of(game, recipe)).finished
+    _same(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_a_finished_run_is_extended(compiled, tmp_path: Path) -> None:
+    game = compiled(DILEMMA)
+    short, long = (recipe_of(game, model="tiny", steps=steps) for steps in (2, 4))
+    run, _ = run_of(game, short, tmp_path / "run")
+    train(game, long, run, policy_of(game, long))
+    run_of(game, long, tmp_path / "whole")
+    _same(tmp_path / "run", tmp_path / "whole")
+
+
+def test_what_a_checkpoint_does_not_have_is_forgotten(compiled, tmp_path: Path) -> None:
+    game = compiled(DILEMMA)
+    recipe = recipe_of(game, steps=4, checkpoint_every=2, transcripts_every=1)
+    run, _ = run_of(game, recipe, tmp_path / "run")
+    before = untimed(run.records())
+    checkpoint.steps(run)[-1].unlink()
+    with run.metrics.open("a") as stream:
+        stream.write('{"event": "step", "step": 5, "rew')
+    train(game, recipe, run, policy_of(game, recipe))
+    assert untimed(run.records()) == before
+    assert len(list((run.path / "transcripts").iterdir())) == 4
+
+
+def test_only_the_latest_checkpoints_are_kept(compiled, tmp_path: Path) -> None:
+    game = compiled(DILEMMA)
+    recipe = recipe_of(game, steps=5, checkpoint_every=1, keep_checkpoints=2)
+    run, _ = run_of(game, recipe, tmp_path / "run")
+    assert sorted(path.name for path in run.checkpoints.iterdir()) == [
+        "step-000004.pt",
+        "step-000005.pt",
+    ]
+
+
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "gamedsl", "train", *arguments]
+
+
+def _started(folder: Path, *arguments: str, until: int) -> subprocess.Popen:
+    """A run in a process of its own that has come past a step."""
+    process = subprocess.Popen(
+        _command("prisoners_dilemma", "--out", str(folder), "--format", "concise", *arguments),
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    metrics, deadline = folder / "metrics.jsonl", time.monotonic() + 60
+    while not metrics.exists() or metrics.read_text().count("\n") <= until:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return process
+
+
+_ARGUMENTS = ("--model", "tabular", "--set", "checkpoint_every=7", "--set", "threads=1")
+
+
+def test_killed_and_stopped_runs_go_on(tmp_path: Path) -> None:
+    """SIGKILL, then Ctrl-C, then to the end: one run as if nothing had been."""
+    run = tmp_path / "run"
+    with _started(run, "--steps", "400", *_ARGUMENTS, until=20) as process:
+        process.kill()
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    saved = int(sorted((run / "checkpoints").glob("step-*.pt"))[-1].stem[5:])
+    assert json.loads(lines[-2])["step"] - saved <= 7
+
+    with subprocess.Popen(
+        _command("--resume", str(run), "--format", "concise"),
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        while not (line := process.stdout.readline()).startswith("step"):
+            assert line or process.poll() is None, "it ended before its first step"
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[0]
+    assert process.returncode == 130, said
+    assert f"gamedsl train --resume {run}" in said
+    assert "Traceback" not in said
+
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    stopped = records[-1]["step"]
+    assert [record["step"] for record in records] == list(range(stopped + 1))
+    assert (run / "checkpoints" / f"step-{stopped:06d}.pt").exists()
+    done = subprocess.run(
+        _command("--resume", str(run), "--format", "concise", "--steps", str(stopped + 5)),
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    whole = tmp_path / "whole"
+    done = subprocess.run(
+        _command("prisoners_dilemma", "--out", str(whole), "--steps", str(stopped + 5), *_ARGUMENTS,
+                 "--format", "json"),
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    _same(run, whole)
+    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    assert untimed(printed) == untimed(open_run(whole).records())
