@@ -40,7 +40,9 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=8192)
     parser.add_argument("--steps", type=int, default=10, help="measured steps of ours")
     parser.add_argument("--peer-steps", type=int, default=2, help="measured steps of TRL")
-    parser.add_argument("--peer-batch", type=int, nargs="*", default=[8, 32, 64], help="batches tried")
+    parser.add_argument(
+        "--peer-batch", type=int, nargs="*", default=[8, 32, 64], help="batches tried"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--model", default="smollm2-135m")
     parser.add_argument("--no-peer", action="store_true")
@@ -76,12 +78,16 @@ def main() -> None:
 
 def report(name: str, games: int, times: dict[str, Any]) -> None:
     seconds = ", ".join(f"{s:.2f}" for s in times["seconds"])
-    print(f"{name}, {games} games a step: {times['median']:.2f} s (median of {seconds})", flush=True)
+    print(
+        f"{name}, {games} games a step: {times['median']:.2f} s (median of {seconds})", flush=True
+    )
 
 
 def machine(threads: int) -> str:
     cpu = platform.processor() or platform.machine()
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
+    for line in (
+        Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    ):
         if line.startswith("model name"):
             cpu = line.partition(":")[2].strip()
             break
@@ -134,7 +140,9 @@ def peer(ours: Ours, games: int, batches: list[int], steps: int) -> dict[str, An
     """TRL's step, measured at each batch size; the fastest is what counts."""
     import trl
 
-    tried = {batch: peer_steps(ours, games, batch, 1)[-1] for batch in batches if batch <= 2 * games}
+    tried = {
+        batch: peer_steps(ours, games, batch, 1)[-1] for batch in batches if batch <= 2 * games
+    }
     for batch, seconds in tried.items():
         print(f"  TRL with batch {batch}: {seconds:.1f} s", flush=True)
     batch = min(tried, key=lambda b: tried[b])

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from gamedsl.backends.replies import ParseFailure
     from gamedsl.diagnostics import CompileError, Diagnostic
+    from gamedsl.ir.evaluate import EvaluationError
     from gamedsl.runtime import Action, Decision, Env, Episode, Game
 
 __version__ = "0.1.0"
@@ -33,6 +34,7 @@ _HOMES = {
     "Diagnostic": "gamedsl.diagnostics",
     "Env": "gamedsl.runtime",
     "Episode": "gamedsl.runtime",
+    "EvaluationError": "gamedsl.ir.evaluate",
     "Game": "gamedsl.runtime",
     "ParseFailure": "gamedsl.backends.replies",
 }
@@ -44,6 +46,7 @@ __all__ = [
     "Diagnostic",
     "Env",
     "Episode",
+    "EvaluationError",
     "Game",
     "ParseFailure",
     "load",

@@ -26,6 +26,7 @@ _CACHED_BOOKS = 4096
 _SHORTEST_SUBSTRING = 3
 _COUNTED = 5_000
 _DRAWS_PER_WORD = 40
+_MOST_DRAWS = 200_000
 
 
 class TokenCounter(Protocol):
@@ -143,20 +144,14 @@ def capacity(ir: GameIR, style: Style) -> int:
     return sum(_admissible("".join(word), avoided) for word in product(*style.pattern))
 
 
-def style_of(ir: GameIR) -> Style:
-    """The style of a masked game: the one it names, or the first with enough words.
+def styles_of(ir: GameIR) -> Iterator[Style]:
+    """The styles that have enough words for a masked game, of those it admits; the first is used.
 
-    ValueError: there is no such style, or none is large enough.
+    A later one is used only if a tokenizer splits the words of those before it too unevenly.
     """
-    name, needed = ir.labels.style, len(option_names(ir))
-    if name != AUTO:
-        if name not in STYLES:
-            raise ValueError(f"there is no label style `{name}`")
-        return STYLES[name]
-    for style in STYLES.values():
-        if style.size >= needed and capacity(ir, style) >= needed:
-            return style
-    raise ValueError(f"no label style has words for {needed} options")
+    needed = len(option_names(ir))
+    named = STYLES.values() if ir.labels.style == AUTO else (STYLES[ir.labels.style],)
+    return (s for s in named if s.size >= needed and capacity(ir, s) >= needed)
 
 
 @dataclass(frozen=True)
@@ -179,15 +174,20 @@ def _book(inputs: _Inputs) -> LabelBook:
     if labels.kind == "fixed":
         fixed = dict(labels.fixed)
         return LabelBook("fixed", tuple((name, fixed.get(name, name)) for name in names))
-    style = style_of(ir)
-    words = _draw(style, inputs.scope, len(names), _avoided(ir), inputs.tokenizer)
-    key = digest(inputs.scope, style.name)
-    return LabelBook("masked", tuple(zip(names, words, strict=True)), key)
+    for style in styles_of(ir):
+        words = _draw(style, inputs.scope, len(names), _avoided(ir), inputs.tokenizer)
+        if words is not None:
+            key = digest(inputs.scope, style.name)
+            return LabelBook("masked", tuple(zip(names, words, strict=True)), key)
+    raise ValueError(
+        f"the label style `{labels.style}` has no {len(names)} words"
+        + ("" if inputs.tokenizer is None else " of one token count in this tokenizer")
+    )
 
 
 def _draw(
-    style: Style, scope: str, size: int, avoided: tuple[str, ...], tokenizer: TokenCounter | None
-) -> list[str]:
+    style: Style, scope: str, size: int, avoided: frozenset[str], tokenizer: TokenCounter | None
+) -> list[str] | None:
     """The first `size` words of the stream that have one token count (any, without a tokenizer)."""
     alike: dict[int, list[str]] = {}
     for word in _stream(style, scope, avoided):
@@ -195,14 +195,13 @@ def _draw(
         group.append(word)
         if len(group) == size:
             return group
-    longest = max(map(len, alike.values()), default=0)
-    raise ValueError(f"style `{style.name}` has {longest} labels of one token count, not {size}")
+    return None
 
 
-def _stream(style: Style, scope: str, avoided: tuple[str, ...]) -> Iterator[str]:
+def _stream(style: Style, scope: str, avoided: frozenset[str]) -> Iterator[str]:
     """Distinct admissible words, in seeded order, until hardly any is left to come."""
     used = set()
-    for block in range(_DRAWS_PER_WORD * style.size):
+    for block in range(min(_DRAWS_PER_WORD * style.size, _MOST_DRAWS)):
         number = int.from_bytes(_hash("gamedsl labels 1", style.name, scope, str(block)), "big")
         word = ""
         for letters in style.pattern:
@@ -213,17 +212,23 @@ def _stream(style: Style, scope: str, avoided: tuple[str, ...]) -> Iterator[str]
             yield word
 
 
-def _admissible(word: str, avoided: tuple[str, ...]) -> bool:
+def _admissible(word: str, avoided: frozenset[str]) -> bool:
+    """Whether a word is no real word, no name, and has no name of three letters or more in it."""
     folded = word.casefold()
-    return folded not in DENIED and not any(
-        folded == name or (len(name) >= _SHORTEST_SUBSTRING and name in folded) for name in avoided
+    if folded in DENIED or folded in avoided:
+        return False
+    return not any(
+        folded[start:end] in avoided
+        for start in range(len(folded))
+        for end in range(start + _SHORTEST_SUBSTRING, len(folded) + 1)
     )
 
 
-def _avoided(ir: GameIR) -> tuple[str, ...]:
+def _avoided(ir: GameIR) -> frozenset[str]:
     """The words that the game's names are made of, folded."""
-    words = (word for name in secret_words(ir) for word in re.findall(r"[^\W_]+", name.casefold()))
-    return tuple(dict.fromkeys(words))
+    return frozenset(
+        word for name in secret_words(ir) for word in re.findall(r"[^\W_]+", name.casefold())
+    )
 
 
 def _hash(*parts: str) -> bytes:

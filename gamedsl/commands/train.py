@@ -1,8 +1,8 @@
 """`gamedsl train`: from a game file to trained adapters, or on from where a run stopped.
 
-Everything that can be wrong with the request is said before a model is loaded. Exit codes: 0 trained,
-1 problems in the game or the recipe, 2 usage or something missing, 130 stopped by a signal, with the
-run saved.
+Everything that can be wrong with the request is said before a model is loaded. Exit codes: 0
+trained, 1 problems in the game or the recipe, 2 usage or something missing, 130 stopped by a
+signal, with the run saved.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, use_colour
 
 if TYPE_CHECKING:
+    from gamedsl.diagnostics.render import Form
     from gamedsl.ir.game import Setting
     from gamedsl.ir.recipe import Recipe
     from gamedsl.runtime import Game
@@ -244,7 +245,7 @@ def _print_diagnostics(found: list[Any], form: str) -> None:
     from gamedsl.diagnostics.render import render
 
     if found:
-        print(render(found, form, use_colour(sys.stderr)), file=sys.stderr)
+        print(render(found, cast("Form", form), use_colour(sys.stderr)), file=sys.stderr)
 
 
 def _notify(line: str) -> None:

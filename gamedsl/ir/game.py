@@ -55,6 +55,11 @@ class Choose:
     def options_of(self, seat: str) -> tuple[Choice, ...]:
         return self.options[self.actors.index(seat)]
 
+    def forced(self, seat: str) -> str | None:
+        """The only option of a seat, which is taken without asking; None where it has a choice."""
+        options = self.options_of(seat)
+        return options[0].name if len(options) == 1 else None
+
 
 Step = Choose
 

@@ -11,29 +11,34 @@ from fractions import Fraction
 from typing import Any
 
 
+_FIELDS: dict[Any, tuple[str, ...]] = {}
+"""The fields of each class that take part in comparison."""
+
+
 def digest(*values: Any) -> str:
     """SHA-256, in hex, of the canonical text of the values."""
     return hashlib.sha256(canonical(values).encode()).hexdigest()
 
 
 def canonical(value: Any) -> str:
-    """One text per value: type and content, with sets sorted and spans left out."""
+    """One text per value: type and content, with sets and maps sorted and spans left out."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return repr(value)
     if isinstance(value, int | Fraction):
-        return str(Fraction(value))
+        return str(value)
     if isinstance(value, list | tuple):
         return "(" + ",".join(map(canonical, value)) + ")"
     if isinstance(value, set | frozenset):
         return "{" + ",".join(sorted(map(canonical, value))) + "}"
     if isinstance(value, dict):
-        return "{" + ",".join(f"{canonical(k)}:{canonical(v)}" for k, v in value.items()) + "}"
+        pairs = sorted(f"{canonical(k)}:{canonical(v)}" for k, v in value.items())
+        return "{" + ",".join(pairs) + "}"
     if dataclasses.is_dataclass(value):
-        fields = (f for f in dataclasses.fields(value) if f.compare)
-        return (
-            type(value).__name__
-            + "("
-            + ",".join(canonical(getattr(value, f.name)) for f in fields)
-            + ")"
-        )
+        kind: type[Any] = type(value)
+        names = _FIELDS.get(kind)
+        if names is None:
+            names = tuple(field.name for field in dataclasses.fields(kind) if field.compare)
+            _FIELDS[kind] = names
+        parts = [canonical(getattr(value, name)) for name in names]
+        return f"{kind.__name__}({','.join(parts)})"
     raise TypeError(f"no canonical text for {type(value).__name__}")

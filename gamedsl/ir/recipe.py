@@ -18,7 +18,7 @@ class Lora:
     """
 
     rank: int
-    alpha: float
+    alpha: int
     layers: int | None
     targets: tuple[str, ...] | None
 
@@ -50,7 +50,8 @@ class Start:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Every setting of a training run. The documentation of each is in `gamedsl.sema.recipe.KEYS`."""
+    """Every setting of a training run. The documentation of each is in
+    `gamedsl.sema.recipe.KEYS`."""
 
     model: str
     steps: int
@@ -81,7 +82,8 @@ class Recipe:
     exploitability: Literal["auto", "on", "off"]
 
     def as_dict(self) -> dict[str, Any]:
-        """As a `train:` section would have it: nested maps of plain values, in the table's order."""
+        """As a `train:` section would have it: nested maps of plain values, in the table's
+        order."""
         plain = {name: _plain(name, value) for name, value in vars(self).items() if name != "start"}
         start: dict[str, Any] = {}
         for one in self.start:

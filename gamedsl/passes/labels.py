@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from gamedsl.backends.labels import capacity, option_names
+from gamedsl.backends.labels import capacity, option_names, styles_of
 from gamedsl.backends.words import AUTO, STYLES
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
@@ -36,11 +36,11 @@ def _enough_words(ir: GameIR, problems: Problems) -> None:
             help=f"did you mean `{guess}`?" if guess else "",
         )  # fmt: skip
         return
-    styles = list(STYLES.values()) if name == AUTO else [STYLES[name]]
-    count, most = len(option_names(ir)), max(capacity(ir, style) for style in styles)
-    if count > most:
+    if next(styles_of(ir), None) is None:
+        styles = STYLES.values() if name == AUTO else (STYLES[name],)
+        most = max(capacity(ir, style) for style in styles)
         problems.add(
-            "GD0506", f"the style `{name}` cannot label {count} options", place,
+            "GD0506", f"the style `{name}` cannot label {len(option_names(ir))} options", place,
             why=f"it has {most} words for this game",
             help="use `labels: plain`" if name == AUTO else "use `labels: masked`",
         )  # fmt: skip

@@ -1,13 +1,14 @@
 """Proves that every outcome has payoffs and rewards: nothing divides by zero, or has no mean.
 
-Most expressions cannot fail by their form, and nothing is gone through for them. For the others every
-outcome is worked out, if there are at most `LIMIT` and it takes at most `WORK`; what a larger game
-hides shows when it is played, as an `EvaluationError`.
+Most expressions cannot fail by their form, and nothing is gone through for them. For the others
+every outcome is worked out, if there are at most `LIMIT` and it takes at most `WORK`; what a larger
+game hides shows when it is played, as an `EvaluationError`.
 """
 
 from __future__ import annotations
 
 from itertools import chain, islice
+from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.evaluate import EvaluationError, Meter, Scope, evaluate
@@ -154,7 +155,7 @@ def _is_risky(expr: Expr) -> bool:
     return False
 
 
-def _known(expr: Expr) -> object | None:
+def _known(expr: Expr) -> Any:
     """The value of an expression that reads nothing; None where it reads something or has none."""
     if any(isinstance(part, _OPEN) for part in walk(expr)):
         return None

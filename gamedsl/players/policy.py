@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gamedsl.players.base import Dice
-from gamedsl.policies.base import Query
+from gamedsl.policies.base import Message, Query
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Policy
@@ -25,6 +25,7 @@ class PolicyPlayer:
     def act(self, decision: Decision) -> Action:
         from gamedsl.runtime import Action
 
-        query = Query(decision.messages, decision.labels, self._adapter)
+        messages = cast("tuple[Message, ...]", decision.messages)
+        query = Query(messages, decision.labels, self._adapter)
         probabilities = self._policy.log_probs([query])[0].exp().tolist()
         return Action(self._dice[decision.seat].choices(decision.legal, probabilities)[0])

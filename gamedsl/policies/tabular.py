@@ -1,10 +1,10 @@
 """The model `tabular`: one row of logits for each decision, and no language model.
 
 It shares nothing between decisions, so what it learns is what the algorithm does, without the
-interference of a network: the reference for tests, and a quick look at a game. Rows are given out in
-the order in which queries are first seen; the table has a fixed size, so that an optimiser can hold it
-from the start. A logit is `SCALE` times its parameter, which makes the learning rates that suit a
-language model's adapters suit this one.
+interference of a network: the reference for tests, and a quick look at a game. Rows are given out
+in the order in which queries are first seen; the table has a fixed size, so that an optimiser can
+hold it from the start. A logit is `SCALE` times its parameter, which makes the learning rates
+that suit a language model's adapters suit this one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class TabularPolicy:
         if len(weights) != len(queries):
             raise ValueError(f"{len(weights)} weights for {len(queries)} queries")
         scores = self.forward(queries)
-        (torch.cat(scores) * torch.cat(list(weights)).to(scores[0])).sum().backward()
+        torch.autograd.backward(torch.cat(scores), torch.cat(list(weights)).to(scores[0]))
         return [score.detach() for score in scores]
 
     def parameters(self, adapter: str | None = None) -> list[nn.Parameter]:

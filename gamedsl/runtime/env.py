@@ -30,6 +30,7 @@ from gamedsl.ir.outcome import (
 
 Message = tuple[str, str]
 Amount = int | Fraction | None
+
 CACHE_LIMIT = 200_000
 """Histories whose decisions or payoffs an `Env` remembers before it starts over."""
 
@@ -49,8 +50,8 @@ class Decision:
     """What one seat is asked.
 
     `information_set` names all that the seat knows here in canonical names, and never in labels, so
-    that policies, metrics and solvers agree on it. `labels` are parallel to `legal`; the prompt shows
-    them in an order of its own.
+    that policies, metrics and solvers agree on it. `labels` are parallel to `legal`; the prompt
+    shows them in an order of its own.
     """
 
     seat: str
@@ -122,6 +123,8 @@ class Env:
         known = ", ".join(f"{event.seat}.{event.step}={event.name}" for event in seen)
         decisions = []
         for seat in step.actors:
+            if step.forced(seat) is not None:
+                continue
             legal = tuple(choice.name for choice in step.options_of(seat))
             labels = tuple(map(book.label, legal))
             name = f"{seat}:{step.id}" + (f" [{known}]" if known else "")
@@ -180,7 +183,7 @@ class Episode:
         self.failures: dict[str, ParseFailure] = {}
         self._book = book
         self._history: History = ()
-        self._finish()
+        self._go_on(())
 
     @property
     def done(self) -> bool:
@@ -204,19 +207,14 @@ class Episode:
             raise ValueError(
                 f"replies are needed from {[d.seat for d in asked]}, not {sorted(replies)}"
             )
-        names: list[str] = []
-        failures: dict[str, ParseFailure] = {}
-        for decision in asked:
-            read = self._read(decision, replies[decision.seat])
-            if isinstance(read, ParseFailure):
-                failures[decision.seat] = read
-            else:
-                names.append(read)
+        read = {d.seat: self._read(d, replies[d.seat]) for d in asked}
+        failures = {seat: name for seat, name in read.items() if isinstance(name, ParseFailure)}
         if failures:
             self._forfeit(failures)
             return
-        self._history = (*self._history, tuple(names))
-        self._finish()
+        step = self.env.ir.steps[len(self._history)]
+        names = (read.get(seat) or step.forced(seat) for seat in step.actors)
+        self._go_on((*self._history, tuple(map(str, names))))
 
     def fork(self) -> Episode:
         """An independent copy at the same point."""
@@ -270,10 +268,17 @@ class Episode:
         self.payoffs = {s: self.env.least[s] if s in failures else None for s in self.env.ir.seats}
         self.rewards = dict(self.payoffs)
 
-    def _finish(self) -> None:
-        if len(self._history) == len(self.env.ir.steps):
-            payoffs, rewards = self.env.outcome(self._history)
+    def _go_on(self, history: History) -> None:
+        """Play what is forced after a history: one legal action is taken without asking."""
+        for step in self.env.ir.steps[len(history) :]:
+            names = tuple(map(step.forced, step.actors))
+            if None in names:
+                break
+            history = (*history, tuple(map(str, names)))
+        if len(history) == len(self.env.ir.steps):
+            payoffs, rewards = self.env.outcome(history)
             self.payoffs, self.rewards = dict(payoffs), dict(rewards)
+        self._history = history
 
 
 def _text(amount: Amount) -> str | None:

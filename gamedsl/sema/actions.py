@@ -14,7 +14,7 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import Choice
 from gamedsl.ir.types import SEAT, WHOLE, Enum, List, Number, Type
 from gamedsl.sema.infer import Typer
-from gamedsl.sema.roles import NAME, unknown_role
+from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import Names, report_taken
 from gamedsl.sema.values import constant
 from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
@@ -62,13 +62,9 @@ def _listed(node: Sequence, names: Names, problems: Problems) -> Options | None:
     seen: dict[str, Span] = {}
     choices = []
     for item in node:
-        if not isinstance(item, Scalar) or item.value is None:
-            problems.add("GD0404", "an option is a name or a number", item.span, why="neither")
-            continue
-        number = not isinstance(item.value, str | bool)
+        assert isinstance(item, Scalar)
+        number = not isinstance(item.value, str)
         name = option_name(item.value) if number else item.text
-        if not number and not _is_name(item, problems):
-            continue
         if name in seen:
             problems.add(
                 "GD0319",
@@ -106,24 +102,10 @@ def _listed(node: Sequence, names: Names, problems: Problems) -> Options | None:
     return Options(tuple(choices), _enum(members, names))
 
 
-def _is_name(item: Scalar, problems: Problems) -> bool:
-    if NAME.match(item.text):
-        return True
-    problems.add(
-        "GD0318",
-        f"`{item.text}` cannot be a name",
-        item.span,
-        why="letters, digits and _, not a digit first",
-        help="what players read is said under `labels`",
-    )
-    return False
-
-
 def _mapped(node: Mapping, names: Names, problems: Problems) -> Options | None:
     """`{low: 2, fair: 5}`: options by name, each binding a number."""
     choices, whole, sound = [], True, True
     for entry in node:
-        sound = _is_name(entry.key, problems) and sound
         found = constant(entry.value, Typer(names, problems), problems)
         if found is None:
             sound = False

@@ -6,6 +6,8 @@ fits everywhere, so that one mistake is told once.
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 from gamedsl.diagnostics import Note
@@ -26,11 +28,9 @@ from gamedsl.ir.types import (
     NUMBER,
     SEAT,
     WHOLE,
-    Bool,
     Enum,
     List,
     Never,
-    NoneType,
     Number,
     Option,
     PerSeat,
@@ -39,19 +39,21 @@ from gamedsl.ir.types import (
     fits,
     join,
 )
-from gamedsl.sema.resolve import MAX_NESTING, Resolver
+from gamedsl.sema.misfits import Misfits
+from gamedsl.sema.narrow import facts, key
+from gamedsl.sema.resolve import MAX_NESTING
 from gamedsl.sema.scope import LetName, report_taken
 from gamedsl.syntax import ast
 
 
-class Typer(Resolver):
+class Typer(Misfits):
     """Types the expressions of one file against its names."""
 
     def expression(
         self, node: ast.Node, *, me: bool = False, expected: Type | None = None
     ) -> ir.Expr:
         """Type one expression that stands alone; `me` says whether it is read by one role."""
-        self.locals, self.me_allowed, self.uses_me = {}, me, False
+        self.locals, self.some, self.me_allowed, self.uses_me = {}, frozenset(), me, False
         return self.infer(node, expected)
 
     def check(self, node: ast.Node, wanted: Type, what: str, *, me: bool = False) -> ir.Expr:
@@ -59,16 +61,7 @@ class Typer(Resolver):
         typed = self.expression(node, me=me, expected=wanted)
         if fits(typed.type, wanted):
             return typed
-        if isinstance(typed.type, PerSeat) and not isinstance(wanted, PerSeat):
-            self.one_wanted(typed)
-        else:
-            self.problems.add(
-                "GD0306",
-                f"{what} must be {wanted}",
-                node.span,
-                why=f"this is {typed.type}",
-                help=_fix(typed.type, wanted, node),
-            )
+        self.misfit(node, typed, wanted, what)
         return self.never(node)
 
     def infer(self, node: ast.Node, expected: Type | None = None) -> ir.Expr:
@@ -83,9 +76,20 @@ class Typer(Resolver):
             return self.never(node)
         self.level += 1
         try:
-            return self.form(node, expected)
+            typed = self.form(node, expected)
         finally:
             self.level -= 1
+        if isinstance(typed.type, Option) and key(node) in self.some:
+            return replace(typed, type=typed.type.of)
+        return typed
+
+    def given(self, test: ast.Node, holds: bool, node: ast.Node, wanted: Type | None) -> ir.Expr:
+        """Type what is only read if a test holds, or if it does not."""
+        saved = self.some
+        self.some = saved | facts(test, holds)
+        typed = self.infer(node, wanted)
+        self.some = saved
+        return typed
 
     def form(self, node: ast.Node, expected: Type | None) -> ir.Expr:
         match node:
@@ -113,7 +117,10 @@ class Typer(Resolver):
 
     def operator(self, node: ast.Operator) -> ir.Expr:
         if node.op in ("and", "or"):
-            left, right = (self.truth(o, f"an operand of `{node.op}`") for o in node.operands)
+            first, second = node.operands
+            what = f"an operand of `{node.op}`"
+            left = self.truth(first, self.infer(first), what)
+            right = self.truth(second, self.given(first, node.op == "and", second, None), what)
             return ir.Logic(BOOL, node.span, node.op, left, right)
         return self.apply(node, node.op, self.operands(node))
 
@@ -140,22 +147,6 @@ class Typer(Resolver):
             or node.id in ("me", "other", "others", "roles")
         )
 
-    def truth(self, node: ast.Node, what: str) -> ir.Expr:
-        typed = self.infer(node)
-        if isinstance(typed.type, Bool | Never):
-            return typed
-        if isinstance(typed.type, PerSeat):
-            self.one_wanted(typed)
-        else:
-            self.problems.add(
-                "GD0306",
-                f"{what} must be a truth value",
-                node.span,
-                why=f"this is {typed.type}",
-                help=_fix(typed.type, BOOL, node),
-            )
-        return self.never(node)
-
     def apply(self, node: ast.Node, function: str, arguments: tuple[ir.Expr, ...]) -> ir.Expr:
         """An operator or built-in on typed arguments."""
         types = tuple(a.type for a in arguments)
@@ -169,7 +160,7 @@ class Typer(Resolver):
             self.mismatch(node, function, arguments)
             return self.never(node)
         if function in ("/", "//", "%") and _is_zero(arguments[1]):
-            self.problems.add("GD0401", "division by zero", node.span, why="always")
+            self.problems.add("GD0401", "division by zero", node.span, why="by 0")
             return self.never(node)
         if function == "**" and _natural(types[0], arguments[1]):
             result = WHOLE
@@ -186,43 +177,10 @@ class Typer(Resolver):
         listed = ir.Const(List(value.type, len(order)), span, order)
         return ir.Apply(WHOLE, span, "index", (value, listed))
 
-    def mismatch(self, node: ast.Node, function: str, arguments: tuple[ir.Expr, ...]) -> None:
-        """Say which of the arguments does not fit."""
-        usage = BUILTINS[function].usage
-        for argument in arguments:
-            if isinstance(argument.type, Option | NoneType) and function not in ("==", "!="):
-                source = argument.span.text
-                self.problems.add(
-                    "GD0321",
-                    f"`{usage}` does not take none",
-                    argument.span,
-                    why=f"this is {argument.type}",
-                    help=f"test it first: `0 if {source} == none else …`"
-                    if isinstance(argument.type, Option)
-                    else "",
-                )
-                return
-        for argument in arguments:
-            if isinstance(argument.type, PerSeat) and function not in MAPS:
-                self.one_wanted(argument)
-                return
-        given, help = " and ".join(str(a.type) for a in arguments), ""
-        if function in COMPARISONS:
-            help = "numbers, and options of one decision, have an order"
-        if function == "**" and isinstance(arguments[1].type, Number):
-            help = "an exponent is a whole number, such as `2` or `-1`"
-        self.problems.add(
-            "GD0305",
-            f"`{usage}` does not take {given}",
-            node.span,
-            why="the types do not fit",
-            help=help,
-        )
-
     def conditional(self, node: ast.Conditional, expected: Type | None) -> ir.Expr:
-        test = self.truth(node.test, "the condition")
-        then = self.infer(node.then, expected)
-        other = self.infer(node.other, expected or then.type)
+        test = self.truth(node.test, self.infer(node.test), "the condition")
+        then = self.given(node.test, True, node.then, expected)
+        other = self.given(node.test, False, node.other, expected or then.type)
         type = join(then.type, other.type)
         if type is None:
             self.problems.add(
@@ -308,13 +266,17 @@ class Typer(Resolver):
             )
             inner = NEVER
         types = self.target_types(node, source, inner)
-        saved = self.locals
-        self.locals = dict(saved)
+        saved = self.locals, self.some
+        self.locals = dict(self.locals)
+        own = {target.id for target in node.targets}
+        self.some = frozenset(k for k in self.some if own.isdisjoint(re.findall(r"\w+", k)))
         for target, type in zip(node.targets, types, strict=True):
             self.new_local(target, type)
-        condition = self.truth(node.condition, "the condition") if node.condition else None
-        item = self.infer(node.item)
-        self.locals = saved
+        condition, test = None, node.condition
+        if test is not None:
+            condition = self.truth(test, self.infer(test), "the condition")
+        item = self.infer(node.item) if test is None else self.given(test, True, node.item, None)
+        self.locals, self.some = saved
         unpacked = isinstance(inner, Tuple) and len(inner.of) == len(node.targets)
         return ir.Collect(
             List(item.type) if not isinstance(item.type, Never) else NEVER,
@@ -392,14 +354,3 @@ def _natural(base: Type, exponent: ir.Expr) -> bool:
     """Whether a power is whole: a whole number to one that is known not to be negative."""
     known = isinstance(exponent, ir.Const) and exponent.value >= 0
     return isinstance(base, Number) and base.whole and known
-
-
-def _fix(type: Type, wanted: Type, node: ast.Node) -> str:
-    text = node.span.text
-    if isinstance(wanted, Number) and isinstance(type, Bool):
-        return f"write `1 if {text} else 0`" if len(text) < 60 else "write `1 if … else 0`"
-    if isinstance(wanted, Bool) and isinstance(type, Number):
-        return f"compare it: `{text} > 0`" if len(text) < 60 else "compare it with something"
-    if isinstance(type, Option) and isinstance(wanted, Number):
-        return f"say what it is then: `0 if {text} == none else …`" if text.isidentifier() else ""
-    return ""

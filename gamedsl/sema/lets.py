@@ -23,15 +23,7 @@ def declare_lets(section: Node | None, names: Names, problems: Problems) -> None
         return
     for entry in section:
         head = _HEAD.match(entry.key.text)
-        if head is None:
-            problems.add(
-                "GD0318",
-                f"`{entry.key.text}` cannot be a name",
-                entry.key.span,
-                why="a let is a name",
-                help="write `name: …`, or `name(a, b): …` with parameters",
-            )
-            continue
+        assert head is not None
         name = head[1]
         span = entry.key.locate(head.start(1), head.end(1))
         if report_taken(name, span, names.anywhere(name), problems):

@@ -286,10 +286,25 @@ def _merge(base: Mapping, child: Mapping, problems: Problems) -> Mapping:
             return new
         if new.key.text not in MERGED or _is_one_value(new.key.text, before, after):
             return new
-        entries = _overlay(before, after, lambda _, entry: entry, problems)
+        combine = _set_param if new.key.text == "params" else _replace
+        entries = _overlay(before, after, combine, problems)
         return Entry(new.key, Mapping(entries, after.span))
 
     return Mapping(_overlay(base, child, section, problems), child.span)
+
+
+def _replace(_: Entry, new: Entry) -> Entry:
+    return new
+
+
+def _set_param(old: Entry, new: Entry) -> Entry:
+    """A value for a declared param (`{default: 3, in: 2..12}`) is its new default."""
+    declaration = old.value
+    if not isinstance(declaration, Mapping) or isinstance(new.value, Mapping):
+        return new
+    rest = (e for e in declaration.entries if e.key.text != "default")
+    key = Scalar("default", "default", new.key.span, ())
+    return Entry(new.key, Mapping((Entry(key, new.value), *rest), new.value.span))
 
 
 def _is_one_value(section: str, *values: Mapping) -> bool:

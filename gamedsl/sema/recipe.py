@@ -1,8 +1,8 @@
 """The table of training settings, and the one way from `train:` and `--set` to a `Recipe`.
 
-Every setting is one row of `KEYS`: its name, type, default, range and a line of documentation. The
-reference page, `--dry-run` and the checks are all made from it. Nothing here loads torch, so a wrong
-setting is reported by `gamedsl validate`, at its place in the file.
+Every setting is one row of `KEYS`: its name, type, default, range and a line of documentation.
+The reference page, `--dry-run` and the checks are all made from it. Nothing here loads torch, so
+a wrong setting is reported by `gamedsl validate`, at its place in the file.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ Kind = Literal["whole", "number", "word", "name", "names", "pair"]
 class Key:
     """One setting.
 
-    kind: "whole" and "number" lie in `low` to `high` (`above`: low itself is excluded) or are one of
-    `words`; "word" is one of `words`; "name" is any text; "names" a list of texts or one of `words`;
-    "pair" two numbers in the range. Words that stand for "no number" become None (`absent`).
+    kind: "whole" and "number" lie in `low` to `high` (`above`: low itself is excluded) or are one
+    of `words`; "word" is one of `words`; "name" is any text; "names" a list of texts or one of
+    `words`; "pair" two numbers in the range. Words that stand for "no number" become None
+    (`absent`).
     """
 
     name: str
@@ -70,27 +71,27 @@ class Key:
 
 KEYS: tuple[Key, ...] = (
     Key("model", "name", "smollm2-135m",
-        "`smollm2-135m`, `tiny` (random, for tests), `tabular` (no language model), a folder or a hub id"),
+        "`smollm2-135m`, `tiny` (random, for tests), `tabular` (no network), a folder or a hub id"),
     Key("steps", "whole", 20, "training steps", low=1),
     Key("games", "whole", 128, "games played in each step", low=1),
     Key("seed", "whole", 0, "seeds the labels, the adapters and the play", low=0, high=2**32 - 1),
     Key("adapters", "word", "shared", "one adapter for all roles, or one for each",
         words=("shared", "per_role")),
     Key("lora.rank", "whole", 16, "rank of the adapters", low=1),
-    Key("lora.alpha", "number", 32, "scale of the adapters; their output is multiplied by alpha / rank",
-        low=0, above=True),
+    Key("lora.alpha", "whole", 32, "scale of the adapters: their output times alpha / rank", low=1),
     Key("lora.layers", "whole", "all", "how many layers are adapted, counted from the top",
         low=1, words=("all",), absent="all"),
     Key("lora.targets", "names", "all",
         "which linear layers are adapted, by the last part of their names, such as `q_proj`",
         words=("all",), absent="all"),
-    Key("lr", "number", Fraction(1, 5000), "learning rate of AdamW", low=0, above=True),
+    Key("lr", "number", Fraction(1, 10_000), "learning rate of AdamW", low=0, above=True),
     Key("lr_schedule", "word", "constant", "how the learning rate falls to zero over the steps",
         words=("constant", "linear", "cosine")),
     Key("betas", "pair", (Fraction(9, 10), Fraction(999, 1000)), "AdamW's two averaging rates",
         low=0, high=0.9999999),
     Key("weight_decay", "number", 0, "AdamW's weight decay", low=0),
-    Key("max_grad_norm", "number", 1, "the gradient is scaled down to this norm", low=0, above=True),
+    Key("max_grad_norm", "number", 1, "the gradient is scaled down to this norm", low=0,
+        above=True),
     Key("inner_steps", "whole", 1, "optimiser steps on the games of one training step", low=1),
     Key("clip", "number", Fraction(1, 5),
         "how far the probability ratio counts, from the second inner step on", low=0, above=True),
@@ -102,9 +103,10 @@ KEYS: tuple[Key, ...] = (
     Key("baseline", "word", "mean",
         "what is taken off a reward: the group's mean, the mean of the other games, or nothing",
         words=("mean", "leave_one_out", "none")),
-    Key("temperature", "number", 1, "divides the labels' log-probabilities, in play and in the loss",
+    Key("temperature", "number", 1, "divides log-probabilities of labels, in play and in the loss",
         low=0, above=True),
-    Key("kl", "number", 0, "weight of the divergence from the policy that training started with", low=0),
+    Key("kl", "number", 0, "weight of the divergence from the policy that training started with",
+        low=0),
     Key("entropy", "number", 0, "weight of the policy's entropy, in nats, in the objective", low=0),
     Key("prior", "word", "model",
         "where training starts: as the `model` plays untrained, or at `uniform` play",
@@ -112,7 +114,7 @@ KEYS: tuple[Key, ...] = (
     Key("checkpoint_every", "whole", 10, "steps between checkpoints; the last step always has one",
         low=1),
     Key("keep_checkpoints", "whole", 2, "how many checkpoints are kept, the latest", low=1),
-    Key("transcripts_every", "whole", 10, "steps between transcripts; the last step always has them",
+    Key("transcripts_every", "whole", 10, "steps between transcripts; the last step always has one",
         low=1),
     Key("dtype", "word", "auto",
         "number format of the frozen weights; `auto`: float32 on a processor, bfloat16 on a GPU",
@@ -152,7 +154,8 @@ def override(key: str, value: Any) -> Setting:
 
 
 def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Recipe:
-    """The recipe of a game: defaults, then its `train:` section, then overrides, later ones winning.
+    """The recipe of a game: defaults, then its `train:` section, then overrides, later ones
+    winning.
 
     Always returns a recipe; where `problems` has errors it holds defaults in the wrong places.
     """
@@ -288,7 +291,8 @@ def _numbers(value: Any) -> list[int | Fraction]:
 
 
 def _converted(key: Key, value: Any) -> Any:
-    """As the recipe holds it: floats for fractions, tuples for lists, None for the absent word."""
+    """As the recipe holds it: floats for fractions, tuples for lists, None for the absent
+    word."""
     if key.absent is not None and value == key.absent:
         return None
     match key.kind:

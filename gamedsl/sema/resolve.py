@@ -27,6 +27,7 @@ from gamedsl.ir.types import (
     Type,
     fits,
 )
+from gamedsl.sema.narrow import Facts
 from gamedsl.sema.scope import LetName, Names, ParamName, StreamName, VariableName
 from gamedsl.source.spans import Span
 from gamedsl.syntax import ast
@@ -43,6 +44,8 @@ class Resolver:
         self.problems = problems
         self.lets: dict[str, ir.Expr] = {}
         self.locals: dict[str, Type] = {}
+        self.some: Facts = frozenset()
+        """What a test around the present place says is not none."""
         self.me_allowed = False
         self.uses_me = False
         self.level = 0
@@ -130,6 +133,8 @@ class Resolver:
 
     def unknown(self, node: ast.Name) -> ir.Expr:
         name = node.id
+        if name in self.names.broken:
+            return self.never(node)
         if name in self.names.roles:
             self.several_seats(node)
             return self.never(node)
@@ -166,23 +171,6 @@ class Resolver:
             why="one seat is needed here",
             notes=(Note(place, "declared here"),) if place else (),
             help=f"name a seat, such as `{seats[0]}`, or go through them: `for r in roles`",
-        )
-
-    def one_wanted(self, map: ir.Expr) -> None:
-        """A map with a value for each role stands where one value is wanted."""
-        source, seats = map.span.text, self.names.seats
-        if not source.isidentifier():
-            source = f"({source})"
-        ways = [f"{source}.{word}" for word in (("me", "other") if self.me_allowed else ())]
-        if len(seats) != 2:
-            ways = ways[:1]
-        ways += [f"{source}.{seats[0]}"] if seats else []
-        self.problems.add(
-            "GD0322",
-            "this is a value per role, and one value is needed",
-            map.span,
-            why=str(map.type),
-            help="take one role's: " + ", ".join(f"`{way}`" for way in ways),
         )
 
     # entries of maps and lists
@@ -347,9 +335,9 @@ class Resolver:
     @contextmanager
     def frame(self, locals: dict[str, Type]) -> Iterator[None]:
         """A fresh place to type a let's body in, where `me` is whoever reads it."""
-        saved = self.locals, self.me_allowed, self.uses_me
-        self.locals, self.me_allowed, self.uses_me = locals, True, False
+        saved = self.locals, self.some, self.me_allowed, self.uses_me
+        self.locals, self.some, self.me_allowed, self.uses_me = locals, frozenset(), True, False
         try:
             yield
         finally:
-            self.locals, self.me_allowed, self.uses_me = saved
+            self.locals, self.some, self.me_allowed, self.uses_me = saved

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import Role
@@ -16,8 +14,6 @@ from gamedsl.source.spans import Span
 
 MAX_SEATS = 64
 """Seats in one game."""
-
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def declare_roles(section: Node | None, names: Names, problems: Problems) -> tuple[Role, ...]:

@@ -33,7 +33,8 @@ def declare_start(ir: GameIR, settings: Iterable[Setting], problems: Problems) -
     if span is not None and ir.labels.kind == "masked" and ir.labels.per == "episode":
         problems.add(
             "GD0704", "a warm start needs labels that last: here they are drawn anew each episode",
-            span, why="fits one set of labels", help="write `labels: {masked: syllables, per: run}`",
+            span, why="fits one set of labels",
+            help="leave `start` out, or let the labels last: `per: run`",
         )  # fmt: skip
     return tuple(
         start for place, given in places.items() for start in _starts(ir, place, given, problems)
@@ -89,7 +90,8 @@ def _starts(ir: GameIR, place: Place, given: Given, problems: Problems) -> list[
         total = sum((given[name][0] for name in named), Fraction(0))
         if named and (total > 1 or (total < 1 and len(named) == len(options))):
             problems.add(
-                "GD0703", f"the probabilities of `{role}` in `start` sum to {float(total):g}, not 1",
+                "GD0703",
+                f"the probabilities of `{role}` in `start` sum to {float(total):g}, not 1",
                 given[named[-1]][1], why="with this one",
                 help="leave an action out and it gets what is left",
             )  # fmt: skip

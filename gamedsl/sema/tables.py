@@ -178,6 +178,8 @@ class _Nested(Reader):
             payoff = self.number(node)
             if payoff is NOTHING:
                 return (NOTHING, NOTHING)
+            if isinstance(payoff, ir.Const):
+                return payoff, ir.Const(payoff.type, payoff.span, -payoff.value)
             return payoff, ir.Apply(payoff.type, payoff.span, "neg", (payoff,))
         if isinstance(node, Scalar) and len(seats) == 1:
             return (self.number(node),)

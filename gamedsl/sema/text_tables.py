@@ -171,12 +171,14 @@ class TextReader(Reader):
         if len(pieces) != len(wanted):
             self.problems.add(
                 "GD0410",
-                f"a row begins with {len(wanted)} action{'s' if len(wanted) != 1 else ''}",
+                f"a row begins with {len(wanted)} action{'s' if len(wanted) != 1 else ''}"
+                if wanted
+                else "with one role, a row begins with the bar",
                 pieces[0].span._replace(end=pieces[-1].span.end),
                 why=f"{len(pieces)} {'is' if len(pieces) == 1 else 'are'} here",
                 help="one for each role but the last, separated by commas"
                 if wanted
-                else "with one role, a row begins with the bar: `| 1 | 2`",
+                else "write `| " + " | ".join("0" * min(len(self.table.columns), 6)) + "`",
             )
             return None
         actions = tuple(self.action(p, self.keys[i]) for p, i in zip(pieces, wanted, strict=True))

@@ -11,7 +11,7 @@ from gamedsl.ir.types import Type, join
 from gamedsl.sema.actions import Options, read_options
 from gamedsl.sema.library import Document, Kind, find
 from gamedsl.sema.params import Params
-from gamedsl.sema.roles import NAME, unknown_role
+from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import Declared, Names, VariableName, report_taken
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
@@ -110,14 +110,6 @@ class Turns:
         if self.too_long(item.span):
             return
         variable, span = head.value.text, head.value.span
-        if not NAME.match(variable):
-            self.problems.add(
-                "GD0318",
-                f"`{variable}` cannot be a name",
-                span,
-                why="letters, digits and _, not a digit first",
-            )
-            return
         actors = self.actors(item)
         source = item.get("from")
         if actors is None or source is None:

@@ -31,14 +31,7 @@ def syntax(node: Node, problems: Problems) -> ast.Node | None:
         items = [syntax(item, problems) for item in node]
         sound = tuple(item for item in items if item is not None)
         return ast.Display(node.span, "list", sound) if len(sound) == len(items) else None
-    problems.add(
-        "GD0204",
-        "an expression cannot be a map",
-        node.span,
-        why="keys and values",
-        help="write one line of text; a list is written `[a, b]`",
-    )
-    return None
+    raise TypeError("the schema lets no map stand where an expression is wanted")
 
 
 def constant(

@@ -6,8 +6,6 @@ it knows nothing of sampling noise, optimisers or learning rates, and of the net
 coupling says.
 """
 
-# ruff: noqa: N803, N806 (names of arrays end in their shape)
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

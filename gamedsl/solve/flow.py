@@ -10,8 +10,6 @@ Time is rescaled along the way (the orbits stay the same), so that slow corners 
 Array shapes: B starting points, L slots, N nodes, E edges of one depth, S seats, I sets.
 """
 
-# ruff: noqa: N803, N806, N815 (names of arrays end in their shape)
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple

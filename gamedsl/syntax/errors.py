@@ -67,8 +67,9 @@ def report(error: UnexpectedInput, text: str, place: Place, problems: Problems) 
     if _bracket(at, word, text, place, problems):
         return
     accepted = set(getattr(error, "expected", ()) or ())
-    if text[:at].count("(") <= text[:at].count(")"):
-        accepted.discard("RPAR")
+    for name, opens, closes in (("RPAR", "(", ")"), ("RSQB", "[", "]")):
+        if text[:at].count(opens) <= text[:at].count(closes):
+            accepted.discard(name)
     if "ELSE" in accepted and word in ("", ")", "]", ",", "for"):
         _no_else(text[:at], place, problems)
     elif word in ("<", "<=", ">", ">=", "==", "!=", "in", "not") and "NAME" not in accepted:

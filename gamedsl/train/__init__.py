@@ -1,5 +1,5 @@
 """Training policies in games: play, advantages, losses, the loop, and the folder a run lives in.
 
-The loop sees the runtime and a `Policy`, never YAML or a syntax tree. Importing this package loads
-no torch.
+The loop sees the runtime and a `Policy`, never YAML or a syntax tree. Importing this package
+loads no torch.
 """

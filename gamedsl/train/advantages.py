@@ -1,13 +1,14 @@
 """From rewards to what the loss needs: sums of advantages per (query, action).
 
-The advantage of a sample is its reward less a baseline: the mean over the samples of the same group,
-role, step and occurrence (GRPO; Shao et al. 2024, without the division by the standard deviation,
-which Liu et al. 2025 found to bias it and which kills mixed strategies). A history that n games took
-counts n times. Arithmetic is exact until the end, so a batch in which all earn the same has advantages
-of exactly zero. Samples whose reward is None (somebody forfeited) take part in nothing.
+The advantage of a sample is its reward less a baseline: the mean over the samples of the same
+group, role, step and occurrence (GRPO; Shao et al. 2024, without the division by the standard
+deviation, which Liu et al. 2025 found to bias it and which kills mixed strategies). A history
+that n games took counts n times. Arithmetic is exact until the end, so a batch in which all earn
+the same has advantages of exactly zero. Samples whose reward is None (somebody forfeited) take
+part in nothing.
 
-The clipped objective treats gains and losses differently, so they are summed apart; with the counts
-they are all that any loss here depends on.
+The clipped objective treats gains and losses differently, so they are summed apart; with the
+counts they are all that any loss here depends on.
 
 Shape letters: A labels of a query.
 """
@@ -68,8 +69,8 @@ def weigh(batch: Batch, *, baseline: Baseline = "mean", scale: Scale = "none") -
                 void += history.games
                 continue
             cell = (history.group, sample.role, sample.step, sample.occurrence)
-            earned = _Earned(sample.query, sample.action, history.games, Fraction(reward))
-            cells[cell].append(earned)
+            one = _Earned(sample.query, sample.action, history.games, Fraction(reward))
+            cells[cell].append(one)
 
     advantages = {cell: _advantages(earned, baseline) for cell, earned in cells.items()}
     divisors = _divisors(cells, advantages, scale)
@@ -98,7 +99,8 @@ def _advantages(earned: list[_Earned], baseline: Baseline) -> list[Fraction]:
 def _divisors(
     cells: dict[_Cell, list[_Earned]], advantages: dict[_Cell, list[Fraction]], scale: Scale
 ) -> dict[_Cell, float]:
-    """What the advantages of each cell are divided by: 1, or a root mean square (1 where it is 0).
+    """What the advantages of each cell are divided by: 1, or a root mean square (1 where it is
+    0).
 
     "group" takes it over the cell, "batch" over all cells of the role.
     """

@@ -1,4 +1,5 @@
-"""The state training starts from: a run's last checkpoint, or its beginning, warm start included."""
+"""The state training starts from: a run's last checkpoint, or its beginning, warm start
+included."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from gamedsl.train.warm_start import Fitted, warm_start
 
 @dataclass(frozen=True)
 class Beginning:
-    """`step` steps are done; `reference` as `Checkpoint` has it; `warm` says how a warm start went."""
+    """`step` steps are done; `reference` as `Checkpoint` has it; `warm` says how a warm start
+    went."""
 
     step: int
     reference: Adapters
@@ -31,8 +33,8 @@ def begin(
 ) -> Beginning:  # fmt: skip
     """Put policy, optimiser and run folder into the state of the last checkpoint, or of step 0.
 
-    A beginning is a checkpoint too, so that a run that is killed early does not repeat its warm start.
-    Raises TrainError.
+    A beginning is a checkpoint too, so that a run that is killed early does not repeat its warm
+    start. Raises TrainError.
     """
     found = checkpoints.latest(run)
     if found is not None:
@@ -42,7 +44,7 @@ def begin(
     if recipe.start or recipe.prior == "uniform":
         if not gauge.known:
             raise TrainError(
-                "a warm start needs a game whose decisions can all be listed; this one has too many",
+                "a warm start needs a game whose decisions can be listed; here they are too many",
                 "leave `start` and `prior` out, or lower the game's params",
             )
         warm = warm_start(policy, recipe, gauge.queries, gauge.places)

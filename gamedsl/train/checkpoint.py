@@ -1,9 +1,9 @@
 """What it takes to go on from a step as if nothing had happened.
 
-A checkpoint is one file, written beside its place and renamed into it, so that a kill at any moment
-leaves the previous ones whole. It holds the step, the adapters, the optimiser's state, and, where the
-objective has a reference policy, the adapters that training started from. Random numbers are keyed by
-the step and the learning rate is a function of it, so neither needs state.
+A checkpoint is one file, written beside its place and renamed into it, so that a kill at any
+moment leaves the previous ones whole. It holds the step, the adapters, the optimiser's state,
+and, where the objective has a reference policy, the adapters that training started from. Random
+numbers are keyed by the step and the learning rate is a function of it, so neither needs state.
 """
 
 from __future__ import annotations

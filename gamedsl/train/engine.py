@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gamedsl.policies.base import Notify, Policy
     from gamedsl.runtime.game import Game
 
+_TRUNK_TOKENS = 65_536
 TABULAR = "tabular"
 INSTALL = 'pip install "gamedsl[train]"'
 _NEEDED = ("numpy", "torch", "safetensors")
@@ -20,7 +21,8 @@ _NEEDED_BY_MODELS = (*_NEEDED, "transformers", "peft")
 
 
 def require(recipe: Recipe) -> None:
-    """Raises TrainError, with the command that helps, if a package that the run needs is missing."""
+    """Raises TrainError, with the command that helps, if a package that the run needs is
+    missing."""
     needed = _NEEDED if recipe.model == TABULAR else _NEEDED_BY_MODELS
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
@@ -46,9 +48,9 @@ def set_threads(count: int | None) -> int:
 def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
     """Load the model with fresh adapters. Raises gamedsl.policies.errors.ModelError.
 
-    The outputs of layers that are not adapted are kept from step to step only where all prompts are
-    known from the start. Elsewhere what is kept would depend on where the run was last resumed, and
-    with the packing of a pass its last bits.
+    The outputs of layers that are not adapted are kept from step to step only where all prompts
+    are known from the start. Elsewhere what is kept would depend on where the run was last
+    resumed, and with the packing of a pass its last bits.
     """
     names = adapter_names(game.ir, recipe)
     if recipe.model == TABULAR:
@@ -62,7 +64,7 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
     from gamedsl.train.survey import survey
 
     lora = recipe.lora
-    kept = {} if survey(game.env(), recipe.seed) else {"trunk_tokens": 0}
+    lasting = survey(game.env(), recipe.seed) is not None
     return HFPolicy(
         recipe.model,
         names,
@@ -70,5 +72,5 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
         seed=recipe.seed,
         dtype=None if recipe.dtype is None else getattr(torch, recipe.dtype),
         notify=notify,
-        **kept,
+        trunk_tokens=_TRUNK_TOKENS if lasting else 0,
     )

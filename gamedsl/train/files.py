@@ -9,13 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 
+_PARTIAL = ".partial-"
+
+
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """`write(temporary)`, then put it in the place of `path`, safe against a kill at any moment.
 
-    `write` makes a file or fills a folder that it creates. A folder replaces one of the same name.
+    `write` makes a file or fills a folder that it creates. A folder replaces one of the same
+    name.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    work = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=path.parent))
     try:
         new = work / path.name
         write(new)
@@ -23,15 +27,25 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
             _sync(file)
         if path.is_dir():
             path.rename(work / "old")
-        os.replace(new, path)
+        new.replace(path)
         _sync(path.parent)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
+def drop_partial(folder: Path) -> None:
+    """Remove what writes that were killed left anywhere below a folder."""
+    for left in list(folder.rglob(f"{_PARTIAL}*")):
+        shutil.rmtree(left, ignore_errors=True)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file atomically, as UTF-8."""
-    write_atomically(path, lambda new: new.write_text(text, encoding="utf-8") and None)
+
+    def write(new: Path) -> None:
+        new.write_text(text, encoding="utf-8")
+
+    write_atomically(path, write)
 
 
 def _sync(path: Path) -> None:

@@ -1,8 +1,8 @@
 """What is measured of a policy after each step: the metrics' side of the loop.
 
-For a small game everything is known: all its decisions are scored in one pass, and its tree gives the
-exact distance from equilibrium and where training is heading. For a larger one only what the games of
-the step came past is measured.
+For a small game everything is known: all its decisions are scored in one pass, and its tree gives
+the exact distance from equilibrium and where training is heading. For a larger one only what the
+games of the step came past is measured.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ MANY_PLACES = 256
 class Gauge:
     """Measures one game under one recipe.
 
-    `queries` and `places` are all decisions of a small game, in one order, and empty for a larger one.
-    Raises TrainError where `exploitability: on` cannot be had.
+    `queries` and `places` are all decisions of a small game, in one order, and empty for a larger
+    one. Raises TrainError where `exploitability: on` cannot be had.
     """
 
     def __init__(self, env: Env, recipe: Recipe) -> None:
@@ -73,7 +73,8 @@ class Gauge:
         }
 
     def shown(self, scorer: Scorer, batch: Batch) -> Shown:
-        """The policy by information set; where labels differ between games, the mean over them."""
+        """The policy by information set; where labels differ between games, the mean over
+        them."""
         asked = (self.queries, self.places) if self.known else (batch.queries, batch.places)
         pi: dict[Place, list[np.ndarray]] = defaultdict(list)
         for query, place in zip(*asked, strict=True):

@@ -1,12 +1,12 @@
 """The training loop, top to bottom: play, weigh, update, measure.
 
-Departures from the textbook: nothing is decoded and no game is played on its own (see `rollout`); the
-update works on sums per (query, action) (see `advantages`, `losses`); and the games of step k + 1 are
-played right after the update of step k, because the pass that scores them also measures the policy
-that step k made. A step that has ended is therefore one complete line of metrics.
+Departures from the textbook: nothing is decoded and no game is played on its own (see `rollout`);
+the update works on sums per (query, action) (see `advantages`, `losses`); and the games of the
+next step are played right after the update, because the pass that scores them also measures the
+policy that this step made. A step that has ended is therefore one complete line of metrics.
 
-The numbers of a run depend on the game's hash, the recipe and the versions alone, so going on from a
-checkpoint gives those of a run that was never stopped.
+The numbers of a run depend on the game's hash, the recipe and the versions alone, so going on
+from a checkpoint gives those of a run that was never stopped.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def train(
     """
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe)
-    # The reference policy is scored by swapping adapters, which a graph that is kept would not survive.
+    # The reference policy is scored by swapping adapters, which a kept graph would not survive.
     graph_tokens = 0 if recipe.kl else GRAPH_TOKENS
     scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=graph_tokens)
     optimizer = torch.optim.AdamW(
@@ -143,8 +143,8 @@ def update(
     weights: Weights,
     lr: float,
 ) -> tuple[float, float]:
-    """`recipe.inner_steps` optimiser steps on one batch; returns the last one's loss and gradient norm
-    (before clipping). Raises TrainError where they are no numbers."""
+    """`recipe.inner_steps` optimiser steps on one batch; returns the last one's loss and gradient
+    norm (before clipping). Raises TrainError where they are no numbers."""
     for group in optimizer.param_groups:
         group["lr"] = lr
     queries = batch.queries
@@ -164,13 +164,11 @@ def update(
         optimizer.zero_grad()
         if inner == 0 and graphs is not None:
             total = loss(graphs)
-            total.backward()
+            torch.autograd.backward(total)
             value = float(total.detach())
         else:
             value = backward(policy, queries, loss, old_A if inner == 0 else None)
-        norm = float(
-            torch.nn.utils.clip_grad_norm_(policy.parameters(), recipe.max_grad_norm)
-        )
+        norm = float(torch.nn.utils.clip_grad_norm_(policy.parameters(), recipe.max_grad_norm))
         if not math.isfinite(value + norm):
             raise TrainError(
                 f"training diverged: the loss is {value:g} and its gradient {norm:g}",
@@ -181,7 +179,8 @@ def update(
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
-    """The rate of a step (from 1): `lr` at the first, and near zero at the last unless constant."""
+    """The rate of a step (from 1): `lr` at the first, and near zero at the last unless
+    constant."""
     done = (step - 1) / recipe.steps
     match recipe.lr_schedule:
         case "linear":

@@ -5,10 +5,11 @@ For the samples (q, a) of a step, N of them, with advantages A and rho = pi(a|q)
     L = -1/N sum over samples of min(rho A, clip(rho, 1-c, 1+c) A)
         + 1/N sum over samples of [kl * KL(pi(.|q) || pi_ref(.|q)) - entropy * H(pi(.|q))]
 
-Since min(rho A, clip(rho) A) is min(rho, 1+c) A for A > 0 and max(rho, 1-c) A for A < 0, the first
-sum depends on the samples only through the gains and losses per (q, a), which makes this exact and
-its cost that of the distinct queries. On the first inner step rho is 1: nothing is clipped, and the
-gradient is that of the policy gradient -1/N sum A log pi. KL and H are exact, not sampled.
+Since min(rho A, clip(rho) A) is min(rho, 1+c) A for A > 0 and max(rho, 1-c) A for A < 0, the
+first sum depends on the samples only through the gains and losses per (q, a), which makes this
+exact and its cost that of the distinct queries. On the first inner step rho is 1: nothing is
+clipped, and the gradient is that of the policy gradient -1/N sum A log pi. KL and H are exact,
+not sampled.
 
 Shape letters: A labels of one query, L labels of all queries one after the other.
 """
@@ -38,9 +39,9 @@ def objective(
 ) -> Loss:
     """The loss, as a function of log pi [A] of every query; see the module docstring.
 
-    old_A: log pi of the policy that played. reference_A: log pi_ref, needed where `kl` is not zero.
-    All log pi are as the policy gives them; the loss is about pi ** (1 / temperature), which is what
-    was played.
+    old_A: log pi of the policy that played. reference_A: log pi_ref, needed where `kl` is not
+    zero. All log pi are as the policy gives them; the loss is about pi ** (1 / temperature),
+    which is what was played.
     """
 
     def joined(log_pi_A: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -1,13 +1,13 @@
 """Plays the games of a training step, all at once, at the cost of the distinct histories alone.
 
-A bundle is an episode and the number of games that have come this way. At a decision the bundle is
-split by drawing how many of its games take each joint action, and the episode is forked once per
-joint action that was drawn. The joint counts of n independent games are multinomial, so the result
-has exactly the distribution of n games played one by one; only the work is less. Ten thousand games
-of stag hunt are one bundle, two queries and at most four histories.
+A bundle is an episode and the number of games that have come this way. At a decision the bundle
+is split by drawing how many of its games take each joint action, and the episode is forked once
+per joint action that was drawn. The joint counts of n independent games are multinomial, so the
+result has exactly the distribution of n games played one by one; only the work is less. Ten
+thousand games of stag hunt are one bundle, two queries and at most four histories.
 
-Games that share everything but choices (no chance, the same labels) start as one bundle; else each
-group of `group_size` games starts as one, from a seed of its own.
+Games that share everything but choices (no chance, the same labels) start as one bundle; else
+each group of `group_size` games starts as one, from a seed of its own.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from gamedsl.ir.recipe import Recipe
-from gamedsl.policies.base import Query
+from gamedsl.policies.base import Message, Query
 from gamedsl.sema.recipe import one_group
 from gamedsl.train.scoring import Scorer
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Env, Episode
 
 _WHOLE_PRODUCT = 1024
-"""Joint actions up to which their counts are drawn directly; above, games are drawn one by one."""
+"""Joint actions up to which their counts are drawn directly; above, games are drawn one by
+one."""
 
 
 class Place(NamedTuple):
@@ -43,7 +44,8 @@ class Place(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One decision of one seat: `query` and `action` are indices (into `Batch.queries`, labels)."""
+    """One decision of one seat: `query` and `action` are indices (into `Batch.queries`,
+    labels)."""
 
     query: int
     action: int
@@ -103,7 +105,7 @@ def adapter_of(recipe: Recipe) -> Callable[[str], str]:
 
 def query_of(decision: Decision, adapter: str) -> Query:
     """A decision as the policy sees it."""
-    return Query(decision.messages, decision.labels, adapter)
+    return Query(cast("tuple[Message, ...]", decision.messages), decision.labels, adapter)
 
 
 def place_of(decision: Decision) -> Place:
@@ -113,9 +115,7 @@ def place_of(decision: Decision) -> Place:
     )
 
 
-def play(
-    env: Env, scorer: Scorer, recipe: Recipe, step: int, known: Sequence[Query] = ()
-) -> Batch:
+def play(env: Env, scorer: Scorer, recipe: Recipe, step: int, known: Sequence[Query] = ()) -> Batch:
     """Play `recipe.games` games with the policy as it is. `step` keys the random numbers.
 
     `known` are queries to score in the first pass, whether or not a game comes to them.
@@ -174,8 +174,8 @@ def sample_joint(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw the joint actions of `games` independent games in which the seats move independently.
 
-    pi: one distribution [actions] per seat. Returns the distinct joint actions [K, seats] that were
-    drawn and how many games took each [K], summing to `games`.
+    pi: one distribution [actions] per seat. Returns the distinct joint actions [K, seats] that
+    were drawn and how many games took each [K], summing to `games`.
     """
     if prod(map(len, pi)) > _WHOLE_PRODUCT:
         each = [rng.choice(len(pi_A), size=games, p=pi_A) for pi_A in pi]

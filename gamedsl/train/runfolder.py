@@ -5,12 +5,12 @@
     game/             copies of the files the game was read from
     labels.json       which label each action has, where they last for the run
     metrics.jsonl     one JSON object a line: start, step (one each), end
-    transcripts/      step-000020.jsonl: one distinct course of play a line, and how many games took it
+    transcripts/      step-000020.jsonl: a distinct course of play a line, with its number of games
     checkpoints/      step-000020.pt: see `gamedsl.train.checkpoint`
     adapters/<name>/  the trained adapters, as PEFT loads them
 
-Always: files other than metrics.jsonl are written whole or not at all, and metrics.jsonl never lacks a
-step that a checkpoint has.
+Always: files other than metrics.jsonl are written whole or not at all, and metrics.jsonl never
+lacks a step that a checkpoint has.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import platform
 import re
 import shutil
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,11 @@ import yaml
 
 from gamedsl.backends.labels import TokenCounter, draw_labels
 from gamedsl.ir.recipe import Recipe
+from gamedsl.policies.base import Policy
 from gamedsl.runtime.game import Game
 from gamedsl.sema.recipe import one_group
 from gamedsl.train.errors import TrainError
-from gamedsl.train.files import write_atomically, write_text
+from gamedsl.train.files import drop_partial, write_atomically, write_text
 
 _PACKAGES = ("gamedsl", "numpy", "torch", "transformers", "peft", "safetensors")
 
@@ -53,11 +55,11 @@ class RunFolder:
 
     def info(self) -> dict[str, Any]:
         """What `run.json` says."""
-        return json.loads((self.path / "run.json").read_text(encoding="utf-8"))
+        return dict(json.loads((self.path / "run.json").read_text(encoding="utf-8")))
 
     def settings(self) -> dict[str, Any]:
         """What `recipe.yaml` says: nested maps of plain values."""
-        return yaml.safe_load((self.path / "recipe.yaml").read_text(encoding="utf-8"))
+        return dict(yaml.safe_load((self.path / "recipe.yaml").read_text(encoding="utf-8")))
 
     def write_recipe(self, recipe: Recipe) -> None:
         text = yaml.safe_dump(recipe.as_dict(), sort_keys=False, allow_unicode=True)
@@ -88,7 +90,9 @@ class RunFolder:
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def rewind(self, step: int | None) -> None:
-        """Forget what came after a step: metrics, the end, transcripts. None forgets everything."""
+        """Forget what came after a step: metrics, the end, transcripts. None forgets
+        everything."""
+        drop_partial(self.path)
         kept = [] if step is None else [r for r in self.records() if _belongs(r, step)]
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
         write_text(self.metrics, "".join(lines))
@@ -100,9 +104,6 @@ class RunFolder:
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         write_text(self.path / "transcripts" / f"step-{step:06d}.jsonl", "".join(lines))
 
-    def adapter(self, name: str) -> Path:
-        return self.path / "adapters" / name
-
 
 def number_in(path: Path) -> int:
     """The step in a file's name, `step-000020.pt`."""
@@ -111,7 +112,7 @@ def number_in(path: Path) -> int:
 
 
 def _belongs(record: dict[str, Any], step: int) -> bool:
-    return record["event"] != "end" and record["step"] <= step
+    return record["event"] != "end" and int(record["step"]) <= step
 
 
 def create(
@@ -134,9 +135,7 @@ def create(
         shutil.copyfile(file, path / "game" / file.name)
     run.write_recipe(recipe)
     if one_group(game.ir):
-        book = draw_labels(
-            game.ir, run_seed=recipe.seed, seed=recipe.seed, tokenizer=tokenizer
-        )
+        book = draw_labels(game.ir, run_seed=recipe.seed, seed=recipe.seed, tokenizer=tokenizer)
         write_text(path / "labels.json", json.dumps(book.as_dict(), indent=1) + "\n")
     info = {
         "format": 1,
@@ -203,7 +202,7 @@ def _claim(out: Path | None, name: str) -> Path:
             return runs / f"{name}-{number}"
 
 
-def write_adapters(run: RunFolder, policy: Any) -> None:
+def write_adapters(run: RunFolder, policy: Policy) -> None:
     """Write every adapter to its folder under `adapters/`."""
     for name in policy.adapters:
-        write_atomically(run.adapter(name), lambda new, name=name: policy.save_adapter(name, new))
+        write_atomically(run.path / "adapters" / name, partial(policy.save_adapter, name))

@@ -53,13 +53,15 @@ class Scorer:
         self._log_pi.update(zip(missing, scores, strict=True))
 
     def log_pi(self, query: Query) -> torch.Tensor:
-        """log pi [labels] as the policy gives it, float32 on the CPU, of a query that was scored."""
+        """log pi [labels] as the policy gives it, float32 on the CPU, of a query that was
+        scored."""
         return self._log_pi[query]
 
     def probabilities(self, query: Query) -> np.ndarray:
         """What is played, [labels]: pi ** (1 / temperature), float64, made to sum to one."""
-        pi_A = np.exp(self._log_pi[query].double().numpy() / self.temperature)
-        return pi_A / pi_A.sum()
+        pi_A: np.ndarray = np.exp(self._log_pi[query].double().numpy() / self.temperature)
+        pi_A /= pi_A.sum()
+        return pi_A
 
     def graphs(self, queries: Sequence[Query]) -> list[torch.Tensor] | None:
         """log pi with their graphs, good for one backward pass; None unless all were kept."""

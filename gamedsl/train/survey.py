@@ -1,7 +1,7 @@
 """All decisions of a small game, by walking every course of play.
 
-Where this succeeds, the trainer scores all of them in one pass a step: the metrics then show the whole
-policy, decisions that no game reached included, and exploitability can be computed from it.
+Where this succeeds, the trainer scores all of them in one pass a step: the metrics then show the
+whole policy, decisions that no game reached included, and exploitability can be computed from it.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from gamedsl.train.rollout import Batch
 
 
 def transcripts(batch: Batch) -> Iterator[dict[str, Any]]:
-    """The episodes' transcripts, the most played first, each with the number of games that took it."""
+    """The episodes' transcripts, the most played first, each with the number of games that took
+    it."""
     for history in sorted(batch.histories, key=lambda h: (h.group, -h.games)):
         yield {"games": history.games, "group": history.group, **history.episode.transcript}

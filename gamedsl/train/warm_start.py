@@ -1,14 +1,14 @@
 """Puts the policy where the recipe's `start` and `prior` say, before training begins.
 
-An untrained model prefers some meaningless labels to others, for their spelling and their place in
-the list. Such a start is an accident, and where the factor is a thousand it hides an action from
-sampling for good. With `prior: uniform` training starts from uniform play instead, and with `start`
-from wherever the user wants it, on either side of a basin's boundary for instance.
+An untrained model prefers some meaningless labels to others, for their spelling and their place
+in the list. Such a start is an accident, and where the factor is a thousand it hides an action
+from sampling for good. With `prior: uniform` training starts from uniform play instead, and with
+`start` from wherever the user wants it, on either side of a basin's boundary for instance.
 
-The adapters are fitted to the wanted distributions by a few Adam steps on KL(target || pi), summed
-over the decisions of the game. Decisions of which nothing is wanted are held where they were, since
-adapters share their weights between decisions. The optimiser used here is thrown away: training
-starts with a fresh one.
+The adapters are fitted to the wanted distributions by a few Adam steps on KL(target || pi),
+summed over the decisions of the game. Decisions of which nothing is wanted are held where they
+were, since adapters share their weights between decisions. The optimiser used here is thrown
+away: training starts with a fresh one.
 """
 
 from __future__ import annotations
@@ -26,9 +26,13 @@ from gamedsl.train.rollout import Place
 TOLERANCE = 0.01
 """How near every wanted probability must come."""
 MOST_STEPS = 200
-_LR = 5e-4
+_LR = 3e-4
+_BETAS = (0.5, 0.9)
+"""Short memories, and a rate that is halved whenever the fit gets worse: Adam's first steps are as
+long as the rate says, whatever the gradient, and overshoot."""
 _FLOOR = 1e-4
-"""A target of zero is out of a softmax's reach; this is inside the tolerance and has a gradient."""
+"""A target of zero is out of a softmax's reach; this is inside the tolerance and has a
+gradient."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,8 @@ def warm_start(
     wanted = [_target(recipe.start, place, uniform) for place in places]
     named = [index for index, target in enumerate(wanted) if target is not None]
     targets = [old if new is None else new for old, new in zip(before, wanted, strict=True)]
-    optimizer = torch.optim.Adam(policy.parameters(), lr=_LR)
-    distance = 1.0
+    optimizer = torch.optim.Adam(policy.parameters(), lr=_LR, betas=_BETAS)
+    distance = divergence = float("inf")
     for step in range(MOST_STEPS + 1):
         optimizer.zero_grad()
         # The gradient of KL(target || pi) is that of -sum(target * log pi).
@@ -62,6 +66,10 @@ def warm_start(
         if distance <= TOLERANCE:
             optimizer.zero_grad()
             return Fitted(step, distance)
+        before_step, divergence = divergence, _divergence(targets, log_pi)
+        if divergence > before_step:
+            for group in optimizer.param_groups:
+                group["lr"] *= 0.5
         optimizer.step()
     worst = max(distances, key=distances.__getitem__)
     raise TrainError(
@@ -71,9 +79,14 @@ def warm_start(
     )
 
 
+def _divergence(targets: Sequence[torch.Tensor], log_pi: Sequence[torch.Tensor]) -> float:
+    """Sum of KL(target || pi) over the decisions, less the targets' negative entropy."""
+    return -sum(float((t * lp).sum()) for t, lp in zip(targets, log_pi, strict=True))
+
+
 def _target(starts: Sequence[Start], place: Place, uniform: bool) -> torch.Tensor | None:
-    """The wanted distribution at a place; a start for its step wins over one for all steps, and that
-    over the prior. None: as it is."""
+    """The wanted distribution at a place; a start for its step wins over one for all steps, and
+    that over the prior. None: as it is."""
     fitting = [s for s in starts if s.role == place.role and s.step in (None, place.step)]
     for start in sorted(fitting, key=lambda s: s.step is None):
         probs = start.target(place.legal)

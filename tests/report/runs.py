@@ -81,7 +81,9 @@ def write_run(
         shutil.copyfile(file, folder / "game" / file.name)
     book = draw_labels(game.ir, run_seed=3, seed=0)
     (folder / "labels.json").write_text(json.dumps(book.as_dict()))
-    (folder / "recipe.yaml").write_text(f"model: tiny\nsteps: {steps}\nseed: 3\nlora:\n  rank: 8\n")
+    (folder / "recipe.yaml").write_text(
+        f"model: tiny\nsteps: {steps}\ngames: 128\nseed: 3\nlora:\n  rank: 8\n"
+    )
     info = {
         "format": 1, "game": game.name, "file": str(game.files[0]), "params": dict(params or {}),
         "hash": game.hash, "rules_hash": game.ir.rules_hash,

@@ -3,12 +3,14 @@ import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from runs import pure, records, write_run
 
 import gamedsl
 from gamedsl.backends.labels import LabelBook
+from gamedsl.report import tables
 from gamedsl.report.gather import gather
 from gamedsl.report.page import write_report
 from gamedsl.report.portrait import picture
@@ -88,6 +90,14 @@ def test_the_table_marks_best_replies_and_equilibria(stag):
     assert re.findall(r"<small>(.*?)</small>", text) == ["0%", "1.0%", "1.0%", "98.0%"]
 
 
+def test_a_cell_with_one_best_reply_is_no_equilibrium():
+    tree = tabulate(gamedsl.load("prisoners_dilemma").env())
+    table = tables.matrix(SimpleNamespace(tree=tree), None)
+    cells = {(a, b): c for a, row in table["rows"] for b, c in zip(table["columns"], row)}
+    assert cells["cooperate", "defect"]["amounts"] == [("0", False), ("5", True)]
+    assert [where for where, cell in cells.items() if cell["equilibrium"]] == [("defect", "defect")]
+
+
 def test_prompts_are_those_that_were_sent(stag):
     folder, text = stag
     labels = json.loads((folder / "labels.json").read_text())
@@ -161,7 +171,10 @@ def test_many_actions_and_conventions(tmp_path):
     game = gamedsl.load("pure_coordination")
     tree = tabulate(game.env())
     final = pure(tree, {s.key: "s4" for s in tree.info_sets})
-    said = words(page(write_run(tmp_path / "run", "pure_coordination", final)))
+    folder = write_run(tmp_path / "run", "pure_coordination", final)
+    said = words(page(folder))
+    sent = [d.messages for d in game.env(run_seed=3).reset(seed=0).decisions]
+    assert [prompt.messages for prompt in gather(folder).prompts] == sent
     assert "6 likeliest named, 4 more in grey" in said
     assert "each one of ten equally good conventions" in said
 
@@ -201,7 +214,7 @@ def test_the_command_names_what_differs_from_the_defaults(stag):
     assert command.startswith("gamedsl train stag/game/stag_hunt.yaml")
     assert "--set model=tiny" in command
     assert "--set seed=3" in command
-    assert "lr=" not in command
+    assert "games=" not in command
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

@@ -74,6 +74,13 @@ def test_many_actions_show_the_likeliest_three_and_how_many_more():
     made.close()
 
 
+def test_on_a_narrow_terminal_fewer_actions_are_named_and_none_is_cut():
+    made, _ = screen(width=60)
+    made.start(row(0, actions=10))
+    assert panel(made)[-1].rstrip().endswith("█ act0  10%  +9")
+    made.close()
+
+
 def test_off_a_terminal_each_step_is_one_plain_line():
     made, out = screen(width=60, tty=False)
     made.start(row(0))

@@ -3,6 +3,7 @@ from fractions import Fraction
 import pytest
 from small_games import FakeEnv, kuhn_tree, public_goods_env, ultimatum_env
 
+import gamedsl
 from gamedsl.solve import InfoSet, TooLarge, TreeBuilder, one_shot, tabulate
 from gamedsl.solve.tree import CHANCE, ImperfectRecall
 
@@ -22,6 +23,17 @@ def test_sequential_game_has_an_information_set_for_each_thing_seen():
     }  # fmt: skip
     assert (len(tree), len(tree.terminals)) == (10, 6)
     assert one_shot(tree) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "sets", "stag"), [("stag_hunt", 7, 2, 4), ("stag_hunt_n", 15, 3, 4)]
+)
+def test_shipped_games(name, nodes, sets, stag):
+    tree = tabulate(gamedsl.load(name).env())
+    assert (len(tree), len(tree.info_sets)) == (nodes, sets)
+    table = one_shot(tree)
+    assert table.rewards[("stag",) * sets] == (stag,) * sets
+    assert tree.info_sets[0].key == "hunter_1:move"
 
 
 def test_payoffs_and_rewards_are_exact_and_apart():

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from gamedsl.train.advantages import Weights, weigh
-from gamedsl.train.losses import backward, objective
 from gamedsl.train.loop import update
+from gamedsl.train.losses import backward, objective
 from gamedsl.train.reference import Reference
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
@@ -64,7 +64,9 @@ def test_temperature_is_in_the_loss() -> None:
 
 @pytest.mark.parametrize("text", [DILEMMA, OFFER])
 @pytest.mark.parametrize("graph_tokens", [0, 100_000])
-def test_sums_have_the_gradient_of_8192_single_games(compiled, text: str, graph_tokens: int) -> None:
+def test_sums_have_the_gradient_of_8192_single_games(
+    compiled, text: str, graph_tokens: int
+) -> None:
     game = compiled(text)
     recipe = recipe_of(game, model="tiny", games=8192, max_grad_norm=1e9)
     policy = policy_of(game, recipe)

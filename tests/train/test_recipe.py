@@ -59,9 +59,7 @@ def test_the_command_line_is_a_source(compiled) -> None:
         ("GD0701", "3", "the settings are " + ", ".join([k.name for k in KEYS] + ["start"]))
     ]
     assert _problems(game, "step=3") == [("GD0701", "3", "did you mean `steps`?")]
-    assert _problems(game, "lr_schedule=linaer") == [
-        ("GD0702", "linaer", "did you mean `linear`?")
-    ]
+    assert _problems(game, "lr_schedule=linaer") == [("GD0702", "linaer", "did you mean `linear`?")]
     assert _problems(game, "lora.rank=0") == [("GD0703", "0", "the default is `16`")]
     assert _problems(game, "start.row.coperate=0.5") == [
         ("GD0705", "0.5", "did you mean `cooperate`?")

@@ -89,11 +89,13 @@ def test_what_a_checkpoint_does_not_have_is_forgotten(compiled, tmp_path: Path) 
     run, _ = run_of(game, recipe, tmp_path / "run")
     before = untimed(run.records())
     checkpoint.steps(run)[-1].unlink()
+    (run.checkpoints / ".partial-abc").mkdir()
     with run.metrics.open("a") as stream:
         stream.write('{"event": "step", "step": 5, "rew')
     train(game, recipe, run, policy_of(game, recipe))
     assert untimed(run.records()) == before
     assert len(list((run.path / "transcripts").iterdir())) == 4
+    assert not list(run.path.rglob(".partial-*"))
 
 
 def test_only_the_latest_checkpoints_are_kept(compiled, tmp_path: Path) -> None:
@@ -125,17 +127,17 @@ def _started(folder: Path, *arguments: str, until: int) -> subprocess.Popen:
     return process
 
 
-_ARGUMENTS = ("--model", "tabular", "--set", "checkpoint_every=7", "--set", "threads=1")
+_ARGUMENTS = ("--model", "tabular", "--set", "checkpoint_every=4", "--set", "threads=1")
 
 
 def test_killed_and_stopped_runs_go_on(tmp_path: Path) -> None:
     """SIGKILL, then Ctrl-C, then to the end: one run as if nothing had been."""
     run = tmp_path / "run"
-    with _started(run, "--steps", "400", *_ARGUMENTS, until=20) as process:
+    with _started(run, "--steps", "400", *_ARGUMENTS, until=8) as process:
         process.kill()
     lines = (run / "metrics.jsonl").read_text().splitlines()
     saved = int(sorted((run / "checkpoints").glob("step-*.pt"))[-1].stem[5:])
-    assert json.loads(lines[-2])["step"] - saved <= 7
+    assert json.loads(lines[-2])["step"] - saved <= 4
 
     with subprocess.Popen(
         _command("--resume", str(run), "--format", "concise"),

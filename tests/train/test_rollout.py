@@ -51,7 +51,9 @@ def test_bundles_play_as_single_games_do(compiled) -> None:
     env = game.env(tokenizer=policy.tokenizer)
     scorer = Scorer(policy)
     play(env, scorer, recipe, 1)
-    policy.parameters()[0].data[:, :3] = 0.001 * torch.tensor([1.0, 2.0, 3.0]).log()  # no uniform play
+    policy.parameters()[0].data[:, :3] = (
+        0.001 * torch.tensor([1.0, 2.0, 3.0]).log()
+    )  # no uniform play
     scorer.forget()
     bundled: Counter[tuple] = Counter()
     for history in play(env, scorer, recipe, 1).histories:

@@ -30,7 +30,7 @@ def test_named_decisions_move_and_others_stay(compiled) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(game, model="tiny", start={"responder": {"accept": 0.8}})
     found, policy = _fitted(game, recipe)
-    assert 0 < found.steps
+    assert found.steps > 0
     assert found.distance <= TOLERANCE
     answers = [key for key in policy if key.startswith("responder")]
     assert len(answers) == 3
@@ -53,7 +53,9 @@ def test_what_cannot_be_reached_is_said(compiled, monkeypatch: pytest.MonkeyPatc
     game = compiled(OFFER)
     monkeypatch.setattr(module, "MOST_STEPS", 1)
     recipe = recipe_of(game, model="tiny", start={"responder": {"accept": 0.01}})
-    with pytest.raises(TrainError, match=r"did not reach its target: after 1 steps responder:answer"):
+    with pytest.raises(
+        TrainError, match=r"did not reach its target: after 1 steps responder:answer"
+    ):
         _fitted(game, recipe)
 
 

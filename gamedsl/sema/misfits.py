@@ -1,0 +1,101 @@
+"""What is said where types do not fit: which part is wrong, and how to make it right."""
+
+from __future__ import annotations
+
+import re
+
+from gamedsl.ir import expr as ir
+from gamedsl.ir.builtins import BUILTINS, COMPARISONS, MAPS
+from gamedsl.ir.types import BOOL, Bool, Never, NoneType, Number, Option, PerSeat, Type
+from gamedsl.sema.resolve import Resolver
+from gamedsl.syntax import ast
+
+
+class Misfits(Resolver):
+    """The problems of types that the typing walk meets."""
+
+    def misfit(self, node: ast.Node, typed: ir.Expr, wanted: Type, what: str) -> None:
+        """An expression is not of the type that its place wants; `what` names the place."""
+        if isinstance(typed.type, PerSeat) and not isinstance(wanted, PerSeat):
+            self.one_wanted(typed)
+            return
+        self.problems.add(
+            "GD0306",
+            f"{what} must be {wanted}",
+            node.span,
+            why=f"this is {typed.type}",
+            help=_fix(typed.type, wanted, node),
+        )
+
+    def truth(self, node: ast.Node, typed: ir.Expr, what: str) -> ir.Expr:
+        """A typed condition, if it is a truth value."""
+        if isinstance(typed.type, Bool | Never):
+            return typed
+        self.misfit(node, typed, BOOL, what)
+        return self.never(node)
+
+    def mismatch(self, node: ast.Node, function: str, arguments: tuple[ir.Expr, ...]) -> None:
+        """Say which of the arguments does not fit."""
+        usage = BUILTINS[function].usage
+        for argument in arguments:
+            if isinstance(argument.type, Option | NoneType) and function not in ("==", "!="):
+                source = argument.span.text
+                self.problems.add(
+                    "GD0321",
+                    f"`{usage}` does not take none",
+                    argument.span,
+                    why=f"this is {argument.type}",
+                    help=_test(source) if isinstance(argument.type, Option) else "",
+                )
+                return
+        for argument in arguments:
+            if isinstance(argument.type, PerSeat) and function not in MAPS:
+                self.one_wanted(argument)
+                return
+        given, help = " and ".join(str(a.type) for a in arguments), ""
+        if function in COMPARISONS:
+            help = "numbers, and options of one decision, have an order"
+        if function == "**" and isinstance(arguments[1].type, Number):
+            help = "an exponent is a whole number, such as `2` or `-1`"
+        self.problems.add(
+            "GD0305",
+            f"`{usage}` does not take {given}",
+            node.span,
+            why="the types do not fit",
+            help=help,
+        )
+
+    def one_wanted(self, map: ir.Expr) -> None:
+        """A map with a value for each role stands where one value is wanted."""
+        source, seats = map.span.text, self.names.seats
+        if not source.isidentifier():
+            source = f"({source})"
+        ways = [f"{source}.{word}" for word in (("me", "other") if self.me_allowed else ())]
+        if len(seats) != 2:
+            ways = ways[:1]
+        ways += [f"{source}.{seats[0]}"] if seats else []
+        self.problems.add(
+            "GD0322",
+            "this is a value per role, and one value is needed",
+            map.span,
+            why=str(map.type),
+            help="take one role's: " + ", ".join(f"`{way}`" for way in ways),
+        )
+
+
+def _test(source: str) -> str:
+    """How to test for none: what has a name, or is an entry of it, is known after a test."""
+    if re.fullmatch(r"[\w.\[\]]+", source):
+        return f"test it first: `0 if {source} == none else …`"
+    return "name it under `let`, and test it: `0 if x == none else …`"
+
+
+def _fix(type: Type, wanted: Type, node: ast.Node) -> str:
+    text = node.span.text
+    if isinstance(wanted, Number) and isinstance(type, Bool):
+        return f"write `1 if {text} else 0`" if len(text) < 60 else "write `1 if … else 0`"
+    if isinstance(wanted, Bool) and isinstance(type, Number):
+        return f"compare it: `{text} > 0`" if len(text) < 60 else "compare it with something"
+    if isinstance(type, Option) and isinstance(wanted, Number):
+        return f"say what it is then: `0 if {text} == none else …`" if text.isidentifier() else ""
+    return ""

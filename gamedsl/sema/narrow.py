@@ -1,0 +1,40 @@
+"""Where an expression cannot be none: after a test that says so.
+
+`0 if x == none else x + 1` is right although `x` may be none. Expressions have no effects, so one
+that is written twice has one value; it is known by its text (names, roles and indices only).
+"""
+
+from __future__ import annotations
+
+from gamedsl.syntax import ast
+
+Facts = frozenset[str]
+"""Keys of expressions that are not none."""
+
+
+def key(node: ast.Node) -> str:
+    """The text of a name, or of an entry of one; empty for any other expression."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(of=of, name=name):
+            return f"{key(of)}.{name.id}" if key(of) else ""
+        case ast.Index(of=of, keys=(one,)):
+            inner = key(one) or (str(one.value) if isinstance(one, ast.Literal) else "")
+            return f"{key(of)}[{inner}]" if key(of) and inner else ""
+    return ""
+
+
+def facts(test: ast.Node, holds: bool) -> Facts:
+    """What is not none if a test holds, or if it does not."""
+    match test:
+        case ast.Operator(op="not", operands=(inner,)):
+            return facts(inner, not holds)
+        case ast.Operator(op="and" | "or" as op, operands=(left, right)):
+            if (op == "and") == holds:
+                return facts(left, holds) | facts(right, holds)
+        case ast.Operator(op="==" | "!=" as op, operands=(left, right)):
+            for side, other in ((left, right), (right, left)):
+                if isinstance(other, ast.Literal) and other.value is None:
+                    return frozenset({key(side)} if (op == "!=") == holds else ()) - {""}
+    return frozenset()
