@@ -6,8 +6,7 @@
 Both train the same model with the same LoRA on the same game, from the same prompts, with the same
 number of games, dtype, threads and completion length (a label's tokens), in one process, one after the
 other. TRL generates with transformers and gets its fastest batch size of those tried. Ours runs with
-default labels and recipe; its cache of what lies below the adapted layers is switched off
-(`trunk_tokens=0`), so that nothing is carried from step to step.
+default labels and recipe, which adapt all layers: nothing computed is carried from step to step.
 
 Also printed: how our step grows from 128 to 8,192 games, and its ratio to a floor: distinct tokens x 6
 x parameters, over the rate of a large matrix product measured in the same run.
@@ -20,16 +19,22 @@ import json
 import os
 import platform
 import statistics
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as `gamedsl train` does, for both
+
 import torch
 
 import gamedsl
-from gamedsl.backends.labels import LabelBook
-from gamedsl.ir.recipe import Recipe
-from gamedsl.runtime import Env, Episode
+from gamedsl.diagnostics import Problems
+from gamedsl.runtime import Episode
+from gamedsl.sema.recipe import override, resolve
+from gamedsl.train.engine import open_policy
+from gamedsl.train.loop import train
+from gamedsl.train.runfolder import create
 
 GAME = "stag_hunt"
 
@@ -54,15 +59,15 @@ def main() -> None:
     rate = found["matmul_gflops"] = matmul_rate() / 1e9
     print(f"{found['machine']}; matrix product {rate:.0f} GFLOP/s (float32)")
 
-    few = Ours(args.model, args.games)
-    found["ours"] = few.measure(args.steps)
+    few = Ours(args.model, args.games, args.steps)
+    found["ours"] = few.measure()
     found["floor_seconds"] = few.tokens * 6 * few.parameters / (rate * 1e9)
     report("ours", args.games, found["ours"])
     print(
         f"  {few.tokens} distinct tokens x 6 x {few.parameters / 1e6:.1f}M parameters at that rate: "
         f"{found['floor_seconds']:.2f} s; ours takes {found['ours']['median'] / found['floor_seconds']:.2f}x"
     )
-    found["ours_many"] = Ours(args.model, args.many).measure(args.steps)
+    found["ours_many"] = Ours(args.model, args.many, args.steps).measure()
     report("ours", args.many, found["ours_many"])
     growth = found["growth"] = found["ours_many"]["median"] / found["ours"]["median"]
     print(f"  {args.many} games take {growth:.2f}x the time of {args.games}")
@@ -107,33 +112,39 @@ def matmul_rate() -> float:
 
 
 class Ours:
-    """The training step of `gamedsl train`, without its run folder and screen."""
+    """`gamedsl train` from Python: the same loop with run folder, checkpoints and transcripts."""
 
-    def __init__(self, model: str, games: int) -> None:
-        from gamedsl.policies.hf import HFPolicy
-        from gamedsl.policies.lora import LoraSpec
-
-        problems = gamedsl.diagnostics.Problems()
-        game = gamedsl.load(GAME)
-        self.recipe: Recipe = resolve(game.ir, {"games": games, "model": model}, problems)
-        lora = self.recipe.lora
-        spec = LoraSpec(lora.rank, lora.alpha, lora.targets, lora.layers)
-        self.policy = HFPolicy(model, ("shared",), lora=spec, trunk_tokens=0)
-        self.env = game.env(run_seed=self.recipe.seed, tokenizer=self.policy.tokenizer)
+    def __init__(self, model: str, games: int, steps: int) -> None:
+        problems = Problems()
+        self.game = gamedsl.load(GAME)
+        settings = {"model": model, "games": games, "steps": steps + 1}
+        self.recipe = resolve(self.game.ir, (override(*s) for s in settings.items()), problems)
+        self.policy = open_policy(self.game, self.recipe, lambda text: None)
+        self.env = self.game.env(run_seed=self.recipe.seed, tokenizer=self.policy.tokenizer)
         self.parameters = sum(p.numel() for p in self.policy._network.model.parameters())
+        self.seconds: list[float] = []
         self.tokens = 0
 
-    def measure(self, steps: int) -> dict[str, Any]:
-        from gamedsl.train.step import Stepper
+    def measure(self) -> dict[str, Any]:
+        """Seconds of each step but the first, everything between two steps' ends included."""
+        with tempfile.TemporaryDirectory() as folder:
+            run = create(
+                self.game, self.recipe, Path(folder) / "run", {}, self.policy.tokenizer,
+                torch.get_num_threads(),
+            )  # fmt: skip
+            train(self.game, self.recipe, run, self.policy, observers=[self])
+        return {"seconds": self.seconds[1:], "median": statistics.median(self.seconds[1:])}
 
-        stepper = Stepper(self.env, self.policy, self.recipe)
-        seconds = []
-        for step in range(1, steps + 2):
-            start = time.perf_counter()
-            record = stepper.step(step)
-            seconds.append(time.perf_counter() - start)
-            self.tokens = record["tokens"]
-        return {"seconds": seconds[1:], "median": statistics.median(seconds[1:])}
+    def start(self, record: dict[str, Any]) -> None:
+        self.last = time.perf_counter()
+
+    def step(self, record: dict[str, Any]) -> None:
+        now = time.perf_counter()
+        self.seconds.append(now - self.last)
+        self.last, self.tokens = now, record["tokens"]
+
+    def end(self, record: dict[str, Any]) -> None:
+        pass
 
 
 def peer(ours: Ours, games: int, batches: list[int], steps: int) -> dict[str, Any]:
@@ -162,8 +173,6 @@ def completion_tokens(ours: Ours) -> int:
 
 def peer_steps(ours: Ours, games: int, batch: int, steps: int) -> list[float]:
     """Seconds of each of `steps` steps of `GRPOTrainer`, after one that is not counted."""
-    import tempfile
-
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import TrainerCallback
@@ -201,12 +210,13 @@ def peer_steps(ours: Ours, games: int, batch: int, steps: int) -> list[float]:
         )  # fmt: skip
         trainer = GRPOTrainer(
             model=loaded.model,
-            reward_funcs=reward_function(ours.env, episode, seats),
+            reward_funcs=reward_function(episode, seats),
             args=config,
             train_dataset=Dataset.from_list(rows),
             processing_class=loaded.tokenizer,
             peft_config=LoraConfig(
-                r=lora.rank, lora_alpha=lora.alpha, target_modules=list(lora.targets), lora_dropout=0.0,
+                r=lora.rank, lora_alpha=lora.alpha, lora_dropout=0.0,
+                target_modules="all-linear" if lora.targets is None else list(lora.targets),
                 layers_to_transform=None if lora.layers is None else list(range(layers - lora.layers, layers)),
             ),
             callbacks=[Clock()],
@@ -215,10 +225,8 @@ def peer_steps(ours: Ours, games: int, batch: int, steps: int) -> list[float]:
     return seconds[1:]
 
 
-def reward_function(env: Env, episode: Episode, seats: list[str]) -> Any:
+def reward_function(episode: Episode, seats: list[str]) -> Any:
     """The same game as TRL wants it: completions of the two seats paired in order."""
-    book: LabelBook = episode._book
-    least = env.least
 
     def reward(completions: list[Any], seat: list[str], **_: Any) -> list[float | None]:
         said = {s: [i for i, at in enumerate(seat) if at == s] for s in seats}
@@ -231,15 +239,7 @@ def reward_function(env: Env, episode: Episode, seats: list[str]) -> Any:
                 rewards[i] = None if amount is None else float(amount)
         return rewards
 
-    assert book is not None
-    assert least
     return reward
-
-
-def resolve(ir: Any, settings: dict[str, Any], problems: Any) -> Recipe:
-    from gamedsl.sema.recipe import resolve as resolve_recipe
-
-    return resolve_recipe(ir, settings, problems)
 
 
 if __name__ == "__main__":

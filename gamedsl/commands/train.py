@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -63,6 +64,10 @@ class Job:
 
 def run(args: argparse.Namespace) -> int:
     from gamedsl.train.errors import TrainError
+
+    # Read when torch is first imported: threads sleep at a barrier instead of spinning. On a machine
+    # that others use too, spinning made a step ten times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
     try:
         job = _understand(args)
