@@ -65,8 +65,8 @@ class Job:
 def run(args: argparse.Namespace) -> int:
     from gamedsl.train.errors import TrainError
 
-    # Read when torch is first imported: threads sleep at a barrier instead of spinning. On a machine
-    # that others use too, spinning made a step ten times slower.
+    # Read when torch is first imported: threads sleep at a barrier instead of spinning. On a
+    # machine that others use too, spinning made a step ten times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
     try:

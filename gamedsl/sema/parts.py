@@ -6,7 +6,7 @@ What depends on the game (its actions, how many roles) is checked again where a 
 from __future__ import annotations
 
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.game import Choice
+from gamedsl.ir.game import Choice, Choose, Reward
 from gamedsl.ir.types import BOOL, NEVER, Enum, List
 from gamedsl.sema.actions import Options
 from gamedsl.sema.library import Document
@@ -15,32 +15,47 @@ from gamedsl.sema.rewards import check_split
 from gamedsl.sema.scope import Names
 from gamedsl.sema.turns import Turns
 from gamedsl.sema.values import entries_of
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
+from gamedsl.source.nodes import Entry, Mapping, Scalar
 
 ROLES = ("first", "second")
+ACTIONS = ("left", "right")
 
 
 def check_part(document: Document, problems: Problems) -> str:
     """Check a file that is no game; the summary says what it defines."""
-    root, place = document.root, document.root.span
-    names = Names(ROLES, role_spans=dict.fromkeys(ROLES, place))
-    samples = _samples(root.get("params"))
     if document.kind == "reward":
-        reward = check_split(document.name, root, samples, names, problems, place)
-        count = len(reward.lets)
+        count = len(example_reward(document, problems).lets)
         return f"reward, {count} let{'s' if count != 1 else ''}" if count else "reward"
-    enum = Enum("", ("left", "right"))
-    options = Options(tuple(Choice(m, m) for m in enum.members), enum)
-    Params(names, problems, "this protocol", place, samples, names).declare(root.get("params"))
+    count = len(example_steps(document, problems))
+    return f"protocol, {count} step{'s' if count != 1 else ''}"
+
+
+def example_reward(document: Document, problems: Problems) -> Reward:
+    """A reward file as the two roles would use it."""
+    root, place = document.root, document.root.span
+    return check_split(document.name, root, _samples(root), _names(root), problems, place)
+
+
+def example_steps(document: Document, problems: Problems) -> list[Choose]:
+    """The steps of a protocol for the two roles, each with two actions."""
+    root, names, samples = document.root, _names(document.root), _samples(document.root)
+    params = Params(names, problems, "this protocol", root.span, samples, names)
+    params.declare(root.get("params"))
+    options = Options(tuple(Choice(m, m) for m in ACTIONS), Enum("", ACTIONS))
     actions = dict.fromkeys(ROLES, options)
     turns = Turns(names, actions, document.files[0], problems, (document.name,))
     turns.read(root)
-    return f"protocol, {len(turns.steps)} step{'s' if len(turns.steps) != 1 else ''}"
+    return turns.steps
 
 
-def _samples(section: Node | None) -> dict[str, Entry]:
+def _names(root: Mapping) -> Names:
+    return Names(ROLES, role_spans=dict.fromkeys(ROLES, root.span))
+
+
+def _samples(root: Mapping) -> dict[str, Entry]:
     """A value for each param that has none: ones of its declared type."""
     samples: dict[str, object] = {}
+    section = root.get("params")
     for entry in section if isinstance(section, Mapping) else ():
         if isinstance(entry.value, Mapping) and entry.value.get("default") is None:
             kind = entry.value.get("type")

@@ -21,7 +21,7 @@ from gamedsl.ir.recipe import Lora, Recipe
 from gamedsl.sema.start import START, declare_start
 from gamedsl.source.spans import Source, Span
 
-Kind = Literal["whole", "number", "word", "name", "names", "pair"]
+Kind = Literal["whole", "number", "word", "name", "names", "pair", "map"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Key:
             return " or ".join(f"`{word}`" for word in self.words)
         if self.kind == "name":
             return "a name"
+        if self.kind == "map":
+            return "a map of role to action to probability"
         noun = {"whole": "a whole number", "number": "a number", "pair": "a list of two numbers"}
         parts = [noun.get(self.kind, "a list of names") + self._range()]
         return " or ".join(parts + [f"`{word}`" for word in self.words])
@@ -111,6 +113,8 @@ KEYS: tuple[Key, ...] = (
     Key("prior", "word", "model",
         "where training starts: as the `model` plays untrained, or at `uniform` play",
         words=("model", "uniform")),
+    Key(START, "map", None,
+        "where a role's policy is put before training; what is not named is held where it was"),
     Key("checkpoint_every", "whole", 10, "steps between checkpoints; the last step always has one",
         low=1),
     Key("keep_checkpoints", "whole", 2, "how many checkpoints are kept, the latest", low=1),
@@ -125,9 +129,9 @@ KEYS: tuple[Key, ...] = (
         "the exact distance from equilibrium each step; `auto`: where the game is small enough",
         words=("auto", "on", "off")),
 )  # fmt: skip
-"""All settings but `start`, which is a map of its own: see `gamedsl.sema.start`."""
+"""All settings. `start` is a map, read by `gamedsl.sema.start`."""
 
-_BY_NAME = {key.name: key for key in KEYS}
+_BY_NAME = {key.name: key for key in KEYS if key.kind != "map"}
 _GROUPS = {key.name.partition(".")[0] for key in KEYS if "." in key.name}
 
 
@@ -168,21 +172,13 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
             given[setting.key] = setting
         else:
             _unknown(setting, problems)
-    values = {key.name: _value(key, given.get(key.name), problems) for key in KEYS}
+    values = {name: _value(key, given.get(name), problems) for name, key in _BY_NAME.items()}
     lora = Lora(
         **{name: values.pop(f"lora.{name}") for name in ("rank", "alpha", "layers", "targets")}
     )
     recipe = Recipe(lora=lora, start=declare_start(ir, start.values(), problems), **values)
     _contradictions(ir, recipe, given, problems)
     return recipe
-
-
-def reference() -> str:
-    """The table of settings as Markdown, for the documentation."""
-    rows = ["| setting | value | default | meaning |", "| --- | --- | --- | --- |"]
-    for key in KEYS:
-        rows.append(f"| `{key.name}` | {key.accepts()} | {_shown(key.default)} | {key.doc} |")
-    return "\n".join(rows) + "\n"
 
 
 def _exact(value: Any) -> Any:
@@ -226,7 +222,7 @@ def _flat(*settings: Iterable[Setting]) -> Iterable[Setting]:
 
 
 def _unknown(setting: Setting, problems: Problems) -> None:
-    known = [*_BY_NAME, START]
+    known = [key.name for key in KEYS]
     head, _, tail = setting.key.partition(".")
     if setting.key in _GROUPS:
         inside = [name for name in _BY_NAME if name.startswith(f"{setting.key}.")]

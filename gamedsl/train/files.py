@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-
 _PARTIAL = ".partial-"
 
 

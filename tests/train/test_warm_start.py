@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from gamedsl.ir.recipe import Start
 from gamedsl.train import warm_start as module
@@ -13,50 +12,54 @@ from gamedsl.train.warm_start import TOLERANCE, warm_start
 from tests.train.conftest import OFFER, policy_of, recipe_of
 
 
-def _fitted(game, recipe):
-    policy = policy_of(game, recipe)
+def _fit(game, policy, **settings):
+    """How the fit went, and the policy after it: information set -> action -> probability."""
+    recipe = recipe_of(game, model="tiny", **settings)
     gauge = Gauge(game.env(tokenizer=policy.tokenizer), recipe)
-    before = policy.log_probs(gauge.queries)
     found = warm_start(policy, recipe, gauge.queries, gauge.places)
     after = policy.log_probs(gauge.queries)
-    named = {
-        place.information_set: (dict(zip(place.legal, b.exp().tolist(), strict=True)), a.exp())
-        for place, b, a in zip(gauge.places, after, before, strict=True)
+    return found, {
+        place.information_set: dict(zip(place.legal, log_pi.exp().tolist(), strict=True))
+        for place, log_pi in zip(gauge.places, after, strict=True)
     }
-    return found, named
 
 
-def test_named_decisions_move_and_others_stay(compiled) -> None:
-    game = compiled(OFFER)
-    recipe = recipe_of(game, model="tiny", start={"responder": {"accept": 0.8}})
-    found, policy = _fitted(game, recipe)
+@pytest.fixture
+def game(compiled):
+    return compiled(OFFER)
+
+
+@pytest.fixture
+def policy(game):
+    return policy_of(game, recipe_of(game, model="tiny"))
+
+
+def test_named_decisions_move_and_others_stay(game, policy) -> None:
+    found, at_first = _fit(game, policy, start={"proposer": {"low": 0.7}})
     assert found.steps > 0
     assert found.distance <= TOLERANCE
-    answers = [key for key in policy if key.startswith("responder")]
+    assert list(at_first["proposer:offer"].values()) == pytest.approx([0.7, 0.15, 0.15], abs=0.01)
+
+    _, after = _fit(game, policy, start={"responder": {"accept": 0.8}})
+    answers = [key for key in after if key.startswith("responder")]
     assert len(answers) == 3
     for key in answers:
-        assert policy[key][0]["accept"] == pytest.approx(0.8, abs=TOLERANCE)
-    now, before = policy["proposer:offer"]
-    assert torch.allclose(torch.tensor(list(now.values())), before, atol=0.1)
+        assert after[key]["accept"] == pytest.approx(0.8, abs=TOLERANCE)
+    assert after["proposer:offer"] == pytest.approx(at_first["proposer:offer"], abs=0.1)
 
 
-def test_uniform_play(compiled) -> None:
-    game = compiled(OFFER)
-    recipe = recipe_of(game, model="tiny", prior="uniform", start={"proposer": {"fair": 0.6}})
-    _, policy = _fitted(game, recipe)
-    for key, (now, _) in policy.items():
+def test_uniform_play(game, policy) -> None:
+    _, after = _fit(game, policy, prior="uniform", start={"proposer": {"fair": 0.6}})
+    for key, now in after.items():
         wanted = [0.2, 0.6, 0.2] if key.startswith("proposer") else [0.5, 0.5]
         assert list(now.values()) == pytest.approx(wanted, abs=TOLERANCE)
 
 
-def test_what_cannot_be_reached_is_said(compiled, monkeypatch: pytest.MonkeyPatch) -> None:
-    game = compiled(OFFER)
+def test_what_cannot_be_reached_is_said(game, policy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_STEPS", 1)
-    recipe = recipe_of(game, model="tiny", start={"responder": {"accept": 0.01}})
-    with pytest.raises(
-        TrainError, match=r"did not reach its target: after 1 steps responder:answer"
-    ):
-        _fitted(game, recipe)
+    said = "did not reach its target: after 1 steps responder:answer"
+    with pytest.raises(TrainError, match=said):
+        _fit(game, policy, start={"responder": {"accept": 0.01}})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,77 @@
+"""What the documentation says is what the compiler does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gamedsl
+from gamedsl.compiler import compile_file
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
+
+
+def blocks(language: str) -> list[tuple[str, str]]:
+    """(page, text) of every fenced block of a language."""
+    return [
+        (page.name, text)
+        for page in PAGES
+        for kind, text in FENCE.findall(page.read_text(encoding="utf-8"))
+        if kind == language
+    ]
+
+
+def test_the_reference_is_what_the_tables_say() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("page", "text"), [b for b in blocks("yaml") if re.match(r"(#.*\n)*(game|reward|protocol):", b[1])]
+)
+def test_every_file_shown_compiles(page: str, text: str, tmp_path: Path) -> None:
+    kind, name = re.search(r"^(game|reward|protocol): (\w+)", text, re.MULTILINE).groups()
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(text, encoding="utf-8")
+    result = compile_file(path)
+    problems = [d for d in result.diagnostics if d.severity != "note"]
+    assert problems == [], f"{page}: {kind} {name}"
+
+
+def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = [text for page, text in blocks("python") if page == "README.md"]
+    exec(compile(code.replace('"games/', f'"{ROOT}/games/'), "README.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("{'hunter_1': 4, 'hunter_2': 4}")
+
+
+def test_every_link_leads_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_names_every_shipped_game() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for path in (ROOT / "games").glob("*.yaml"):
+        assert f"`{path.stem}`" in text, path.stem
+
+
+def test_the_diagnostic_of_the_readme_is_the_compilers(tmp_path: Path) -> None:
+    from gamedsl.diagnostics.render import render
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (shown,) = [t for kind, t in FENCE.findall(text) if t.startswith("error[")]
+    game = Path(gamedsl.load("prisoners_dilemma").files[0]).read_text(encoding="utf-8")
+    body = game.partition("\n")[2].replace("prisoners_dilemma", "bad").replace("  defect  ", "  defct   ")
+    path = tmp_path / "bad.yaml"
+    path.write_text(body, encoding="utf-8")
+    rendered = render(compile_file(path).diagnostics, form="pretty", colour=False)
+    assert shown.strip() == rendered.replace(str(path), "bad.yaml").strip()
