@@ -7,7 +7,9 @@ Within a stage every problem is collected; the next stage does not start on erro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,11 @@ def compile_file(path: Path | str, params: Mapping[str, Any] | None = None) -> R
 
     `path` may be the name of a shipped file; `params` override the file's defaults.
     """
+    with _room_on_the_stack():
+        return _compile(path, params)
+
+
+def _compile(path: Path | str, params: Mapping[str, Any] | None) -> Result:
     problems = Problems()
 
     document = load_document(resolve_argument(str(path)), problems)
@@ -63,6 +70,17 @@ def compile_file(path: Path | str, params: Mapping[str, Any] | None = None) -> R
 
         resolve(ir, (), problems)
     return Result(document, None if problems.errors else ir, problems.sorted(), summarise(ir))
+
+
+@contextmanager
+def _room_on_the_stack() -> Iterator[None]:
+    """A file may be nested 100 deep, and a level takes some stages a dozen calls."""
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(usual, 5000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(usual)
 
 
 def compile_game(

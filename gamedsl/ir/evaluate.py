@@ -30,7 +30,7 @@ from gamedsl.ir.expr import (
 from gamedsl.ir.game import Let
 from gamedsl.source.spans import Span
 
-MAX_WORK = 1_000_000
+MAX_WORK = 250_000
 """Operations, items gone through and lets read in working out one expression."""
 
 

@@ -21,7 +21,7 @@ from gamedsl.source.spans import Span
 LIMIT = 100_000
 """Outcomes that are gone through."""
 
-WORK = 10_000_000
+WORK = 3_000_000
 """Operations that are spent on it."""
 
 _OPEN = Read, Stream, LetCall, LetMap, Local, Me
@@ -44,7 +44,7 @@ def payoffs_are_defined(ir: GameIR, problems: Problems) -> None:
             return
         work += meter.spent
         key = tuple(payoffs.values())
-        if key not in seen:
+        if key not in seen and (risky_split or not seen):
             seen.add(key)
             meter = Meter()
             if not _rewards(ir, history, payoffs, meter, problems):

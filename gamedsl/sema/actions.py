@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import Choice
 from gamedsl.ir.types import SEAT, WHOLE, Enum, List, Number, Type
 from gamedsl.sema.infer import Typer
@@ -65,16 +65,6 @@ def _listed(node: Sequence, names: Names, problems: Problems) -> Options | None:
         assert isinstance(item, Scalar)
         number = not isinstance(item.value, str)
         name = option_name(item.value) if number else item.text
-        if name in seen:
-            problems.add(
-                "GD0319",
-                f"`{name}` is an option twice",
-                item.span,
-                why="the second time",
-                notes=(Note(seen[name], "the first time"),),
-                help="delete one of the two",
-            )
-            continue
         seen[name] = item.span
         value = _whole(item.value) if number else name
         choices.append(Choice(name, value, item.span))

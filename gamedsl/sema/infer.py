@@ -59,6 +59,7 @@ class Typer(Misfits):
     def check(self, node: ast.Node, wanted: Type, what: str, *, me: bool = False) -> ir.Expr:
         """Type an expression that must fit a type; `what` names it in the message."""
         typed = self.expression(node, me=me, expected=wanted)
+        assert self.problems.errors or not isinstance(typed.type, Never)
         if fits(typed.type, wanted):
             return typed
         self.misfit(node, typed, wanted, what)
@@ -122,7 +123,12 @@ class Typer(Misfits):
             left = self.truth(first, self.infer(first), what)
             right = self.truth(second, self.given(first, node.op == "and", second, None), what)
             return ir.Logic(BOOL, node.span, node.op, left, right)
-        return self.apply(node, node.op, self.operands(node))
+        operands = self.operands(node)
+        if node.op == "neg" and isinstance(node.operands[0], ast.Literal):
+            number = operands[0]
+            if isinstance(number, ir.Const) and isinstance(number.type, Number):
+                return replace(number, span=node.span, value=-number.value)
+        return self.apply(node, node.op, operands)
 
     def operands(self, node: ast.Operator) -> tuple[ir.Expr, ...]:
         """Both sides; a bare name is typed last: the other side says which enum it is of."""
@@ -162,7 +168,7 @@ class Typer(Misfits):
         if function in ("/", "//", "%") and _is_zero(arguments[1]):
             self.problems.add("GD0401", "division by zero", node.span, why="by 0")
             return self.never(node)
-        if function == "**" and _natural(types[0], arguments[1]):
+        if function == "**" and fits(types[0], WHOLE) and _natural(arguments[1]):
             result = WHOLE
         if function in ("other", "others"):
             return self.other(node, function, arguments[0])
@@ -321,7 +327,7 @@ class Typer(Misfits):
             return self.never(node)
         if node.kind == "tuple":
             return ir.Build(Tuple(tuple(i.type for i in items)), node.span, items)
-        inner: Type = NEVER
+        inner: Type = NEVER if items else wanted or WHOLE
         for item in items:
             joined = join(inner, item.type)
             if joined is None:
@@ -350,7 +356,13 @@ def _is_zero(divisor: ir.Expr) -> bool:
     return isinstance(divisor, ir.Const) and divisor.origin is None and divisor.value == 0
 
 
-def _natural(base: Type, exponent: ir.Expr) -> bool:
-    """Whether a power is whole: a whole number to one that is known not to be negative."""
-    known = isinstance(exponent, ir.Const) and exponent.value >= 0
-    return isinstance(base, Number) and base.whole and known
+def _natural(expr: ir.Expr) -> bool:
+    """Whether an expression is known to be a whole number, and not negative."""
+    match expr:
+        case ir.Const(type=Number(whole=True), value=value):
+            return bool(value >= 0)
+        case ir.Apply(function="+" | "*" | "**", arguments=parts):
+            return all(map(_natural, parts))
+        case ir.Apply(function="len" | "size" | "count" | "index"):
+            return True
+    return False

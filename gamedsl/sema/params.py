@@ -108,7 +108,7 @@ class Params:
         usual = None
         if given is not None and default is not None and wanted is None:
             usual = constant(default, Typer(self.names, self.problems), self.problems)
-        if not self.fits(name, span, node, type, wanted, usual[2] if usual else None):
+        if not self.fits(name, span, node, type, wanted, usual[1:] if usual else None):
             return None
         allowed = declaration.get("in") if declaration else None
         if allowed is not None and not self.allowed(name, value, allowed, node):
@@ -138,13 +138,19 @@ class Params:
         )
 
     def fits(
-        self, name: str, span: Span, node: Node, type: Type, wanted: Type | None, usual: Type | None
+        self,
+        name: str,
+        span: Span,
+        node: Node,
+        type: Type,
+        wanted: Type | None,
+        usual: tuple[Any, Type] | None,
     ) -> bool:
         """Whether a value has the type that is declared, or else that of the default."""
         if wanted is not None and not fits(type, wanted):
             wrong, where = wanted, "declared here"
-        elif usual is not None and not _alike(type, usual):
-            wrong, where = usual, "its default"
+        elif usual is not None and not _alike(type, *usual):
+            wrong, where = usual[1], "its default"
         else:
             return True
         self.problems.add(
@@ -207,8 +213,8 @@ class Params:
         return True
 
 
-def _alike(type: Type, usual: Type) -> bool:
-    """Numbers may be exchanged for numbers of any kind, and lists for lists of any length."""
+def _alike(type: Type, value: Any, usual: Type) -> bool:
+    """Whether a type may stand for that of a default: any number for a number, lists for lists."""
     if isinstance(type, List) and isinstance(usual, List):
-        return _alike(type.of, usual.of) or type.of == NEVER or usual.of == NEVER
+        return value == () or _alike(type.of, value[0], usual.of)
     return fits(type, NUMBER) if fits(usual, NUMBER) else fits(type, usual)

@@ -35,6 +35,8 @@ class Turns:
     steps: list[Choose] = field(default_factory=list)
     uses: list[str] = field(default_factory=list)
     """The protocols used so far, anywhere in the game."""
+    loaded: dict[tuple[str, Path], Document | None] = field(default_factory=dict)
+    """What a name means to a file, each read once."""
 
     def read(self, root: Mapping) -> None:
         """The steps of a document: its `turns`, or the protocol that stands for them."""
@@ -56,7 +58,7 @@ class Turns:
 
     def use(self, node: Node) -> None:
         """A protocol's steps, in the scope of the file that uses it; its params are its own."""
-        document = open_used("protocol", node, self.near, self.problems)
+        document = self.document(node)
         if document is None:
             return
         self.uses.append(document.name)
@@ -88,6 +90,13 @@ class Turns:
                 self.bind(name, variable)
             elif isinstance(variable, VariableName):
                 self.names.declared[name] = variable
+
+    def document(self, node: Node) -> Document | None:
+        name = node.get("use") if isinstance(node, Mapping) else node
+        key = (name.text if isinstance(name, Scalar) else "", self.near)
+        if key not in self.loaded:
+            self.loaded[key] = open_used("protocol", node, self.near, self.problems)
+        return self.loaded[key]
 
     def too_long(self, span: Span) -> bool:
         if len(self.steps) < MAX_STEPS and len(self.uses) <= MAX_STEPS:

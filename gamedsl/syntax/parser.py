@@ -66,7 +66,7 @@ def parse_expression(
 ) -> ast.Node | None:
     """Parse characters `start` to `end` of a scalar; None (and a diagnostic) if they are wrong."""
     if not isinstance(scalar.value, str):
-        return _plain(scalar, problems)
+        return ast.Literal(scalar.span, _simplest(scalar.value))
     text = scalar.text[start:end]
     if simple := _simple(text, scalar, start):
         return simple
@@ -108,21 +108,6 @@ _ROUND = "write a smaller number, or work it out with `**`"
 def expression_at(text: str, source: Source, span: Span, problems: Problems) -> ast.Node | None:
     """Parse a text that stands elsewhere than in a scalar, all of it placed at `span`."""
     return parse_expression(Scalar(text, text, span, ()), problems)
-
-
-def _plain(scalar: Scalar, problems: Problems) -> ast.Node | None:
-    """A YAML number, truth value or null where an expression may stand."""
-    value = scalar.value
-    assert not isinstance(value, str)
-    if value is None and scalar.text != "none":
-        problems.add(
-            "GD0201",
-            "an expression is missing here",
-            scalar.span,
-            help="to say that there is none, write `none`",
-        )
-        return None
-    return ast.Literal(scalar.span, _simplest(value))
 
 
 def _simplest(value: int | Fraction | bool | None) -> int | Fraction | bool | None:

@@ -28,13 +28,11 @@ class Beginning:
 
 
 def begin(
-    run: RunFolder, recipe: Recipe, policy: Policy, optimizer: torch.optim.Optimizer, gauge: Gauge,
-    hash: str,
-) -> Beginning:  # fmt: skip
+    run: RunFolder, recipe: Recipe, policy: Policy, optimizer: torch.optim.Optimizer, gauge: Gauge
+) -> Beginning:
     """Put policy, optimiser and run folder into the state of the last checkpoint, or of step 0.
 
-    A beginning is a checkpoint too, so that a run that is killed early does not repeat its warm
-    start. Raises TrainError.
+    Raises TrainError.
     """
     found = checkpoints.latest(run)
     if found is not None:
@@ -48,10 +46,7 @@ def begin(
                 "leave `start` and `prior` out, or lower the game's params",
             )
         warm = warm_start(policy, recipe, gauge.queries, gauge.places)
-    reference = adapters_of(policy) if recipe.kl else {}
-    state = Checkpoint(0, hash, adapters_of(policy), optimizer.state_dict(), reference)
-    checkpoints.save(run, state, recipe.keep_checkpoints)
-    return Beginning(0, reference, warm)
+    return Beginning(0, adapters_of(policy) if recipe.kl else {}, warm)
 
 
 def _go_on(

@@ -80,7 +80,7 @@ def train(
     optimizer = torch.optim.AdamW(
         policy.parameters(), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
     )
-    beginning = begin(run, recipe, policy, optimizer, gauge, game.hash)
+    beginning = begin(run, recipe, policy, optimizer, gauge)
     reference = Reference(policy, beginning.reference)
     step = beginning.step
 
@@ -89,8 +89,9 @@ def train(
         checkpoints.save(run, Checkpoint(step, game.hash, *state), recipe.keep_checkpoints)
 
     batch = play(env, scorer, recipe, step + 1, known=gauge.queries)
-    if step == 0:
+    if not run.records():
         run.append(gauge.opening(scorer, batch, policy, beginning.warm))
+        keep()
     for observer in observers:
         observer.start(run.records()[0])
 

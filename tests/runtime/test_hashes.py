@@ -46,7 +46,6 @@ def game(tmp_path: Path) -> gamedsl.Game:
         GAME.replace("stag          | 4 + bonus, 4  | 0, 3\n  hare          | 3, 0          | 2, 2",
                      "hare | 3, 0 | 2, 2\n  stag | 4 + bonus, 4 | 0, 3"),
         GAME.replace("[first, second]", "\n  - first\n  - second"),
-        GAME.replace("about: Two hunters.\n", ""),
     ],
 )  # fmt: skip
 def test_layout_does_not_matter(tmp_path: Path, game: gamedsl.Game, same: str) -> None:
@@ -65,6 +64,7 @@ def test_layout_does_not_matter(tmp_path: Path, game: gamedsl.Game, same: str) -
         (GAME + "labels: masked\n", False),
         (GAME + "rules: Hunt.\n", False),
         (GAME.replace("game: hunt", "game: chase"), False),
+        (GAME.replace("Two hunters", "Two of them"), False),
     ],
 )
 def test_meaning_does(tmp_path: Path, game: gamedsl.Game, other: str, rules: bool) -> None:

@@ -164,7 +164,7 @@ def test_a_compile_error_carries_every_problem(tmp_path: Path) -> None:
         compiled(tmp_path, ULTIMATUM.replace("pie - offer", "pi - ofer"))
     found = caught.value.diagnostics
     assert [(d.code, d.span.line, d.span.text) for d in found] == [
-        ("GD0301", 7, "pi"), ("GD0301", 7, "ofer"),
+        ("GD0301", 8, "pi"), ("GD0301", 8, "ofer"),
     ]  # fmt: skip
     assert found[0].help == "did you mean `pie`?"
     assert "did you mean `offer`?" in str(caught.value)

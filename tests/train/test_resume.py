@@ -83,12 +83,15 @@ def test_a_finished_run_is_extended(compiled, tmp_path: Path) -> None:
     _same(tmp_path / "run", tmp_path / "whole")
 
 
-def test_what_a_checkpoint_does_not_have_is_forgotten(compiled, tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_what_a_checkpoint_does_not_have_is_forgotten(compiled, tmp_path: Path, left: int) -> None:
+    """Of the checkpoints after steps 0, 2 and 4, only the first are left, or none."""
     game = compiled(DILEMMA)
-    recipe = recipe_of(game, steps=4, checkpoint_every=2, transcripts_every=1)
+    recipe = recipe_of(game, steps=4, checkpoint_every=2, transcripts_every=1, keep_checkpoints=3)
     run, _ = run_of(game, recipe, tmp_path / "run")
     before = untimed(run.records())
-    checkpoint.steps(run)[-1].unlink()
+    for path in checkpoint.steps(run)[left:]:
+        path.unlink()
     (run.checkpoints / ".partial-abc").mkdir()
     with run.metrics.open("a") as stream:
         stream.write('{"event": "step", "step": 5, "rew')

@@ -1,0 +1,58 @@
+"""Every place in the compiler that reports a problem is reached by a case file."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+
+import pytest
+
+import gamedsl
+from gamedsl.compiler import compile_file
+from gamedsl.diagnostics.model import Problems
+from tests.diagnostics.expectations import case_files
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGE = Path(gamedsl.__file__).parent
+OTHERS = {"recipe.py", "start.py", "library.py"}
+"""Modules of `sema` whose cases are elsewhere."""
+MODULES = [
+    *(PACKAGE / "syntax").glob("*.py"),
+    *(path for path in (PACKAGE / "sema").glob("*.py") if path.name not in OTHERS),
+    PACKAGE / "passes" / "payoffs.py",
+]
+
+
+def reports(path: Path) -> Iterator[tuple[str, int]]:
+    """The file and line of every `problems.add(...)`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            of = node.func.value
+            name = of.id if isinstance(of, ast.Name) else getattr(of, "attr", "")
+            if node.func.attr == "add" and name == "problems":
+                yield str(path), node.lineno
+
+
+def test_every_report_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    wanted = {place for path in MODULES for place in reports(path)}
+    assert len(wanted) > 50
+    reached: set[tuple[str, int]] = set()
+    add = Problems.add
+
+    def noted(self: Problems, *args: object, **more: object) -> None:
+        frame: FrameType = sys._getframe(1)
+        code: CodeType = frame.f_code
+        for place in wanted:
+            if place[0] == code.co_filename and place[1] == frame.f_lineno:
+                reached.add(place)
+        add(self, *args, **more)
+
+    monkeypatch.setattr(Problems, "add", noted)
+    for path in case_files():
+        compile_file(path.relative_to(ROOT))
+    missing = sorted(f"{Path(file).name}:{line}" for file, line in wanted - reached)
+    assert missing == []
