@@ -7,8 +7,8 @@ Every run is `gamedsl train GAME --seed S …` with default settings; the number
 
 - prisoner's dilemma ends at mutual defection within 20 steps: both rewards within 0.1 of 1;
 - pure coordination over ten strings reaches 0.95 of its maximum within 60 steps;
-- stag hunt ends in a pure equilibrium within 20 steps, the one that was predicted before step 1; also
-  when started from each side of the basin's boundary.
+- stag hunt ends in a pure equilibrium within 20 steps, the one predicted before step 1; also when
+  started from each side of the basin's boundary.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python docs/generate.py          # write it
     python docs/generate.py --check  # fail if it is stale (the test suite does)
 
-Nothing in the reference is typed twice: sections come from the JSON Schemas, built-ins, label styles,
-recipe keys and diagnostics from the tables that the compiler runs on.
+Nothing in the reference is typed twice: sections come from the JSON Schemas; built-ins, label
+styles, recipe keys and diagnostics from the tables that the compiler runs on.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def cell(text: str) -> str:
 
 def expressions() -> Iterator[str]:
     yield "\n## Expressions\n"
-    yield "Numbers are exact: `0.1` is one tenth. Comparisons do not chain. `a if test else b`, `and`,"
-    yield "`or`, `not`, `in`, `..`, `f(x for x in xs if test)` and precedence are as in Python."
+    yield "Numbers are exact: `0.1` is one tenth. Comparisons do not chain. `a if test else b`,"
+    yield "`and`, `or`, `not`, `in`, `f(x for x in xs if test)` and precedence are as in Python."
     yield ""
     yield "| operator | meaning |"
     yield "| --- | --- |"

@@ -68,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     # Read when torch is first imported: threads sleep at a barrier instead of spinning. On a
     # machine that others use too, spinning made a step ten times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("MKL_DYNAMIC", "FALSE")  # always as many threads: the same last bits
 
     try:
         job = _understand(args)

@@ -10,7 +10,6 @@ import hashlib
 from fractions import Fraction
 from typing import Any
 
-
 _FIELDS: dict[Any, tuple[str, ...]] = {}
 """The fields of each class that take part in comparison."""
 

@@ -37,7 +37,8 @@ class LoraSpec:
     """Shape of every adapter.
 
     `targets` are last names of linear layers (`q_proj`), None for all inside the decoder layers;
-    `layers` is how many of the top decoder layers are adapted, None for all of them.
+    `layers` is how many of the top decoder layers are adapted; None, or as many as there are or
+    more, is all of them.
     """
 
     rank: int = 16
@@ -146,12 +147,7 @@ class Adapters:
         self.names: tuple[str, ...] = ()
         self._model, self._seed = model, seed
         self._tuner: peft.LoraModel | None = None
-        count = len(layers) if spec.layers is None else spec.layers
-        if not 1 <= count <= len(layers):
-            raise ModelError(
-                f"{count} adapted layers, of a model that has {len(layers)}",
-                f"give `layers` as 1 to {len(layers)}, or leave it out",
-            )
+        count = len(layers) if spec.layers is None else min(spec.layers, len(layers))
         self.first_layer = len(layers) - count
         self.config = peft.LoraConfig(
             r=spec.rank,

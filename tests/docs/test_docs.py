@@ -29,13 +29,16 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 def test_the_reference_is_what_the_tables_say() -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"], capture_output=True, text=True
+        [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
-    ("page", "text"), [b for b in blocks("yaml") if re.match(r"(#.*\n)*(game|reward|protocol):", b[1])]
+    ("page", "text"),
+    [b for b in blocks("yaml") if re.match(r"(#.*\n)*(game|reward|protocol):", b[1])],
 )
 def test_every_file_shown_compiles(page: str, text: str, tmp_path: Path) -> None:
     kind, name = re.search(r"^(game|reward|protocol): (\w+)", text, re.MULTILINE).groups()
@@ -70,7 +73,11 @@ def test_the_diagnostic_of_the_readme_is_the_compilers(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (shown,) = [t for kind, t in FENCE.findall(text) if t.startswith("error[")]
     game = Path(gamedsl.load("prisoners_dilemma").files[0]).read_text(encoding="utf-8")
-    body = game.partition("\n")[2].replace("prisoners_dilemma", "bad").replace("  defect  ", "  defct   ")
+    body = (
+        game.partition("\n")[2]
+        .replace("prisoners_dilemma", "bad")
+        .replace("  defect  ", "  defct   ")
+    )
     path = tmp_path / "bad.yaml"
     path.write_text(body, encoding="utf-8")
     rendered = render(compile_file(path).diagnostics, form="pretty", colour=False)

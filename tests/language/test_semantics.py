@@ -36,6 +36,8 @@ PAYOFFS = [
     ("7 // 2 + 7 % 3 - (-7) // 2", 3 + 1 + 4),
     ("2 ** 3 ** 2 - -2 ** 2", 512 + 4),
     ("2 ** -2", Fraction(1, 4)),
+    ("(-7) % 3 + 10 * (7 % -3)", 2 - 20),
+    ("(-7 / 2) // 1", -4),
     ("0.1 + 0.2", Fraction(3, 10)),
     ("1 if me == row else 2", [1, 2]),
     ("1 if other == row else 2", [2, 1]),
@@ -109,6 +111,46 @@ def test_lets(tmp_path: Path, let: str, text: str, expected: list[int]) -> None:
     assert paid(game, "low", "high") == expected
 
 
+NONE = "x: 1 if move.row == high else none\n  y: 1 if move.me == high else none"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x + 1 if x == none else 0",
+        "1 if x == none and x > 0 else 0",
+        "1 if x != none or x > 0 else 0",
+        "y.other + 1 if y.me != none else 0",
+        "x + 1 if x != none or true else 0",
+        "x + 1 if not (x != none and true) else 0",
+        "(0 if x == none else 1) + x",
+        "x + y.me if x != none else 0",
+        "sum(sum(y[r] + 0 for r in roles) for r in roles if y[r] != none)",
+    ],
+)
+def test_what_may_be_none_is_no_number(tmp_path: Path, text: str) -> None:
+    with pytest.raises(gamedsl.CompileError) as caught:
+        load(tmp_path, f'{HEAD}let:\n  {NONE}\npayoffs: "{text}"\n')
+    assert {d.code for d in caught.value.diagnostics} == {"GD0321"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x + 1 if x != none else 0",
+        "0 if none == x else x + 1",
+        "x + 1 if not x == none else 0",
+        "1 if x != none and x > 0 else 0",
+        "1 if x == none or x > 0 else 0",
+        "0 if x == none or y.me == none else x + y.me",
+        "x + y.me if not (x == none or y.me == none) else 0",
+        "y.other + 1 if true and y.other != none else 0",
+    ],
+)
+def test_after_a_test_it_is(tmp_path: Path, text: str) -> None:
+    load(tmp_path, f'{HEAD}let:\n  {NONE}\npayoffs: "{text}"\n')
+
+
 def test_a_let_is_worked_out_only_where_it_is_read(tmp_path: Path) -> None:
     text = HEAD + "let:\n  ratio: 1 / count(move, mid)\npayoffs: ratio if mid in move else 0\n"
     game = load(tmp_path, text)
@@ -147,8 +189,9 @@ def test_a_table_of_one_role(tmp_path: Path, payoffs: str) -> None:
 
 
 def test_one_number_is_what_the_first_of_two_wins(tmp_path: Path) -> None:
-    game = load(tmp_path, HEAD + "payoffs: [[0, 1/2, 1 - 3], [0, 0, 0], [0, 0, 0]]\n")
+    game = load(tmp_path, HEAD + "payoffs: [[0, 1/2, 1 - 3], [3, 0, 0], [0, 0, 0]]\n")
     assert paid(game, "low", "mid") == [Fraction(1, 2), Fraction(-1, 2)]
+    assert paid(game, "mid", "low") == [3, -3]
     assert paid(game, "low", "high") == [-2, 2]
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import gamedsl
+from gamedsl.ir.hashing import canonical
 
 ROOT = Path(__file__).parent.parent.parent
 GAME = """\
@@ -75,6 +77,16 @@ def test_meaning_does(tmp_path: Path, game: gamedsl.Game, other: str, rules: boo
 
 def test_training_defaults_are_no_part_of_a_game(tmp_path: Path, game: gamedsl.Game) -> None:
     assert load(tmp_path, GAME + "train: {steps: 3}\n").hash == game.hash
+
+
+def test_the_canonical_text_has_one_order() -> None:
+    names = [f"name_{i}" for i in range(40)]
+    assert canonical(frozenset(names)) == canonical(frozenset(reversed(names)))
+    assert canonical(frozenset(names)).startswith("{'name_0','name_1','name_10',")
+    assert canonical({"b": 1, "a": Fraction(1, 2)}) == "{'a':1/2,'b':1}"
+    assert canonical((True, None, 1, "1")) == "(True,None,1,'1')"
+    with pytest.raises(TypeError, match="no canonical text for float"):
+        canonical(0.5)
 
 
 def in_process(code: str, hash_seed: str, cwd: Path = ROOT) -> str:
