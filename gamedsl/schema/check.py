@@ -56,14 +56,15 @@ def check_shape(kind: str, root: Mapping, problems: Problems) -> None:
 @cache
 def _validator_class() -> Any:
     """Draft 2020-12, with a `uniqueItems` that stays fast on long lists."""
+    from jsonschema import validators
     from jsonschema.exceptions import ValidationError
-    from jsonschema.validators import Draft202012Validator, extend
 
     def unique(_: Any, wanted: bool, items: Any, schema: Any) -> Any:
         if wanted and isinstance(items, list) and repeats(items):
             yield ValidationError("repeated")
 
-    return extend(Draft202012Validator, {"uniqueItems": unique})
+    extend: Any = validators.extend
+    return extend(validators.Draft202012Validator, {"uniqueItems": unique})
 
 
 def check_complete(kind: str, root: Mapping, problems: Problems) -> None:
