@@ -6,6 +6,7 @@ let is typed when it is first read, so that lets may stand in any order, but not
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -36,7 +37,7 @@ MAX_NESTING = 120
 """Levels of typed expressions inside each other, those of the lets that they read included."""
 
 
-class Resolver:
+class Resolver(ABC):
     """Gives names their meaning. `lets` gathers the typed bodies of the lets that were read."""
 
     def __init__(self, names: Names, problems: Problems) -> None:
@@ -52,8 +53,9 @@ class Resolver:
         self.open: list[LetName] = []
         """The lets that are being typed, each read by the one before it."""
 
+    @abstractmethod
     def infer(self, node: ast.Node, expected: Type | None = None) -> ir.Expr:
-        raise NotImplementedError
+        """Type any expression; `Typer` has the forms."""
 
     def never(self, node: ast.Node) -> ir.Expr:
         return ir.Const(NEVER, node.span, None)
