@@ -33,7 +33,22 @@ class Const(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Read(Expr):
-    """What a step's variable is bound to: the latest value, or each seat's own if joint."""
+    """A variable: what a step bound last (each seat's own, as a map, if joint), a declared state
+    variable, a loop's pass or item, an action's argument. None where it is not bound."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastBy(Expr):
+    """The per-seat map of what each seat last chose in the single decisions that bind `name`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Past(Expr):
+    """The list of all bindings of `name` so far, the latest included."""
 
     name: str
 
@@ -83,10 +98,28 @@ class If(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Get(Expr):
-    """`of[key]` of a per-seat map or a list; none of none, an error outside a list."""
+    """`of[key]` of a map or a list; none of none, an error outside a list."""
 
     of: Expr
     key: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Expr):
+    """The part number `index` of a record or tuple; none of none."""
+
+    of: Expr
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell(Expr):
+    """`of[row, column]` of a grid of `rows` by `columns`; an error outside it."""
+
+    of: Expr
+    key: Expr
+    rows: int
+    columns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +186,10 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return left, right
         case If(test=test, then=then, other=other):
             return test, then, other
-        case Get(of=of, key=key):
+        case Get(of=of, key=key) | Cell(of=of, key=key):
             return of, key
+        case Field(of=of):
+            return (of,)
         case Table(keys=keys, cells=cells):
             return (*keys, *cells.values())
         case Collect(item=item, source=source, condition=condition):

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from gamedsl.ir.expr import Expr
+from gamedsl.ir.program import Choice, Choose, State, Step, walk_steps
 from gamedsl.ir.types import Enum, Type
 from gamedsl.source.spans import Span
 
@@ -23,45 +24,6 @@ class Role:
     name: str
     seats: tuple[str, ...]
     span: Span = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One option of a decision: the canonical name it is known by and the value it binds."""
-
-    name: str
-    value: Any
-    span: Span | None = field(default=None, compare=False, repr=False)
-    """Where it was written, if by name."""
-
-
-@dataclass(frozen=True)
-class Choose:
-    """One closed decision of one seat, or of several at once, each blind to the others.
-
-    `id` is unique among the steps (the variable, with a number from its second use on). `joint`
-    says that the variable is bound to a per-seat map; else to the one actor's value.
-    """
-
-    id: str
-    variable: str
-    actors: tuple[str, ...]
-    joint: bool
-    options: tuple[tuple[Choice, ...], ...]
-    """Per actor, in the order of `actors`."""
-    type: Type
-    span: Span = field(compare=False, repr=False)
-
-    def options_of(self, seat: str) -> tuple[Choice, ...]:
-        return self.options[self.actors.index(seat)]
-
-    def forced(self, seat: str) -> str | None:
-        """The only option of a seat, which is taken without asking; None where it has a choice."""
-        options = self.options_of(seat)
-        return options[0].name if len(options) == 1 else None
-
-
-Step = Choose
 
 
 @dataclass(frozen=True)
@@ -154,15 +116,46 @@ class GameIR:
     params: tuple[Param, ...]
     roles: tuple[Role, ...]
     enums: tuple[Enum, ...]
-    steps: tuple[Step, ...]
+    turns: tuple[Step, ...]
     lets: tuple[Let, ...]
     payoffs: tuple[tuple[str, Expr], ...]
-    """Utility of each seat, in seat order, evaluated at the end of an episode."""
+    """Utility of each seat, in seat order, evaluated at the end of an episode, besides what is paid
+    to the stream `payoffs` during it; empty where that is all."""
     reward: Reward
     labels: Labels
     templates: tuple[Template, ...]
     settings: tuple[Setting, ...]
     span: Span = field(compare=False, repr=False)
+    state: tuple[State, ...] = ()
+    end: Expr | None = None
+    """When this holds after a step, the game is over."""
+    no_move: Literal["error", "pass", "lose", "end"] = "error"
+    """What happens when a seat that must act has no legal action."""
+    scores: tuple[tuple[str, tuple[tuple[str, Expr], ...]], ...] = ()
+    """Further streams, evaluated at the end: name, and each seat's expression."""
+
+    @cached_property
+    def steps(self) -> tuple[Choose, ...]:
+        """Its decisions, in the order written, those inside loops, blocks and actions included."""
+        return tuple(step for step in walk_steps(self.turns) if isinstance(step, Choose))
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether it is a fixed sequence of decisions: no chance, state, loops, guards or secrets,
+        so that its histories are the products of its options."""
+        return (
+            not self.state
+            and self.end is None
+            and all(
+                isinstance(step, Choose)
+                and step.static
+                and step.condition is None
+                and step.place is None
+                and step.actor is None
+                and step.readers.kind == "all"
+                for step in self.turns
+            )
+        )
 
     @cached_property
     def seats(self) -> tuple[str, ...]:
@@ -182,8 +175,9 @@ class GameIR:
         from gamedsl.ir.hashing import digest
 
         return digest(
-            self.params, self.roles, self.enums, self.steps, self.lets, self.payoffs, self.reward
-        )
+            self.params, self.roles, self.enums, self.turns, self.lets, self.payoffs, self.reward,
+            self.state, self.end, self.no_move, self.scores,
+        )  # fmt: skip
 
     @cached_property
     def rendering_hash(self) -> str:

@@ -1,13 +1,19 @@
 """Types of expressions. All are finite or numeric; `text` is opaque.
 
-Values at run time are plain Python: `int` and `Fraction` for numbers, `bool`, `str` for members of
-an enum and for seats, `None` for none, `tuple` for lists and tuples, `frozenset` for sets and
-`dict` for maps.
+Values at run time are plain Python and never changed in place: `int` and `Fraction` for numbers,
+`bool`, `str` for members of an enum and for seats, `None` for none, `tuple` for lists, tuples and
+records (their fields in order) and for grids (their cells row by row), `frozenset` for sets, `Bag`
+(a dict of value to number of copies) for bags, and `dict` for maps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+Value = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +24,16 @@ class Bool:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An exact number; `whole` where it is provably an integer."""
+    """An exact number; `whole` where it is provably an integer, `low` to `high` where it is
+    declared to be in a range (both, or neither; then it is whole)."""
 
     whole: bool = False
+    low: int | None = None
+    high: int | None = None
 
     def __str__(self) -> str:
+        if self.low is not None:
+            return f"a whole number from {self.low} to {self.high}"
         return "a whole number" if self.whole else "a number"
 
 
@@ -96,6 +107,73 @@ class Set:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """Named fields, in order; compared field by field. A value is the tuple of its fields."""
+
+    name: str
+    fields: tuple[tuple[str, Type], ...]
+
+    def __str__(self) -> str:
+        return f"a {self.name}" if self.name else "a record"
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(type for _, type in self.fields)
+
+    def index(self, name: str) -> int | None:
+        """The place of a field; None where there is none of that name."""
+        return next((i for i, (field, _) in enumerate(self.fields) if field == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """A collection that may hold a value several times, in no order."""
+
+    of: Type
+
+    def __str__(self) -> str:
+        return f"a bag of {_plural(self.of)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Cells in rows and columns, counted from (0, 0); a value is a flat tuple, row by row."""
+
+    rows: int
+    columns: int
+    of: Type
+
+    def __str__(self) -> str:
+        return f"a {self.rows} by {self.columns} grid"
+
+    @property
+    def cell(self) -> Tuple:
+        """The type of its cells' places, (row, column)."""
+        return cell_type(self.rows, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class PerValue:
+    """One value for every value of a finite type."""
+
+    key: Type
+    of: Type
+
+    def __str__(self) -> str:
+        return f"{self.of} per {str(self.key).removeprefix('a ').removeprefix('one of ')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """A value of one of several finite types that share none."""
+
+    of: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.of))
+
+
+@dataclass(frozen=True, slots=True)
 class PerSeat:
     """One value for every seat; `partial` where it is only for the seats that acted."""
 
@@ -114,11 +192,60 @@ class Never:
         return "an error"
 
 
-Type = Bool | Number | Enum | Seat | NoneType | Text | Option | List | Tuple | Set | PerSeat | Never
+Type = (
+    Bool | Number | Enum | Seat | NoneType | Text | Option | List | Tuple | Set | PerSeat | Never
+    | Record | Bag | Grid | PerValue | Union
+)  # fmt: skip
 
 BOOL, NUMBER, WHOLE, SEAT, NONE, TEXT, NEVER = (
     Bool(), Number(), Number(whole=True), Seat(), NoneType(), Text(), Never(),
 )  # fmt: skip
+
+
+def range_type(low: int, high: int) -> Number:
+    """The whole numbers from one to the other."""
+    return Number(True, low, high)
+
+
+def cell_type(rows: int, columns: int) -> Tuple:
+    """The places of a grid, as (row, column)."""
+    return Tuple((range_type(0, rows - 1), range_type(0, columns - 1)))
+
+
+MAX_DOMAIN = 100_000
+"""Values of a type that are listed."""
+
+
+def domain(type: Type, seats: tuple[str, ...]) -> tuple[Value, ...] | None:
+    """Every value of a finite type, in order; None for a type that is not, or is too large."""
+    match type:
+        case Bool():
+            return (False, True)
+        case Number(low=int() as low, high=int() as high):
+            return tuple(range(low, high + 1)) if high - low < MAX_DOMAIN else None
+        case Enum(members=members):
+            return members
+        case Seat():
+            return seats
+        case NoneType():
+            return (None,)
+        case Option(of=inner):
+            values = domain(inner, seats)
+            return None if values is None else (None, *values)
+        case Record() | Tuple():
+            parts = [
+                domain(t, seats) for t in (type.types if isinstance(type, Record) else type.of)
+            ]
+            known = [part for part in parts if part is not None]
+            if len(known) < len(parts) or prod(map(len, known)) > MAX_DOMAIN:
+                return None
+            return tuple(product(*known))
+        case Union(of=options):
+            lists = [domain(t, seats) for t in options]
+            if None in lists:
+                return None
+            return tuple(dict.fromkeys(v for values in lists if values for v in values))
+    return None
 
 
 def _plural(type: Type) -> str:
@@ -138,8 +265,10 @@ def join(left: Type, right: Type) -> Type | None:
     match left, right:
         case Never(), _:
             return right
-        case Number(), Number():
-            return NUMBER
+        case Number() as a, Number() as b:
+            if a.low is None or b.low is None or a.high is None or b.high is None:
+                return WHOLE if a.whole and b.whole else NUMBER
+            return range_type(min(a.low, b.low), max(a.high, b.high))
         case NoneType(), Option() | NoneType():
             return right
         case Option() | NoneType(), NoneType():
@@ -158,6 +287,23 @@ def join(left: Type, right: Type) -> Type | None:
         case Set(a), Set(b):
             inner = join(a, b)
             return inner and Set(inner)
+        case Bag(a), Bag(b):
+            inner = join(a, b)
+            return inner and Bag(inner)
+        case Grid(r, c, a), Grid(q, d, b) if (r, c) == (q, d):
+            inner = join(a, b)
+            return inner and Grid(r, c, inner)
+        case PerValue(k, a), PerValue(m, b) if k == m:
+            inner = join(a, b)
+            return inner and PerValue(k, inner)
+        case Union(a), Union(b) if all(any(fits(t, u) for u in b) for t in a):
+            return right
+        case Union(a), Union(b) if all(any(fits(t, u) for u in a) for t in b):
+            return left
+        case Union(a), _ if any(fits(right, t) for t in a):
+            return left
+        case _, Union(b) if any(fits(left, t) for t in b):
+            return right
         case PerSeat(a, m), PerSeat(b, n):
             inner = join(a, b)
             return inner and PerSeat(inner, m or n)
@@ -175,15 +321,27 @@ def fits(value: Type, wanted: Type) -> bool:
     """Whether every value of one type is a value of the other."""
     if isinstance(value, Never) or isinstance(wanted, Never):
         return True
-    joined = join(value, wanted)
-    return joined is not None and (
-        joined == wanted or (isinstance(joined, Number) and not _narrows(value, wanted))
-    )
+    return _same_but_for_numbers(join(value, wanted), wanted)
 
 
-def _narrows(value: Type, wanted: Type) -> bool:
-    return (
-        isinstance(wanted, Number)
-        and wanted.whole
-        and not (isinstance(value, Number) and value.whole)
-    )
+def _same_but_for_numbers(joined: Type | None, wanted: Type) -> bool:
+    """Whether two types agree, taking whole numbers of any range for each other: ranges are
+    checked when a value is stored."""
+    if joined is None or joined == wanted:
+        return joined is not None
+    match joined, wanted:
+        case Number() as a, Number() as b:
+            return a.whole or not b.whole
+        case (Option(a), Option(b)) | (Set(a), Set(b)) | (Bag(a), Bag(b)):
+            return _same_but_for_numbers(a, b)
+        case List(a, _), List(b, n):
+            return (n is None or joined == wanted or n == joined.length) and _same_but_for_numbers(
+                a, b
+            )
+        case Tuple(a), Tuple(b):
+            return all(map(_same_but_for_numbers, a, b))
+        case PerSeat(a, m), PerSeat(b, n):
+            return m == n and _same_but_for_numbers(a, b)
+        case (Grid(_, _, a), Grid(_, _, b)) | (PerValue(_, a), PerValue(_, b)):
+            return _same_but_for_numbers(a, b)
+    return False

@@ -55,7 +55,7 @@ def build_game(
         params=folded,
         roles=roles,
         enums=tuple(names.enums),
-        steps=tuple(turns.steps),
+        turns=tuple(turns.steps),
         lets=typed_lets(typer),
         payoffs=payoffs,
         reward=reward,

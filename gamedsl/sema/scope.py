@@ -44,6 +44,31 @@ class VariableName:
 
 
 @dataclass(frozen=True, slots=True)
+class StateName:
+    """A declared state variable; also the item and the count of a loop."""
+
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentName:
+    """A parameter of the declared action whose guard or body is being read."""
+
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """A declared type, with its values in order and the canonical name of each."""
+
+    type: Type
+    choices: tuple[tuple[str, Any], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class StreamName:
     """A per-role map of payoffs, as reward files read it."""
 
@@ -65,7 +90,7 @@ class LetName:
     per_seat: bool = False
 
 
-Declared = ParamName | VariableName | StreamName | LetName
+Declared = ParamName | VariableName | StateName | ArgumentName | TypeName | StreamName | LetName
 
 
 @dataclass

@@ -1,0 +1,344 @@
+"""The turn program of a game: its steps, in a tree, and the statements and places in them.
+
+Steps are data; `gamedsl.backends.flow` says in which order they run. A variable is anything that a
+step binds and anything that is declared under `state`; both live in one namespace, and every loop,
+action and stage writes its own names there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from gamedsl.ir.expr import Expr
+from gamedsl.ir.types import Type
+from gamedsl.source.spans import Span
+
+
+@dataclass(frozen=True)
+class Readers:
+    """Who sees a value.
+
+    "owner" is the actor of a choice, the seat that a per-role value is for; "others" is everyone
+    else; "seats" are those listed; "test" asks each seat an expression over `me`. `fields` gives
+    the readers of each field of a record, where they differ; fields that are not named: nobody.
+    """
+
+    kind: Literal["all", "owner", "others", "nobody", "seats", "test"]
+    seats: tuple[str, ...] = ()
+    test: Expr | None = None
+    fields: tuple[tuple[int, Readers], ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+EVERYONE = Readers("all")
+NOBODY = Readers("nobody")
+
+
+@dataclass(frozen=True)
+class State:
+    """A declared state variable, with its value at the start; per role, a map of seat to value."""
+
+    name: str
+    type: Type
+    start: Any
+    readers: Readers
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Key:
+    """One step into a value: an entry of a map, an item of a list, a cell of a grid (`size` is its
+    rows and columns), a field of a record (`size` is its place)."""
+
+    kind: Literal["entry", "item", "cell", "field"]
+    expr: Expr | None
+    size: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A variable, or a part of one: where a value is stored. `type` is what it may hold."""
+
+    variable: str
+    keys: tuple[Key, ...]
+    type: Type
+    span: Span = field(compare=False, repr=False)
+
+
+# statements
+
+
+@dataclass(frozen=True)
+class Assign:
+    """`place = value`; `+=` and `-=` are written out. A number out of the range of the place's
+    type, or a list too long for it, is an error where the statement stands."""
+
+    place: Place
+    value: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Add:
+    """`add value to place`: to the end of a list, into a set or a bag."""
+
+    place: Place
+    value: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Drop:
+    """`drop value from place`: its first copy; an error where there is none."""
+
+    place: Place
+    value: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class DropItem:
+    """`drop place[index]` of a list."""
+
+    place: Place
+    index: Expr
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class ForEach:
+    """`body for targets in source if condition`. All that is written is worked out first, in the
+    state before the statement, so that the order of the elements does not matter."""
+
+    body: Statement
+    targets: tuple[str, ...]
+    source: Expr
+    condition: Expr | None
+    keyed: bool
+    span: Span = field(compare=False, repr=False)
+
+
+Statement = Assign | Add | Drop | DropItem | ForEach
+
+
+# steps
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One option of a decision: the canonical name it is known by and the value it binds."""
+
+    name: str
+    value: Any
+    span: Span | None = field(default=None, compare=False, repr=False)
+    """Where it was written, if by name."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """A declared action. Its instances are the products of its parameters' values, those of a later
+    parameter depending on the earlier ones, that meet `when`; `me` is who acts.
+
+    An instance is the name where there are no parameters, else the tuple of name and arguments.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, Expr], ...]
+    when: Expr | None
+    body: tuple[Step, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Choose:
+    """One closed decision of one seat, or of several at once, each blind to the others.
+
+    `id` is unique among the steps (the variable, with a number from its second use on). `joint`
+    says that all of `actors` choose, and that the variable is bound to a per-seat map; else one of
+    them does, the value of `actor`, and it is bound to that one's choice.
+
+    `options` is every option there can ever be, per actor; those that are legal are the elements of
+    `legal`, or the instances of `moves`, or, where there is neither, all of them. They are offered
+    in the order of `options`.
+    """
+
+    id: str
+    variable: str
+    actors: tuple[str, ...]
+    joint: bool
+    options: tuple[tuple[Choice, ...], ...]
+    """Per actor, in the order of `actors`."""
+    type: Type
+    span: Span = field(compare=False, repr=False)
+    condition: Expr | None = None
+    actor: Expr | None = None
+    """None for the only one of `actors`, and in a joint step."""
+    legal: Expr | None = None
+    moves: tuple[Action, ...] = ()
+    place: Place | None = None
+    """The part of declared state that is written, where `variable` is declared state."""
+    readers: Readers = EVERYONE
+
+    def options_of(self, seat: str) -> tuple[Choice, ...]:
+        return self.options[self.actors.index(seat)]
+
+    def forced(self, seat: str) -> str | None:
+        """The only option of a seat, which is taken without asking; None where it has a choice."""
+        options = self.options_of(seat)
+        return options[0].name if len(options) == 1 else None
+
+    @property
+    def static(self) -> bool:
+        """Whether all options are legal whenever the step is reached."""
+        return self.legal is None and not self.moves
+
+
+@dataclass(frozen=True)
+class Source:
+    """What chance draws from.
+
+    "values": the elements of a collection, each as likely as it is often in it. "weights": values
+    with probabilities that sum to 1. "bag": a bag (or list or set) of the state, from which what is
+    drawn is taken out. `take` is how many are drawn at once, without replacement: an unordered
+    selection, bound as a list in the order of the source.
+    """
+
+    kind: Literal["values", "weights", "bag"]
+    values: Expr | None = None
+    weights: tuple[tuple[Any, Fraction], ...] = ()
+    bag: Place | None = None
+    take: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Chance binds a variable.
+
+    `per` are the values of each index, where one outcome is drawn for each: independently, or
+    (`deal`) from what the earlier ones left; the variable is then a map over the first index, of
+    maps over the second, and so on. Each index is a chance node of its own, in order.
+    `how` says what happens at `place`: the value is set, appended to a list, or added to a set or
+    bag.
+    """
+
+    id: str
+    variable: str
+    source: Source
+    type: Type
+    """Of one outcome."""
+    readers: Readers
+    span: Span = field(compare=False, repr=False)
+    per: tuple[tuple[Any, ...], ...] = ()
+    deal: bool = False
+    by_seat: bool = False
+    """Whether the first index is a seat, which then owns the outcome."""
+    place: Place | None = None
+    """Where in declared state it is written; the indices of `per` follow its keys."""
+    how: Literal["set", "append"] = "set"
+    condition: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Show:
+    """Those in `readers` are told the value of an expression; a variable is bound to it."""
+
+    id: str
+    variable: str
+    value: Expr
+    readers: Readers
+    span: Span = field(compare=False, repr=False)
+    condition: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Do:
+    """Statements, in order."""
+
+    id: str
+    statements: tuple[Statement, ...]
+    span: Span = field(compare=False, repr=False)
+    condition: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Pay:
+    """A payoff now, to a named stream, for each seat listed."""
+
+    id: str
+    stream: str
+    amounts: tuple[tuple[str, Expr], ...]
+    span: Span = field(compare=False, repr=False)
+    condition: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """Steps under one condition."""
+
+    id: str
+    body: tuple[Step, ...]
+    span: Span = field(compare=False, repr=False)
+    condition: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Steps again and again: `times`, or once for each of `items` (round and round if `cycle`).
+
+    `item` is the variable bound to the item; where it is None the items are seats and each in turn
+    acts: it is `me` in the body. `count` is the variable that numbers the passes from 1. `resets`
+    are bound to none before each pass. After a pass for which `until` holds the loop ends; after
+    `bound` passes too, and if `until` is there and never held, as `at_bound` says.
+    """
+
+    id: str
+    body: tuple[Step, ...]
+    span: Span = field(compare=False, repr=False)
+    times: Expr | None = None
+    items: Expr | None = None
+    cycle: bool = False
+    item: str | None = None
+    count: str | None = None
+    until: Expr | None = None
+    bound: int | None = None
+    at_bound: Literal["error", "end", "go_on"] = "error"
+    resets: tuple[str, ...] = ()
+    condition: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A game inside the game: its state starts anew, its `end` ends only itself, and its payoffs,
+    times `weight`, are added to the stream `payoffs`."""
+
+    id: str
+    body: tuple[Step, ...]
+    state: tuple[State, ...]
+    resets: tuple[str, ...]
+    end: Expr | None
+    payoffs: tuple[tuple[str, Expr], ...]
+    weight: Expr
+    span: Span = field(compare=False, repr=False)
+    condition: Expr | None = None
+
+
+Step = Choose | Draw | Show | Do | Pay | Block | Loop | Stage
+
+
+def inside(step: Step) -> tuple[Step, ...]:
+    """The steps directly inside one: those of its body, or of its actions' bodies."""
+    if isinstance(step, Block | Loop | Stage):
+        return step.body
+    if isinstance(step, Choose):
+        return tuple(inner for action in step.moves for inner in action.body)
+    return ()
+
+
+def walk_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
+    """Steps and all steps inside them, each before what is inside it."""
+    for step in steps:
+        yield step
+        yield from walk_steps(inside(step))
