@@ -7,7 +7,8 @@ fixed and few, and together they contain every option of every step once.
 from __future__ import annotations
 
 from gamedsl.backends.events import Event, Seen
-from gamedsl.ir.game import Choose, GameIR
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose
 
 MOST = 16
 """Histories per step; a step with more options than this is not covered wholly."""

@@ -19,7 +19,8 @@ from typing import Any, Literal
 from gamedsl.backends.events import Event, Seen
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.templating import compiled, template_for, variables_before
-from gamedsl.ir.game import Choose, GameIR, Template
+from gamedsl.ir.game import GameIR, Template
+from gamedsl.ir.program import Choose
 
 Messages = tuple[tuple[Literal["system", "user"], str], ...]
 

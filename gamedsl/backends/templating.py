@@ -15,7 +15,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.ir.game import Choose, GameIR, Template
+from gamedsl.ir.game import GameIR, Template
+from gamedsl.ir.program import Choose
 
 if TYPE_CHECKING:
     from jinja2 import Environment

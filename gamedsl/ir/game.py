@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from gamedsl.ir.expr import Expr
-from gamedsl.ir.program import Choice, Choose, State, Step, walk_steps
+from gamedsl.ir.program import Choose, State, Step, walk_steps
 from gamedsl.ir.types import Enum, Type
 from gamedsl.source.spans import Span
 

@@ -8,7 +8,8 @@ from gamedsl.backends.labels import capacity, option_names, styles_of
 from gamedsl.backends.words import AUTO, STYLES
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.ir.game import Choose, GameIR
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose
 from gamedsl.source.spans import Span
 
 

@@ -7,7 +7,8 @@ from gamedsl.backends.labels import LabelBook, draw_labels
 from gamedsl.backends.prompts import Part, Prompter, RenderError
 from gamedsl.backends.templating import template_for
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.game import Choose, GameIR
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose
 
 
 def prompts_render(ir: GameIR, problems: Problems) -> None:

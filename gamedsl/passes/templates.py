@@ -6,7 +6,8 @@ from gamedsl.backends.template_syntax import Broken, Mention, Parsed, locate, pa
 from gamedsl.backends.templating import SCOPE, names_in, template_for, variables_before
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.ir.game import Choose, GameIR, Template
+from gamedsl.ir.game import GameIR, Template
+from gamedsl.ir.program import Choose
 from gamedsl.passes.taint import PAYOFF_WORDS, payoff_flows
 from gamedsl.source.spans import Span
 

@@ -18,7 +18,7 @@ from gamedsl.backends.events import Event, Seen
 from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
 from gamedsl.backends.prompts import Prompter
 from gamedsl.backends.replies import ParseFailure, parse_reply
-from gamedsl.ir.game import Choose, GameIR
+from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import (
     Amounts,
     History,
@@ -27,6 +27,7 @@ from gamedsl.ir.outcome import (
     histories,
     payoffs_of,
 )
+from gamedsl.ir.program import Choose
 
 Message = tuple[str, str]
 Amount = int | Fraction | None

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.game import Choice
+from gamedsl.ir.program import Choice
 from gamedsl.ir.types import SEAT, WHOLE, Enum, List, Number, Type
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.roles import unknown_role

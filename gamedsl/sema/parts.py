@@ -6,7 +6,8 @@ What depends on the game (its actions, how many roles) is checked again where a 
 from __future__ import annotations
 
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.game import Choice, Choose, Reward
+from gamedsl.ir.game import Reward
+from gamedsl.ir.program import Choice, Choose
 from gamedsl.ir.types import BOOL, NEVER, Enum, List
 from gamedsl.sema.actions import Options
 from gamedsl.sema.library import Document

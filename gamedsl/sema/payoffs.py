@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir import expr as ir
-from gamedsl.ir.game import Choose
+from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NUMBER
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.roles import unknown_role

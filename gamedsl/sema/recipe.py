@@ -329,7 +329,7 @@ def one_group(ir: GameIR) -> bool:
 
     True where no step is chance and labels stay the same from episode to episode.
     """
-    from gamedsl.ir.game import Choose
+    from gamedsl.ir.program import Choose
 
     drawn_anew = ir.labels.kind == "masked" and ir.labels.per == "episode"
     return not drawn_anew and all(isinstance(step, Choose) for step in ir.steps)

@@ -13,7 +13,8 @@ from typing import Any
 
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.ir.game import Choose, GameIR, Setting
+from gamedsl.ir.game import GameIR, Setting
+from gamedsl.ir.program import Choose
 from gamedsl.ir.recipe import Start
 from gamedsl.source.spans import Span
 

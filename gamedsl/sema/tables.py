@@ -10,7 +10,7 @@ from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir import expr as ir
-from gamedsl.ir.game import Choose
+from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NUMBER, SEAT, PerSeat
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.values import NOTHING, syntax

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.ir.game import Choose
+from gamedsl.ir.program import Choose
 from gamedsl.ir.types import Type, join
 from gamedsl.sema.actions import Options, read_options
 from gamedsl.sema.library import Document, Kind, find

@@ -9,7 +9,8 @@ import gamedsl
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Problems
 from gamedsl.ir import expr as ir
-from gamedsl.ir.game import Choose, Let
+from gamedsl.ir.game import Let
+from gamedsl.ir.program import Choose
 from gamedsl.sema.library import load_document
 from gamedsl.sema.parts import ROLES, check_part, example_reward, example_steps
 
