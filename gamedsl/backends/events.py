@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 
 class Event(NamedTuple):
-    """A choice that has become visible.
+    """A choice, an outcome of chance or a thing shown that a seat has come to know.
 
-    `step` is the step's id, `occurrence` how many times it had run before (from 0), `seat` who
-    chose, `name` the canonical name of the option chosen.
+    `step` is the step's id; `seat` is who chose or whom the outcome is for, empty where that is
+    nobody; `name` is the canonical name of what was chosen, drawn or shown. `occurrence` is how
+    many events of this step and seat the reader had seen before (from 0): of what it has not seen,
+    it is not told the number either.
     """
 
     step: str
@@ -19,3 +21,37 @@ class Event(NamedTuple):
 
 
 Seen = tuple[Event, ...]
+
+
+def appended(seen: Seen, step: str, seat: str, name: str) -> Seen:
+    """What a seat has seen with one more event at its end."""
+    return (*seen, Event(step, occurrences(seen, step, seat), seat, name))
+
+
+def occurrences(seen: Seen, step: str, seat: str) -> int:
+    """How many events of a step and seat there are."""
+    for event in reversed(seen):
+        if event.step == step and event.seat == seat:
+            return event.occurrence + 1
+    return 0
+
+
+def known(seen: Seen) -> str:
+    """Events as text: `first.open=check, board=Q`."""
+    return ", ".join(
+        f"{event.seat}.{event.step}={event.name}" if event.seat else f"{event.step}={event.name}"
+        for event in seen
+    )
+
+
+def information(seat: str, seen: Seen) -> str:
+    """All that a seat has seen: `first [first.card=J, first.open=check]`."""
+    return f"{seat} [{known(seen)}]" if seen else seat
+
+
+def information_set(seat: str, step: str, seen: Seen) -> str:
+    """The key of the information set in which a seat is asked: `first:open [first.card=J]`.
+
+    It holds the seat's own choices and all that was shown to it, so that no seat forgets.
+    """
+    return information(f"{seat}:{step}", seen)

@@ -1,20 +1,51 @@
 """Histories to show prompts with, before anybody has played.
 
-Passes and the `prompts` command render every prompt, and a prompt needs a past. These pasts are
-fixed and few, and together they contain every option of every step once.
+Passes and the `prompts` command render every prompt, and a prompt needs a past. Of a fixed sequence
+of decisions these pasts are few, and together they contain every option of every step once; of any
+other game they are met in seeded random plays, so that every one of them can happen.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import NamedTuple
+
 from gamedsl.backends.events import Event, Seen
+from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 
 MOST = 16
-"""Histories per step; a step with more options than this is not covered wholly."""
+"""Pasts per step; a step with more options than this before it is not covered wholly."""
+
+PLAYS = 32
+"""Random plays in which pasts are looked for."""
+
+MOVES = 400
+"""Moves of all these plays together: a long game is looked into, not played out."""
 
 
-def history_before(ir: GameIR, step: Choose, variant: int = 0) -> Seen:
+class Past(NamedTuple):
+    """A seat that is asked, what it may choose, and all that it has seen."""
+
+    seat: str
+    legal: tuple[str, ...]
+    seen: Seen
+
+
+def pasts(ir: GameIR, step: Choose) -> tuple[Past, ...]:
+    """Situations in which a step asks, the first of each seat first; none for a step that no
+    sampled play comes to."""
+    if not ir.plain:
+        return _met(ir).get(step.id, ())
+    return tuple(
+        Past(seat, tuple(c.name for c in step.options_of(seat)), _before(ir, step, variant))
+        for variant in range(_variants(ir, step))
+        for seat in step.actors
+    )
+
+
+def _before(ir: GameIR, step: Choose, variant: int) -> Seen:
     """What all have seen when a step begins, if everybody always took option number `variant`.
 
     Numbers go round, so that every variant is a history of the game.
@@ -27,8 +58,42 @@ def history_before(ir: GameIR, step: Choose, variant: int = 0) -> Seen:
     )
 
 
-def variants(ir: GameIR, step: Choose) -> int:
+def _variants(ir: GameIR, step: Choose) -> int:
     """How many histories it takes to see every earlier option once, at most `MOST`."""
     earlier = ir.steps[: ir.steps.index(step)]
     most = max((len(options) for other in earlier for options in other.options), default=1)
     return min(most, MOST)
+
+
+@lru_cache(maxsize=16)
+def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
+    """The pasts of each step that random plays meet."""
+    from random import Random
+
+    from gamedsl.backends.interpreter import Interpreter
+
+    kernel = Interpreter(ir)
+    found: dict[str, dict[tuple[str, int], Past]] = {}
+    moves = 0
+    for play in range(PLAYS):
+        random = Random(play)
+        try:
+            state = kernel.start()
+            while state.kind != "end" and moves < MOVES:
+                moves += 1
+                if state.kind == "chance":
+                    state.draw(state.pick(random.getrandbits(62)))
+                    continue
+                for ask in state.asks:
+                    known = found.setdefault(ask.step, {})
+                    number = sum(seat == ask.seat for seat, _ in known)
+                    if len(known) < MOST:
+                        past = Past(ask.seat, ask.legal, state.seen(ask.seat))
+                        known[ask.seat, number] = past
+                state.choose([random.choice(ask.legal) for ask in state.asks])
+        except EvaluationError:
+            continue
+    return {
+        step: tuple(past for _, past in sorted(known.items(), key=lambda item: item[0][1]))
+        for step, known in found.items()
+    }

@@ -74,7 +74,7 @@ def describe(
     ir: GameIR, seats: list[str], *, run_seed: int, seed: int, tokenizer: HFTokenizer | None
 ) -> dict[str, Any]:
     """All prompts of some seats as plain data; `sent` is there with a tokenizer only."""
-    from gamedsl.backends.histories import history_before
+    from gamedsl.backends.histories import pasts
     from gamedsl.backends.labels import draw_labels
     from gamedsl.backends.prompts import Prompter
 
@@ -82,19 +82,19 @@ def describe(
     prompter = Prompter(ir)
     prompts = []
     for step in ir.steps:
-        seen = history_before(ir, step)
-        for seat in step.actors:
-            if seat not in seats:
+        shown: set[str] = set()
+        for past in pasts(ir, step):
+            if past.seat not in seats or past.seat in shown:
                 continue
-            legal = tuple(choice.name for choice in step.options_of(seat))
-            messages = prompter.messages(seat, step, legal, book, seen)
+            shown.add(past.seat)
+            messages = prompter.messages(past.seat, step, past.legal, book, past.seen)
             prompt: dict[str, Any] = {
-                "seat": seat,
-                "role": ir.role_of[seat],
+                "seat": past.seat,
+                "role": ir.role_of[past.seat],
                 "step": step.id,
-                "after": [f"{event.seat} chose {event.name}" for event in seen],
+                "after": [told(event) for event in past.seen],
                 "messages": [{"role": role, "content": content} for role, content in messages],
-                "answers": {book.label(name): name for name in legal},
+                "answers": {book.label(name): name for name in past.legal},
             }
             if tokenizer is not None:
                 prompt["sent"] = tokenizer.render(messages)
@@ -107,6 +107,13 @@ def describe(
         "labels": {"kind": book.kind, "per": ir.labels.per, "names": dict(book.pairs)},
         "prompts": prompts,
     }
+
+
+def told(event: Event) -> str:
+    """An event in words, by canonical names."""
+    if not event.seat:
+        return f"{event.step} is {event.name}"
+    return f"{event.step} of {event.seat} is {event.name}"
 
 
 def text(report: dict[str, Any]) -> str:

@@ -1,7 +1,10 @@
 """The meaning of typed expressions: the reference that every faster backend is checked against.
 
-Evaluation is exact and has no effects. What cannot be computed (a division by zero, more than
-`MAX_WORK` steps) raises `EvaluationError`, which points into the game file.
+Evaluation is exact and has no effects. What cannot be computed (a division by zero, a sum with
+none, more than `MAX_WORK` steps) raises `EvaluationError`, which points into the game file.
+
+Bindings are found by name: `v` is what a variable holds, `v@by` the per-seat map of what each seat
+chose last where one chooses at a time, and `v@past` the tuple of all that was bound so far.
 """
 
 from __future__ import annotations
@@ -9,25 +12,30 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from gamedsl.ir.builtins import BUILTINS, UndefinedError, values
+from gamedsl.ir.builtins import BUILTINS, TAKES_NONE, UndefinedError, values
 from gamedsl.ir.expr import (
     Apply,
     Build,
+    Cell,
     Collect,
     Const,
     Expr,
+    Field,
     Get,
     If,
+    LastBy,
     LetCall,
     LetMap,
     Local,
     Logic,
     Me,
+    Past,
     Read,
     Stream,
     Table,
 )  # fmt: skip
 from gamedsl.ir.game import Let
+from gamedsl.ir.values import Bag
 from gamedsl.source.spans import Span
 
 MAX_WORK = 250_000
@@ -91,28 +99,68 @@ def _spend(amount: int, expr: Expr, scope: Scope) -> None:
     scope.meter.spend(amount, expr)
 
 
+def none_here(expr: Expr) -> EvaluationError:
+    """The error of an expression that is none where a value is needed."""
+    source = expr.span.text
+    shown = f"`{source}` is none here" if 0 < len(source) < 60 else "this is none here"
+    return EvaluationError(shown, expr)
+
+
+def _truth(expr: Expr, scope: Scope) -> bool:
+    value = _value(expr, scope)
+    if value is None:
+        raise none_here(expr)
+    return bool(value)
+
+
 def _apply(expr: Apply, scope: Scope) -> Any:
     arguments = [_value(argument, scope) for argument in expr.arguments]
+    if None in arguments:
+        allowed = TAKES_NONE.get(expr.function, frozenset())
+        for place, argument in enumerate(arguments):
+            if argument is None and place not in allowed:
+                raise none_here(expr.arguments[place])
     first = arguments[0]
-    _spend(len(first) if isinstance(first, tuple | dict | frozenset) else 1, expr, scope)
+    _spend(_weight(first), expr, scope)
     try:
         result = BUILTINS[expr.function].run(*arguments)
     except UndefinedError as error:
         raise EvaluationError(str(error), expr) from None
+    except (TypeError, ValueError):
+        for place, argument in enumerate(arguments):
+            if _holds_none(argument):
+                source = expr.arguments[place].span.text
+                message = f"a part of `{source}` is none here"
+                raise EvaluationError(message, expr.arguments[place]) from None
+        raise
     if isinstance(result, tuple):
         _spend(len(result), expr, scope)
     return result
 
 
+def _weight(argument: Any) -> int:
+    if isinstance(argument, Bag):
+        return argument.total
+    return len(argument) if isinstance(argument, tuple | dict | frozenset) else 1
+
+
+def _holds_none(value: Any) -> bool:
+    if isinstance(value, Bag | frozenset):
+        return any(map(_holds_none, value))
+    if isinstance(value, tuple | dict):
+        return any(map(_holds_none, values(value)))
+    return value is None
+
+
 def _logic(expr: Logic, scope: Scope) -> Any:
-    left = _value(expr.left, scope)
-    if expr.op == "and":
-        return left and _value(expr.right, scope)
-    return left or _value(expr.right, scope)
+    left = _truth(expr.left, scope)
+    if left == (expr.op == "or"):
+        return left
+    return _truth(expr.right, scope)
 
 
 def _if(expr: If, scope: Scope) -> Any:
-    return _value(expr.then if _value(expr.test, scope) else expr.other, scope)
+    return _value(expr.then if _truth(expr.test, scope) else expr.other, scope)
 
 
 def _get(expr: Get, scope: Scope) -> Any:
@@ -124,6 +172,22 @@ def _get(expr: Get, scope: Scope) -> Any:
     if not 0 <= key < len(of):
         raise EvaluationError(f"a list of {len(of)} has no item {key}, counted from 0", expr)
     return of[key]
+
+
+def _field(expr: Field, scope: Scope) -> Any:
+    of = _value(expr.of, scope)
+    return None if of is None else of[expr.index]
+
+
+def _cell(expr: Cell, scope: Scope) -> Any:
+    of, key = _value(expr.of, scope), _value(expr.key, scope)
+    if of is None or key is None or None in key:
+        return None
+    row, column = key
+    if not (0 <= row < expr.rows and 0 <= column < expr.columns):
+        size = f"{expr.rows} by {expr.columns}"
+        raise EvaluationError(f"a grid of {size} has no cell ({row}, {column})", expr)
+    return of[row * expr.columns + column]
 
 
 def _let_call(expr: LetCall, scope: Scope) -> Any:
@@ -144,15 +208,20 @@ def _let_map(expr: LetMap, scope: Scope) -> Any:
 
 def _table(expr: Table, scope: Scope) -> Any:
     key = tuple(_value(k, scope) for k in expr.keys)
+    if None in key:
+        raise none_here(expr.keys[key.index(None)])
     return _value(expr.cells[key], scope)
 
 
 def _collect(expr: Collect, scope: Scope) -> tuple[Any, ...]:
     found = []
     source = _value(expr.source, scope)
+    if source is None:
+        raise none_here(expr.source)
     elements: Collection[Any] = values(source)
     if expr.keyed:
-        elements = list(source.items() if isinstance(source, dict) else enumerate(elements))
+        mapped = isinstance(source, dict) and not isinstance(source, Bag)
+        elements = list(source.items() if mapped else enumerate(elements))
     _spend(len(elements), expr, scope)
     for element in elements:
         bound = dict(scope.locals)
@@ -161,7 +230,7 @@ def _collect(expr: Collect, scope: Scope) -> tuple[Any, ...]:
         else:
             bound.update(zip(expr.targets, element, strict=True))
         inner = scope._replace(locals=bound)
-        if expr.condition is None or _value(expr.condition, inner):
+        if expr.condition is None or _truth(expr.condition, inner):
             found.append(_value(expr.item, inner))
     return tuple(found)
 
@@ -169,6 +238,8 @@ def _collect(expr: Collect, scope: Scope) -> tuple[Any, ...]:
 _FORMS: dict[type[Expr], Callable[[Any, Scope], Any]] = {
     Const: lambda expr, scope: expr.value,
     Read: lambda expr, scope: scope.bindings.get(expr.name),
+    LastBy: lambda expr, scope: scope.bindings.get(f"{expr.name}@by") or {},
+    Past: lambda expr, scope: scope.bindings.get(f"{expr.name}@past", ()),
     Local: lambda expr, scope: scope.locals[expr.name],
     Me: lambda expr, scope: scope.me,
     Stream: lambda expr, scope: scope.streams[expr.name],
@@ -176,6 +247,8 @@ _FORMS: dict[type[Expr], Callable[[Any, Scope], Any]] = {
     Logic: _logic,
     If: _if,
     Get: _get,
+    Field: _field,
+    Cell: _cell,
     LetCall: _let_call,
     LetMap: _let_map,
     Table: _table,

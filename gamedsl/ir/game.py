@@ -54,6 +54,8 @@ class Reward:
     """The file's own, for what they read of the game's."""
     places: tuple[tuple[str, Span], ...] = field(default=(), compare=False, repr=False)
     """Where the game sets each param of the file that it sets."""
+    needs: tuple[str, ...] = ()
+    """The streams that the split reads besides `payoff`."""
 
 
 @dataclass(frozen=True)

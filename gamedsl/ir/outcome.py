@@ -1,17 +1,19 @@
-"""From what was chosen to what it pays: payoffs and rewards of complete histories.
+"""From what happened to what it pays: payoffs and rewards at the end of a game.
 
 Here, and not in the runtime, because passes go through outcomes too, before there is anything to
-play.
+play. `settle` is for every game; `histories` and what is worked out from them only for plain ones,
+fixed sequences of decisions (`GameIR.plain`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
+from gamedsl.ir.builtins import exact
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
 
@@ -19,6 +21,39 @@ History = tuple[tuple[str, ...], ...]
 """For each step played, the names chosen, in the order of the step's actors."""
 
 Amounts = dict[str, int | Fraction]
+
+
+class Settlement(NamedTuple):
+    """What a finished game comes to, per seat and exact: utility, what is trained on, and every
+    stream that was paid or scored."""
+
+    payoffs: Amounts
+    rewards: Amounts
+    streams: dict[str, Amounts]
+
+
+def settle(
+    ir: GameIR, bindings: Mapping[str, Any], paid: Mapping[str, Mapping[str, Any]]
+) -> Settlement:
+    """What a game comes to, from the variables at its end and what was paid to each stream.
+
+    Utility is what was paid to the stream `payoffs` and what the payoffs at the end add to it; in a
+    game that has neither, what the reward file splits.
+    Raises `gamedsl.ir.evaluate.EvaluationError` where an expression has no value.
+    """
+    streams = {name: dict(amounts) for name, amounts in paid.items()}
+    scope = Scope(ir.seats, bindings, ir.lets_by_name, streams)
+    given = bool(ir.payoffs) or "payoffs" in streams
+    payoffs = streams.pop("payoffs", None) or dict.fromkeys(ir.seats, 0)
+    for seat, payoff in ir.payoffs:
+        payoffs[seat] = exact(payoffs[seat] + evaluate(payoff, scope.seated(seat)))
+    streams["payoff"] = payoffs
+    for name, amounts in ir.scores:
+        streams[name] = {seat: evaluate(amount, scope.seated(seat)) for seat, amount in amounts}
+    rewards = rewards_of(ir, payoffs, streams)
+    if not given:
+        payoffs = streams["payoff"] = dict(rewards)
+    return Settlement(payoffs, rewards, streams)
 
 
 def count_outcomes(ir: GameIR) -> int:
@@ -59,10 +94,15 @@ def payoffs_of(ir: GameIR, history: History) -> Amounts:
     return {seat: evaluate(payoff, scope.seated(seat)) for seat, payoff in ir.payoffs}
 
 
-def rewards_of(ir: GameIR, payoffs: Amounts) -> Amounts:
-    """What each seat is trained on, given everyone's payoffs. Raises as `payoffs_of`."""
+def rewards_of(
+    ir: GameIR, payoffs: Amounts, streams: Mapping[str, Mapping[str, Any]] | None = None
+) -> Amounts:
+    """What each seat is trained on, given everyone's payoffs and the streams that were paid.
+
+    Raises as `payoffs_of`.
+    """
     lets = {let.name: let for let in ir.reward.lets}
-    scope = Scope(ir.seats, {}, lets, {"payoff": payoffs})
+    scope = Scope(ir.seats, {}, lets, {**(streams or {}), "payoff": payoffs})
     return {seat: evaluate(ir.reward.split, scope.seated(seat)) for seat in ir.seats}
 
 

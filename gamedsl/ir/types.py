@@ -81,10 +81,12 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """A list or tuple whose items have one type; `length` where the compiler knows it."""
+    """A list whose items have one type; `length` where the compiler knows it, `at_most` where it is
+    declared how long it may become."""
 
     of: Type
     length: int | None = None
+    at_most: int | None = None
 
     def __str__(self) -> str:
         return f"a list of {_plural(self.of)}"
@@ -202,6 +204,11 @@ BOOL, NUMBER, WHOLE, SEAT, NONE, TEXT, NEVER = (
 )  # fmt: skip
 
 
+def plain(type: Type) -> Type:
+    """The type of a value that is not none."""
+    return type.of if isinstance(type, Option) else type
+
+
 def range_type(low: int, high: int) -> Number:
     """The whole numbers from one to the other."""
     return Number(True, low, high)
@@ -281,9 +288,10 @@ def join(left: Type, right: Type) -> Type | None:
             return _optional(join(a, b))
         case (Option(a), b) | (b, Option(a)):
             return _optional(join(a, b))
-        case List(a, m), List(b, n):
+        case List(a, m, k), List(b, n, o):
             inner = join(a, b)
-            return inner and List(inner, m if m == n else None)
+            most = max(k, o) if k is not None and o is not None else None
+            return inner and List(inner, m if m == n else None, most)
         case Set(a), Set(b):
             inner = join(a, b)
             return inner and Set(inner)
@@ -334,10 +342,8 @@ def _same_but_for_numbers(joined: Type | None, wanted: Type) -> bool:
             return a.whole or not b.whole
         case (Option(a), Option(b)) | (Set(a), Set(b)) | (Bag(a), Bag(b)):
             return _same_but_for_numbers(a, b)
-        case List(a, _), List(b, n):
-            return (n is None or joined == wanted or n == joined.length) and _same_but_for_numbers(
-                a, b
-            )
+        case List(a, m), List(b, n):
+            return (n is None or n == m) and _same_but_for_numbers(a, b)
         case Tuple(a), Tuple(b):
             return all(map(_same_but_for_numbers, a, b))
         case PerSeat(a, m), PerSeat(b, n):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gamedsl.backends.histories import variants
+from gamedsl.backends.histories import pasts
 from gamedsl.backends.labels import option_names, secret_words
 from gamedsl.backends.prompts import Part, Prompter, RenderError
 from gamedsl.backends.template_syntax import Broken, locate, parse
@@ -48,13 +48,13 @@ def _told(ir: GameIR) -> list[tuple[str, Part]]:
     if book is None:
         return []
     for step in ir.steps:
-        for seat in step.actors:
-            for variant in range(variants(ir, step) if ir.templates else 1):
-                try:
-                    for part in sample_parts(prompter, seat, step, book, variant):
-                        found.setdefault(part, seat)
-                except RenderError:
-                    break
+        told = pasts(ir, step)
+        for past in told if ir.templates or not ir.plain else told[: len(step.actors)]:
+            try:
+                for part in sample_parts(prompter, step, book, past):
+                    found.setdefault(part, past.seat)
+            except RenderError:
+                continue
     return [(seat, part) for part, seat in found.items()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gamedsl.backends.histories import history_before, variants
+from gamedsl.backends.histories import Past, pasts
 from gamedsl.backends.labels import LabelBook, draw_labels
 from gamedsl.backends.prompts import Part, Prompter, RenderError
 from gamedsl.backends.templating import template_for
@@ -18,14 +18,13 @@ def prompts_render(ir: GameIR, problems: Problems) -> None:
         return
     prompter = Prompter(ir)
     for step in ir.steps:
-        for seat in step.actors:
-            for variant in range(variants(ir, step)):
-                try:
-                    parts = sample_parts(prompter, seat, step, book, variant)
-                except RenderError as error:
-                    _failed(seat, step, error, problems)
-                else:
-                    _options_shown(ir, seat, step, book, parts, problems)
+        for past in pasts(ir, step):
+            try:
+                parts = sample_parts(prompter, step, book, past)
+            except RenderError as error:
+                _failed(past.seat, step, error, problems)
+            else:
+                _options_shown(ir, past, step, book, parts, problems)
 
 
 def sample_book(ir: GameIR) -> LabelBook | None:
@@ -36,12 +35,9 @@ def sample_book(ir: GameIR) -> LabelBook | None:
         return None
 
 
-def sample_parts(
-    prompter: Prompter, seat: str, step: Choose, book: LabelBook, variant: int
-) -> tuple[Part, ...]:
-    """A seat's prompt at a step after one of the sampled histories. RenderError passes through."""
-    legal = tuple(choice.name for choice in step.options_of(seat))
-    return prompter.parts(seat, step, legal, book, history_before(prompter.ir, step, variant))
+def sample_parts(prompter: Prompter, step: Choose, book: LabelBook, past: Past) -> tuple[Part, ...]:
+    """The prompt of a step after one of the sampled histories. RenderError passes through."""
+    return prompter.parts(past.seat, step, past.legal, book, past.seen)
 
 
 def _failed(seat: str, step: Choose, error: RenderError, problems: Problems) -> None:
@@ -53,7 +49,7 @@ def _failed(seat: str, step: Choose, error: RenderError, problems: Problems) -> 
 
 def _options_shown(
     ir: GameIR,
-    seat: str,
+    past: Past,
     step: Choose,
     book: LabelBook,
     parts: tuple[Part, ...],
@@ -63,11 +59,11 @@ def _options_shown(
     if template is None:
         return
     text = "\n".join(part.text for part in parts)
-    hidden = [c.name for c in step.options_of(seat) if book.label(c.name) not in text]
+    hidden = [name for name in past.legal if book.label(name) not in text]
     if hidden:
         problems.add(
             "GD0519", f"the prompt does not say how to answer `{hidden[0]}`", template.span,
             why=f"the label of {', '.join(f'`{name}`' for name in hidden[:4])} is not shown",
             help="add `{{ options | join(', ') }}`", severity="warning",
-            witness=(f"{seat} is asked: {parts[-1].text}",),
+            witness=(f"{past.seat} is asked: {parts[-1].text}",),
         )  # fmt: skip

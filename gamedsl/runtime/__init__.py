@@ -1,7 +1,9 @@
 """Playing a compiled game: the one interface that players, solvers, trainers and exports drive."""
 
+from gamedsl.backends.kernel import Outcome
 from gamedsl.backends.replies import ParseFailure
-from gamedsl.runtime.env import Action, Decision, Env, Episode
+from gamedsl.runtime.decision import Action, Decision
+from gamedsl.runtime.env import Env, Episode
 from gamedsl.runtime.game import Game
 
-__all__ = ["Action", "Decision", "Env", "Episode", "Game", "ParseFailure"]
+__all__ = ["Action", "Decision", "Env", "Episode", "Game", "Outcome", "ParseFailure"]

@@ -2,163 +2,137 @@
 
 Same rules, run seed, tokenizer and seed: same episode, byte for byte. An episode asks one seat, or
 several at once and each blind to the others; it takes an `Action`, a label's text, or a
-`ParseFailure` from each, and nothing else moves it. Nothing is guessed: text that is not a legal
-label is a failure, and a failure forfeits.
+`ParseFailure` from each. Chance is drawn from the seed, or asked for as well; nothing else moves an
+episode. Nothing is guessed: text that is not a legal label is a failure, and a failure forfeits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
-from gamedsl.backends.events import Event, Seen
+from gamedsl.backends.events import information, information_set
+from gamedsl.backends.interpreter import Interpreter
+from gamedsl.backends.kernel import Kernel, Outcome
 from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
 from gamedsl.backends.prompts import Prompter
 from gamedsl.backends.replies import ParseFailure, parse_reply
+from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.outcome import (
-    Amounts,
-    History,
-    count_outcomes,
-    evaluate_outcome,
-    histories,
-    payoffs_of,
-)
+from gamedsl.ir.outcome import count_outcomes, histories, payoffs_of
 from gamedsl.ir.program import Choose
+from gamedsl.runtime.decision import Action, Decision
+from gamedsl.runtime.history import Position, Tree, entries, least_payoffs
 
-Message = tuple[str, str]
 Amount = int | Fraction | None
 
-CACHE_LIMIT = 200_000
-"""Histories whose decisions or payoffs an `Env` remembers before it starts over."""
+BACKENDS: dict[str, Callable[[GameIR], Kernel]] = {
+    "interpreter": Interpreter,
+}
+"""What may run the rules of a game, by name; all agree."""
+
+DEFAULT_BACKEND = "interpreter"
 
 LEAST_LIMIT = 1_000_000
-"""Outcomes that are gone through to find the least payoff of a role."""
+"""Outcomes that are gone through to find the least payoff of a role in a plain game."""
 
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """A move, by its canonical name."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What one seat is asked.
-
-    `information_set` names all that the seat knows here in canonical names, and never in labels, so
-    that policies, metrics and solvers agree on it. `labels` are parallel to `legal`; the prompt
-    shows them in an order of its own.
-    """
-
-    seat: str
-    role: str
-    step: str
-    occurrence: int
-    information_set: str
-    legal: tuple[str, ...]
-    labels: tuple[str, ...]
-    seen: Seen = field(repr=False)
-    _env: Env = field(repr=False, compare=False)
-    _book: LabelBook = field(repr=False, compare=False)
-
-    @property
-    def view(self) -> dict[str, Any]:
-        """What the seat sees, as plain data with canonical names."""
-        return {
-            "seat": self.seat,
-            "role": self.role,
-            "step": self.step,
-            "legal": list(self.legal),
-            "seen": [event._asdict() for event in self.seen],
-        }
-
-    @cached_property
-    def messages(self) -> tuple[Message, ...]:
-        """The prompt, as (chat role, content) pairs."""
-        step = self._env.step_of(self.step)
-        return self._env.prompter.messages(self.seat, step, self.legal, self._book, self.seen)
+LEAST_HISTORIES = 20_000
+"""Histories that are gone through to find it in another one."""
 
 
 class Env:
-    """A game ready to be played. Episodes of one environment share its labels and its caches."""
+    """A game ready to be played. Episodes of one environment share its labels and its histories."""
 
     def __init__(
-        self, ir: GameIR, *, run_seed: int = 0, tokenizer: TokenCounter | None = None
+        self,
+        ir: GameIR,
+        *,
+        run_seed: int = 0,
+        tokenizer: TokenCounter | None = None,
+        backend: str | None = None,
     ) -> None:
+        """ValueError for a backend that there is not."""
+        name = backend or DEFAULT_BACKEND
+        if name not in BACKENDS:
+            raise ValueError(f"no backend `{name}`; there are {', '.join(BACKENDS)}")
         self.ir = ir
         self.run_seed = run_seed
         self.tokenizer = tokenizer
+        self.kernel = BACKENDS[name](ir)
         self.prompter = Prompter(ir)
         self._steps = {step.id: step for step in ir.steps}
-        self._decisions: dict[tuple[LabelBook, History], tuple[Decision, ...]] = {}
-        self._outcomes: dict[History, tuple[Amounts, Amounts]] = {}
 
-    def reset(self, seed: int = 0) -> Episode:
-        """Start an episode. The seed fixes everything that chance decides in it."""
+    def reset(
+        self,
+        seed: int = 0,
+        *,
+        chance: Literal["drawn", "asked"] = "drawn",
+        forced: Literal["taken", "asked"] = "taken",
+    ) -> Episode:
+        """Start an episode. The seed fixes everything that chance decides in it.
+
+        `chance="asked"` stops at chance nodes instead, for `Episode.draw`. `forced="asked"` asks
+        for decisions with one legal action too, and stops at chance nodes with one outcome.
+        """
         book = draw_labels(self.ir, run_seed=self.run_seed, seed=seed, tokenizer=self.tokenizer)
-        return Episode(self, seed, book)
+        return Episode(self, seed, book, chance == "asked", forced == "asked")
+
+    @property
+    def seats(self) -> tuple[str, ...]:
+        return self.ir.seats
 
     def step_of(self, id: str) -> Choose:
         return self._steps[id]
 
-    def decisions(self, book: LabelBook, history: History) -> tuple[Decision, ...]:
-        """Who must act after a history; empty when the game is over."""
-        if len(history) == len(self.ir.steps):
-            return ()
-        key = (book, history)
-        found = self._decisions.get(key)
-        if found is None:
-            if len(self._decisions) >= CACHE_LIMIT:
-                self._decisions.clear()
-            found = self._decisions[key] = self._decide(book, history)
-        return found
-
-    def _decide(self, book: LabelBook, history: History) -> tuple[Decision, ...]:
-        step = self.ir.steps[len(history)]
-        seen = self.seen(history)
-        known = ", ".join(f"{event.seat}.{event.step}={event.name}" for event in seen)
-        decisions = []
-        for seat in step.actors:
-            if step.forced(seat) is not None:
-                continue
-            legal = tuple(choice.name for choice in step.options_of(seat))
-            labels = tuple(map(book.label, legal))
-            name = f"{seat}:{step.id}" + (f" [{known}]" if known else "")
-            role = self.ir.role_of[seat]
-            decisions.append(
-                Decision(seat, role, step.id, 0, name, legal, labels, seen, self, book)
-            )
-        return tuple(decisions)
-
-    def seen(self, history: History) -> Seen:
-        """The events of a history; all are public once their step is over."""
+    def action_names(self, seat: str) -> tuple[str, ...]:
+        """Every action that a seat can ever have, by canonical name, in the order of the steps."""
         return tuple(
-            Event(step.id, 0, seat, name)
-            for step, names in zip(self.ir.steps, history, strict=False)
-            for seat, name in zip(step.actors, names, strict=True)
+            dict.fromkeys(
+                option.name
+                for step in self.ir.steps
+                if seat in step.actors
+                for option in step.options_of(seat)
+            )
         )
 
-    def outcome(self, history: History) -> tuple[Amounts, Amounts]:
-        """Payoffs and rewards of every seat at the end of a history, exact.
+    @cached_property
+    def root(self) -> Position:
+        """The history in which nothing has happened."""
+        return Tree(self.kernel).root
 
-        Raises `gamedsl.EvaluationError`, which points into the file, where an expression has no
-        value (a division by zero).
-        """
-        found = self._outcomes.get(history)
-        if found is None:
-            if len(self._outcomes) >= CACHE_LIMIT:
-                self._outcomes.clear()
-            found = self._outcomes[history] = evaluate_outcome(self.ir, history)
+    def decisions(
+        self, book: LabelBook, position: Position, forced: bool = False
+    ) -> tuple[Decision, ...]:
+        """Who must act in a position; with `forced`, also who has no other choice."""
+        key = (book, forced)
+        if position.cache is None or position.cache[0] != key:
+            position.cache = key, tuple(self._decide(book, position, forced))
+        found: tuple[Decision, ...] = position.cache[1]
         return found
+
+    def _decide(self, book: LabelBook, position: Position, forced: bool) -> list[Decision]:
+        decisions = []
+        for seat, step, occurrence, legal in position.state.asks:
+            if forced or len(legal) > 1:
+                seen = position.state.seen(seat)
+                labels = tuple(map(book.label, legal))
+                key, role = information_set(seat, step, seen), self.ir.role_of[seat]
+                decisions.append(
+                    Decision(seat, role, step, occurrence, key, legal, labels, seen, self, book)
+                )
+        return decisions
 
     @cached_property
     def least(self) -> dict[str, Amount]:
-        """Each seat's lowest payoff, the cost of a forfeit; None if outcomes are too many."""
+        """Each seat's lowest payoff, the cost of a forfeit; None where it is not known: there are
+        too many histories, or some have no payoffs."""
+        if not self.ir.plain:
+            try:
+                return least_payoffs(self.kernel, LEAST_HISTORIES) or dict.fromkeys(self.ir.seats)
+            except EvaluationError:
+                return dict.fromkeys(self.ir.seats)
         if count_outcomes(self.ir) > LEAST_LIMIT:
             return dict.fromkeys(self.ir.seats)
         least: dict[str, Amount] = {}
@@ -170,11 +144,16 @@ class Env:
 
 
 class Episode:
-    """One play of a game, driven by `step` until `done`."""
+    """One play of a game, driven by `step` (and `draw`) until `done`."""
 
-    __slots__ = ("_book", "_history", "env", "failures", "payoffs", "rewards", "seed")
+    __slots__ = (
+        "_book", "_chance", "_forced", "_position", "env", "failures", "payoffs", "rewards",
+        "seed",
+    )  # fmt: skip
 
-    def __init__(self, env: Env, seed: int, book: LabelBook) -> None:
+    def __init__(
+        self, env: Env, seed: int, book: LabelBook, chance: bool = False, forced: bool = False
+    ) -> None:
         self.env = env
         self.seed = seed
         self.payoffs: dict[str, Amount] = {}
@@ -183,8 +162,9 @@ class Episode:
         """What each seat is trained on, exact, once done; None is void."""
         self.failures: dict[str, ParseFailure] = {}
         self._book = book
-        self._history: History = ()
-        self._go_on(())
+        self._chance = chance
+        self._forced = forced
+        self._go_on(env.root)
 
     @property
     def done(self) -> bool:
@@ -192,19 +172,28 @@ class Episode:
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """The seats that must act now; empty when done."""
-        return () if self.done else self.env.decisions(self._book, self._history)
+        """The seats that must act now; empty at a chance node and when done."""
+        if self.payoffs:
+            return ()
+        return self.env.decisions(self._book, self._position, self._forced)
+
+    @property
+    def chance(self) -> tuple[Outcome, ...]:
+        """What chance may bring now, for `draw`, with exact probabilities; empty where it is not
+        its turn, and where it is drawn from the seed."""
+        return () if self.payoffs else self._position.state.outcomes
 
     def step(self, replies: Mapping[str, Action | str | ParseFailure]) -> None:
         """Answer every decision. A text is read as a label; what is not one forfeits the episode.
 
-        ValueError if a seat that must act is missing, another is there, the episode is done, or an
-        `Action` is not legal.
+        ValueError if a seat that must act is missing, another is there, the episode is done, chance
+        must draw first, or an `Action` is not legal. `gamedsl.EvaluationError`, which points into
+        the file, where the rules or payoffs have no value; the episode then stays where it is.
         """
         asked = self.decisions
         if not asked:
-            raise ValueError("the episode is done")
-        if set(replies) != {d.seat for d in asked}:
+            raise ValueError("the episode is done" if self.done else "chance must draw first")
+        if len(replies) != len(asked) or any(d.seat not in replies for d in asked):
             raise ValueError(
                 f"replies are needed from {[d.seat for d in asked]}, not {sorted(replies)}"
             )
@@ -213,19 +202,32 @@ class Episode:
         if failures:
             self._forfeit(failures)
             return
-        step = self.env.ir.steps[len(self._history)]
-        names = (read.get(seat) or step.forced(seat) for seat in step.actors)
-        self._go_on((*self._history, tuple(map(str, names))))
+        asks = self._position.state.asks
+        names = tuple(str(read.get(ask.seat, ask.legal[0])) for ask in asks)
+        self._go_on(self._position.after(names))
+
+    def draw(self, outcome: int) -> None:
+        """Let chance bring the outcome of this number, of those in `chance`.
+
+        ValueError where it is not chance's turn; IndexError for a number that there is not.
+        """
+        state = self._position.state
+        if self.done or state.kind != "chance":
+            raise ValueError("it is not chance's turn")
+        if not 0 <= outcome < state.outcome_count:
+            raise IndexError(f"no outcome {outcome} of {state.outcome_count}, counted from 0")
+        self._go_on(self._position.after(outcome))
+
+    def information(self, seat: str) -> str:
+        """All that a seat has seen so far, in canonical names, whether or not it acts now."""
+        return information(seat, self._position.state.seen(seat))
 
     def fork(self) -> Episode:
         """An independent copy at the same point."""
         copy = Episode.__new__(Episode)
-        copy.env, copy.seed, copy._book, copy._history = (
-            self.env,
-            self.seed,
-            self._book,
-            self._history,
-        )
+        copy.env, copy.seed, copy._book = self.env, self.seed, self._book
+        copy._chance, copy._forced = self._chance, self._forced
+        copy._position = self._position
         copy.payoffs, copy.rewards = dict(self.payoffs), dict(self.rewards)
         copy.failures = dict(self.failures)
         return copy
@@ -234,10 +236,6 @@ class Episode:
     def transcript(self) -> dict[str, Any]:
         """The episode so far as JSON-able data: enough to replay and verify it."""
         tokenizer = self.env.tokenizer
-        steps = [
-            {"step": step.id, "choices": dict(zip(step.actors, names, strict=True))}
-            for step, names in zip(self.env.ir.steps, self._history, strict=False)
-        ]
         return {
             "format": 1,
             "game": self.env.ir.name,
@@ -246,7 +244,7 @@ class Episode:
             "seed": self.seed,
             "tokenizer": tokenizer.fingerprint if tokenizer is not None else None,
             "labels": self._book.as_dict(),
-            "steps": steps,
+            "steps": entries(self._position.log),
             "failures": {s: {"reason": f.reason, "text": f.text} for s, f in self.failures.items()},
             "payoffs": {seat: _text(amount) for seat, amount in self.payoffs.items()},
             "rewards": {seat: _text(amount) for seat, amount in self.rewards.items()},
@@ -269,17 +267,23 @@ class Episode:
         self.payoffs = {s: self.env.least[s] if s in failures else None for s in self.env.ir.seats}
         self.rewards = dict(self.payoffs)
 
-    def _go_on(self, history: History) -> None:
-        """Play what is forced after a history: one legal action is taken without asking."""
-        for step in self.env.ir.steps[len(history) :]:
-            names = tuple(map(step.forced, step.actors))
-            if None in names:
-                break
-            history = (*history, tuple(map(str, names)))
-        if len(history) == len(self.env.ir.steps):
-            payoffs, rewards = self.env.outcome(history)
-            self.payoffs, self.rewards = dict(payoffs), dict(rewards)
-        self._history = history
+    def _go_on(self, position: Position) -> None:
+        """Play on as far as nobody is asked: what chance draws from the seed, and what is forced.
+
+        One legal action is taken without asking, and one outcome of chance.
+        """
+        while (state := position.state).kind != "end":
+            if state.kind == "chance":
+                certain = state.outcome_count == 1
+                if self._chance and (self._forced or not certain):
+                    break
+                position = position.after(0 if certain else state.pick(self.seed))
+            else:
+                if self._forced or any(len(ask.legal) > 1 for ask in state.asks):
+                    break
+                position = position.after(tuple(ask.legal[0] for ask in state.asks))
+        self._position = position
+        self.payoffs, self.rewards = dict(position.payoffs), dict(position.rewards)
 
 
 def _text(amount: Amount) -> str | None:

@@ -33,6 +33,13 @@ class Game:
     def params(self) -> Mapping[str, Any]:
         return {param.name: param.value for param in self.ir.params}
 
-    def env(self, run_seed: int = 0, tokenizer: TokenCounter | None = None) -> Env:
-        """An environment. `run_seed` draws the labels; a tokenizer makes them equal in tokens."""
-        return Env(self.ir, run_seed=run_seed, tokenizer=tokenizer)
+    def env(
+        self,
+        run_seed: int = 0,
+        tokenizer: TokenCounter | None = None,
+        backend: str | None = None,
+    ) -> Env:
+        """An environment. `run_seed` draws the labels; a tokenizer makes them equal in tokens;
+        `backend` (a name of `gamedsl.runtime.env.BACKENDS`) runs the rules, by default the fastest.
+        """
+        return Env(self.ir, run_seed=run_seed, tokenizer=tokenizer, backend=backend)

@@ -7,6 +7,7 @@ it. What no schema can say (one of two keys, nothing to delete) is checked here 
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from fractions import Fraction
 from functools import cache
 from itertools import islice
@@ -14,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from gamedsl.diagnostics.model import Note, Problems
+from gamedsl.schema.heads import head_of
 from gamedsl.schema.quick import fits, repeats
-from gamedsl.schema.translate import head_of, missing, translate
+from gamedsl.schema.sections import check_actions, check_params, check_steps
+from gamedsl.schema.translate import missing, translate
 from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
 
 MOST_ERRORS = 100
@@ -29,7 +32,18 @@ def schema(kind: str) -> dict[str, Any]:
     whole: dict[str, Any] = json.loads(text.replace('"common.schema.json#/', '"#/'))
     shared = json.loads((_FOLDER / "common.schema.json").read_text(encoding="utf-8"))
     whole["$defs"] = {**shared["$defs"], **whole.get("$defs", {})}
+    _write_out_branches(whole, whole["$defs"])
     return whole
+
+
+def _write_out_branches(part: Any, defs: dict[str, Any]) -> None:
+    """Replace the references of branches with a `head` by what they refer to: what is said about
+    one branch needs the keys of all."""
+    for inner in part.values() if isinstance(part, dict) else part:
+        if isinstance(inner, dict) and "head" in inner and "$ref" in inner:
+            inner.update(defs[inner.pop("$ref").removeprefix("#/$defs/")])
+        if isinstance(inner, dict | list):
+            _write_out_branches(inner, defs)
 
 
 def plain(node: Node) -> Any:
@@ -49,6 +63,9 @@ def check_shape(kind: str, root: Mapping, problems: Problems) -> None:
         errors = _validator_class()(wanted).iter_errors(data)
         for error in islice(errors, MOST_ERRORS):
             translate(error, root, problems)
+    check_params(root, problems)
+    check_steps(kind, root, problems)
+    check_actions(root, problems)
     if root.get("extends") is None:
         _check_nulls(root, problems)
 
@@ -67,13 +84,21 @@ def _validator_class() -> Any:
     return extend(validators.Draft202012Validator, {"uniqueItems": unique})
 
 
-def check_complete(kind: str, root: Mapping, problems: Problems) -> None:
-    """Report what a game lacks, or has twice, once `extends` is merged."""
+REQUIRED = ("roles", "payoffs")
+"""Sections that a game has, or that the protocols and games that it uses bring."""
+
+
+def check_complete(
+    kind: str, root: Mapping, problems: Problems, brought: Container[str] = ()
+) -> None:
+    """Report what a game lacks, or has twice, once `extends` is merged. `brought` are the required
+    sections that files which it uses stand in for."""
     if kind != "game":
         return
+    check_actions(root, problems)
     properties = schema(kind)["properties"]
-    for name in ("roles", "payoffs"):
-        if root.get(name) is None:
+    for name in REQUIRED:
+        if root.get(name) is None and name not in brought:
             missing(name, properties[name], root, "a game", problems)
     protocol, turns = root.entry("protocol"), root.entry("turns")
     if protocol is not None and turns is not None:

@@ -15,7 +15,8 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-_IGNORED = frozenset({"$schema", "$defs", "title", "description", "examples", "says", "head"})
+_OURS = frozenset({"says", "head", "family"})
+_IGNORED = frozenset({"$schema", "$defs", "title", "description", "examples"}) | _OURS
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "object": lambda data: isinstance(data, dict),
     "array": lambda data: isinstance(data, list),

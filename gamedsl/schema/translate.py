@@ -1,7 +1,8 @@
 """jsonschema's errors as problems: at the node that is wrong, in words for people.
 
 None of jsonschema's own text gets out. Keywords of ours in the schemas: `says` (how a message
-calls the thing) and `head` (the key by which one branch of an `anyOf` is recognised).
+calls the thing), `head` (the key by which one branch of an `anyOf` is recognised) and `family`
+(what its branches are kinds of).
 """
 
 from __future__ import annotations
@@ -12,15 +13,11 @@ from typing import Any
 
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.schema import heads
+from gamedsl.schema.heads import MOST_KEYS, head_of
 from gamedsl.schema.words import describe, listed, sample, yaml_text
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
-
-_MOST_KEYS = 50
-
-
-def head_of(root: Mapping) -> Span:
-    return root.entries[0].key.span if root.entries else root.span
 
 
 def _node_at(root: Node, path: Any) -> tuple[Node, Entry | None]:
@@ -54,6 +51,9 @@ def _bad_key(error: Any, node: Node, problems: Problems) -> None:
     assert isinstance(node, Mapping)
     entry = node.entry(error.instance)
     assert entry is not None
+    if error.validator == "not":
+        heads.reserved_field(error.instance, entry.key.span, problems)
+        return
     _not_a_name(error, entry.key, problems)
 
 
@@ -63,7 +63,8 @@ def _not_a_name(error: Any, node: Node, problems: Problems) -> None:
     near = "".join(c if c.isascii() and c.isalnum() else "_" for c in text.strip()).strip("_")
     if error.schema.get("pattern", "").startswith("^[a-z]["):
         near = near.lower()
-    fix = f"write `{near}`" if near[:1].isalpha() and len(near) < 60 else ""
+    place = "place" in wanted
+    fix = f"write `{near}`" if near[:1].isalpha() and len(near) < 60 and not place else ""
     what = f"`{text}`" if text else "the empty text"
     problems.add("GD0106", f"{what} is not a name", node.span, why=f"wants {wanted}", help=fix)
 
@@ -71,8 +72,14 @@ def _not_a_name(error: Any, node: Node, problems: Problems) -> None:
 def _unknown_keys(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
     assert isinstance(node, Mapping)
     known = list(error.schema["properties"])
-    unknown = (each for each in node.entries if each.key.text not in known)
-    for each in islice(unknown, _MOST_KEYS):
+    family = error.parent.schema.get("family") if error.parent and not error.relative_path else None
+    told: frozenset[str] = frozenset()
+    if family is not None:
+        told = heads.misfits(error.schema, error.parent.validator_value, node, problems)
+    if family == "effect" and heads.elsewhere(family, node, problems):
+        told |= set(heads.STEP_HEADS)
+    unknown = (each for each in node.entries if each.key.text not in {*known, *told})
+    for each in islice(unknown, MOST_KEYS):
         name = each.key.text
         near = did_you_mean(name, known)
         problems.add(
@@ -89,7 +96,7 @@ def _missing_keys(error: Any, node: Node, entry: Entry | None, problems: Problem
     properties = error.schema.get("properties", {})
     misspelt = {
         did_you_mean(entry.key.text, properties)
-        for entry in node.entries[:_MOST_KEYS]
+        for entry in node.entries[:MOST_KEYS]
         if entry.key.text not in properties and error.schema.get("additionalProperties") is False
     }
     for name in error.validator_value:
@@ -187,7 +194,7 @@ def _repeated(error: Any, node: Node, entry: Entry | None, problems: Problems) -
         text = yaml_text(item)
         value = item.value if isinstance(item, Scalar) else text
         first = seen.setdefault((isinstance(value, bool), value), item)
-        if first is not item and found < _MOST_KEYS:
+        if first is not item and found < MOST_KEYS:
             found += 1
             problems.add(
                 "GD0118",
@@ -221,21 +228,27 @@ def _choose_branch(
     error: Any, node: Node, entry: Entry | None, root: Node, problems: Problems
 ) -> None:
     """Report the errors of the branch that was meant, or that none fits."""
-    branches: dict[int, list[Any]] = {}
+    family = error.schema.get("family")
+    branches: list[dict[str, Any]] = error.validator_value
+    wrong: dict[int, list[Any]] = {}
     for sub in error.context:
-        branches.setdefault(sub.relative_schema_path[0], []).append(sub)
-    heads = {i: head for i in branches if (head := _head_key(error.validator_value[i]))}
-    present = [i for i, head in heads.items() if isinstance(node, Mapping) and node.get(head)]
-    if len(present) > 1:
-        _two_heads([heads[i] for i in present], node, problems)
-        return
-    fitting = {i: subs for i, subs in branches.items() if not any(map(_is_type, subs))}
-    if present:
-        fitting = {i: branches[i] for i in present}
-    elif heads and isinstance(node, Mapping):
-        fitting = {i: subs for i, subs in fitting.items() if i not in heads}
+        wrong.setdefault(sub.relative_schema_path[0], []).append(sub)
+    headed = {i for i in wrong if heads.heads_of(branches[i])}
+    there = heads.present(branches, node) if headed and isinstance(node, Mapping) else []
+    fitting = {i: subs for i, subs in wrong.items() if not any(map(_is_type, subs))}
+    if there:
+        assert isinstance(node, Mapping)
+        if len(there) > 1:
+            names = [head for i in there for head in heads.heads_of(branches[i])]
+            heads.two_heads(family, names, node, problems)
+            return
+        if family == "type" and heads.reserved(branches[there[0]], node, problems):
+            return
+        fitting = {i: wrong[i] for i in there}
+    elif headed and isinstance(node, Mapping):
+        fitting = {i: subs for i, subs in fitting.items() if i not in headed}
         if not fitting:
-            _nohead_of(list(heads.values()), node, problems)
+            heads.no_head(family, branches, node, problems)
             return
     if not fitting:
         _wrong_type(error, node, entry, problems)
@@ -245,45 +258,9 @@ def _choose_branch(
         translate(sub, root, problems)
 
 
-def _head_key(branch: dict[str, Any]) -> str | None:
-    """The `head` of a branch; a referenced one repeats it beside its `$ref`."""
-    return branch.get("head")
-
-
 def _is_type(error: Any) -> bool:
     return error.validator == "type" and not error.relative_path
 
 
 def _only_required(errors: list[Any]) -> bool:
     return all(error.validator == "required" and not error.relative_path for error in errors)
-
-
-def _two_heads(heads: list[str], node: Node, problems: Problems) -> None:
-    assert isinstance(node, Mapping)
-    first, second = sorted(
-        (entry for entry in node.entries if entry.key.text in heads),
-        key=lambda entry: entry.key.span.start,
-    )[:2]
-    problems.add(
-        "GD0109",
-        f"a step does one thing: `{first.key.text}` or `{second.key.text}`, not both",
-        second.key.span,
-        why="a second head",
-        notes=(Note(first.key.span, "the first"),),
-        help="make two steps of it, each beginning with `- `",
-    )
-
-
-def _nohead_of(heads: list[str], node: Mapping, problems: Problems) -> None:
-    entries = node.entries
-    near = next((e for e in entries if did_you_mean(e.key.text, heads)), None)
-    place = near.key.span if near else head_of(node)
-    word = did_you_mean(near.key.text, heads) if near else None
-    example = "{role: all, choose: move, from: actions}"
-    problems.add(
-        "GD0109",
-        f"this step does nothing: it needs {' or '.join(f'`{head}`' for head in heads)}",
-        place,
-        why="no head",
-        help=f"did you mean `{word}`?" if word else f"write `{example}`",
-    )

@@ -11,7 +11,9 @@ _SAMPLES = {
     "roles": "[first, second]",
     "payoffs": "<expression>",
     "turns": "[{role: all, choose: move, from: actions}]",
-    "from": "actions",
+    "of": "0..5",
+    "value": "1",
+    "fields": "{side: [left, right]}",
     "role": "all",
     "default": "1",
 }

@@ -1,161 +1,198 @@
-"""The options of decisions, and the actions that are declared for roles.
+"""`actions:` sections: a list for all roles, a list per role, or actions declared one by one.
 
-Options are a list, a map of name to number, or an expression. Names of options are canonical:
-policies, transcripts and tables know them by these, whatever players read.
+A declared action has arguments, a guard and effects. It is read where a step first offers it, since
+its effects are steps and may bind names; whoever offers it again offers the same.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.program import Choice
-from gamedsl.ir.types import SEAT, WHOLE, Enum, List, Number, Type
-from gamedsl.sema.infer import Typer
+from gamedsl.ir import expr as ir
+from gamedsl.ir.builtins import element
+from gamedsl.ir.program import Action, Choice, Step
+from gamedsl.ir.types import BOOL, SEAT, Enum, List, Never
+from gamedsl.ir.values import instance_name
+from gamedsl.sema.options import Options, enough, enum_of, listed_values, read_options
 from gamedsl.sema.roles import unknown_role
-from gamedsl.sema.scope import Names, report_taken
-from gamedsl.sema.values import constant
-from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.sema.scope import ArgumentName, Names, TypeName, report_taken
+from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.types import Types
+from gamedsl.sema.values import syntax
+from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 
-MAX_OPTIONS = 4096
-"""Options of one decision."""
+Body = Callable[[Mapping], tuple[Step, ...]]
+"""Reads the steps of an action's body."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of one decision and the type of what they bind."""
+def is_declared_form(section: Node | None) -> bool:
+    """Whether actions are declared one by one, each with a map (or nothing) of its own."""
+    return isinstance(section, Mapping) and not any(
+        isinstance(entry.value, Sequence) for entry in section
+    )
 
-    choices: tuple[Choice, ...]
-    type: Type
 
+@dataclass
+class Moves:
+    """The actions that a file declares one by one. `names` are those of the file."""
 
-def read_options(node: Node, names: Names, problems: Problems) -> Options | None:
-    """Options written as a list, a map of name to value, or an expression that gives a list."""
-    before = problems.count_errors()
-    if isinstance(node, Sequence):
-        options = _listed(node, names, problems)
-    elif isinstance(node, Mapping):
-        options = _mapped(node, names, problems)
-    else:
-        options = _computed(node, names, problems)
-    if options is None or problems.count_errors() > before:
-        return None
-    if not options.choices:
-        problems.add("GD0404", "a decision needs an option", node.span, why="there are none")
-        return None
-    if len(options.choices) > MAX_OPTIONS:
-        problems.add(
-            "GD0404",
-            f"{len(options.choices)} options are too many",
-            node.span,
-            why=f"at most {MAX_OPTIONS}",
+    section: Mapping
+    names: Names
+    problems: Problems
+    read: dict[str, tuple[Action, tuple[str, ...]]] = field(default_factory=dict)
+    """Those that a step has offered, with the names that their bodies bind."""
+
+    def entry(self, name: str) -> Entry | None:
+        return self.section.entry(name)
+
+    def options(
+        self, wanted: tuple[str, ...], typer: GameTyper, types: Types, body: Body, span: Span
+    ) -> tuple[Options, tuple[str, ...]] | None:
+        """The named actions as options of one decision, and the names that their bodies bind."""
+        actions, choices, bound = [], [], []
+        plain = []
+        for name in wanted:
+            found = self.action(name, typer, types, body)
+            if found is None:
+                return None
+            action, binds = found
+            actions.append(action)
+            bound += binds
+            instances = self.instances(action, typer.names)
+            if instances is None:
+                return None
+            choices += instances
+            if not action.parameters:
+                plain.append(name)
+        if not enough(tuple(choices), span, self.problems):
+            return None
+        type = enum_of(tuple(plain), typer.names) if plain else Enum("", ())
+        return Options(tuple(choices), type, None, tuple(actions)), tuple(bound)
+
+    def instances(self, action: Action, names: Names) -> tuple[Choice, ...] | None:
+        """Every instance of an action that there can ever be, in order."""
+        place = self.section.entry(action.name)
+        span = place.key.span if place is not None else action.span
+        if not action.parameters:
+            return (Choice(action.name, action.name, span),)
+        spaces = []
+        for _, source in action.parameters:
+            of = element(source.type)
+            assert of is not None
+            listed = listed_values(source, of, names, self.problems)
+            if listed is None:
+                return None
+            spaces.append(listed)
+        return tuple(
+            Choice(instance_name(action.name, each), (action.name, *each), span)
+            for each in product(*spaces)
         )
-        return None
-    return options
+
+    def action(
+        self, name: str, typer: GameTyper, types: Types, body: Body
+    ) -> tuple[Action, tuple[str, ...]] | None:
+        if name in self.read:
+            return self.read[name]
+        entry = self.section.entry(name)
+        assert entry is not None
+        node = entry.value if isinstance(entry.value, Mapping) else Mapping((), entry.value.span)
+        before = self.problems.count_errors()
+        names = typer.names
+        known = set(names.declared)
+        parameters = self.parameters(node.get("args"), typer, types)
+        when = self.guard(node, typer)
+        steps = body(node)
+        for parameter, _ in parameters:
+            names.declared.pop(parameter, None)
+        if self.problems.count_errors() > before:
+            return None
+        bound = tuple(n for n in names.declared if n not in known)
+        action = Action(name, tuple(parameters), when, steps, node.span)
+        self.read[name] = action, bound
+        return self.read[name]
+
+    def parameters(
+        self, section: Node | None, typer: GameTyper, types: Types
+    ) -> list[tuple[str, ir.Expr]]:
+        """Each argument and the values it may have, given the earlier ones."""
+        found: list[tuple[str, ir.Expr]] = []
+        for entry in section.entries if isinstance(section, Mapping) else ():
+            name, span = entry.key.text, entry.key.span
+            if report_taken(name, span, typer.names.place(name), self.problems):
+                continue
+            source = self.source(entry.value, typer, types)
+            of = element(source.type) if source is not None else None
+            if source is None or isinstance(source.type, Never):
+                continue
+            if of is None:
+                self.problems.add(
+                    "GD0404",
+                    f"the values of `{name}` must be a list",
+                    entry.value.span,
+                    why=f"this is {source.type}",
+                    help="write a type, a range, or a collection such as `empty(board)`",
+                )
+                continue
+            typer.names.declared[name] = ArgumentName(of, span)
+            found.append((name, source))
+        return found
+
+    def source(self, node: Node, typer: GameTyper, types: Types) -> ir.Expr | None:
+        """The values of an argument: a type by name, a union of types, or an expression."""
+        text = node.text if isinstance(node, Scalar) else ""
+        if isinstance(node, Mapping | Sequence) or "|" in text or text in ("role", "truth"):
+            type = types.read(node)
+            if type is None:
+                return None
+            values: tuple[Any, ...] = tuple(value for _, value in type.choices)
+            return ir.Const(List(type.type, len(values)), node.span, values)
+        known = typer.names.declared.get(text)
+        if isinstance(known, TypeName):
+            values = tuple(value for _, value in known.choices)
+            return ir.Const(List(known.type, len(values)), node.span, values)
+        tree = syntax(node, self.problems)
+        return typer.expression(tree, me=True) if tree is not None else None
+
+    def guard(self, node: Mapping, typer: GameTyper) -> ir.Expr | None:
+        """`when`, and that the actor is among `roles`, where either is given."""
+        parts: list[ir.Expr] = []
+        roles = node.get("roles")
+        if roles is not None:
+            seats: list[str] = []
+            for item in roles.items if isinstance(roles, Sequence) else (roles,):
+                text = item.text if isinstance(item, Scalar) else ""
+                found = typer.names.seats_of(text)
+                if not found:
+                    unknown_role(text, item.span, typer.names, self.problems)
+                seats += found
+            listed = ir.Const(List(SEAT, len(seats)), roles.span, tuple(seats))
+            me = ir.Me(SEAT, roles.span)
+            parts.append(ir.Apply(BOOL, roles.span, "in", (me, listed)))
+        when = node.get("when")
+        if when is not None:
+            tree = syntax(when, self.problems)
+            if tree is not None:
+                parts.append(typer.check(tree, BOOL, "a guard", me=True))
+        if len(parts) == 2:
+            return ir.Logic(BOOL, parts[1].span, "and", *parts)
+        return parts[0] if parts else None
 
 
-def _listed(node: Sequence, names: Names, problems: Problems) -> Options | None:
-    """`[stag, hare]`, `[1, 2, 3]`, or `[ann, bob]`: names of roles are roles."""
-    seen: dict[str, Span] = {}
-    choices = []
-    for item in node:
-        assert isinstance(item, Scalar)
-        number = not isinstance(item.value, str)
-        name = option_name(item.value) if number else item.text
-        seen[name] = item.span
-        value = _whole(item.value) if number else name
-        choices.append(Choice(name, value, item.span))
-    kinds = {type(c.value) is str for c in choices}
-    if len(kinds) > 1:
-        odd = next(c for c in choices if (type(c.value) is str) != (type(choices[0].value) is str))
-        problems.add(
-            "GD0404",
-            "options are all names or all numbers",
-            odd.span or node.span,
-            why="not as the first",
-            help="to give names numbers, write a map: `{low: 1, high: 2}`",
-        )
-        return None
-    if not choices:
-        return Options((), WHOLE)
-    if not isinstance(choices[0].value, str):
-        return Options(tuple(choices), Number(all(isinstance(c.value, int) for c in choices)))
-    members = tuple(c.name for c in choices)
-    if all(m in names.seats for m in members):
-        return Options(tuple(choices), SEAT)
-    for member in members:
-        if not report_taken(member, seen[member], names.place(member), problems):
-            names.members.setdefault(member, seen[member])
-    return Options(tuple(choices), _enum(members, names))
-
-
-def _mapped(node: Mapping, names: Names, problems: Problems) -> Options | None:
-    """`{low: 2, fair: 5}`: options by name, each binding a number."""
-    choices, whole, sound = [], True, True
-    for entry in node:
-        found = constant(entry.value, Typer(names, problems), problems)
-        if found is None:
-            sound = False
-            continue
-        _, value, type = found
-        if not isinstance(type, Number):
-            problems.add(
-                "GD0306",
-                "the value of an option must be a number",
-                entry.value.span,
-                why=f"this is {type}",
-            )
-            sound = False
-        whole = whole and isinstance(value, int)
-        choices.append(Choice(entry.key.text, value, entry.key.span))
-    return Options(tuple(choices), Number(whole)) if sound else None
-
-
-def _computed(node: Scalar, names: Names, problems: Problems) -> Options | None:
-    """`0..5` or the name of a param that is a list."""
-    found = constant(node, Typer(names, problems), problems)
-    if found is None:
-        return None
-    _, value, type = found
-    if not isinstance(type, List) or not (isinstance(type.of, Number) or type.of == SEAT):
-        problems.add(
-            "GD0404",
-            "options must be a list",
-            node.span,
-            why=f"this is {type}",
-            help="write a list, such as `0..5` or `[a, b]`",
-        )
-        return None
-    return Options(tuple(Choice(option_name(v), v) for v in dict.fromkeys(value)), type.of)
-
-
-def _enum(members: tuple[str, ...], names: Names) -> Enum:
-    enum = Enum("", members)
-    if enum not in names.enums:
-        names.enums.append(enum)
-    return enum
-
-
-def _whole(value: Any) -> Any:
-    return int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
-
-
-def option_name(value: Any) -> str:
-    """The canonical name of an option that is a number or a seat: `2`, `3/2`, `hunter_1`."""
-    return str(value)
-
-
-def declare_actions(section: Node | None, names: Names, problems: Problems) -> dict[str, Options]:
+def declare_actions(
+    section: Node | None, names: Names, problems: Problems
+) -> dict[str, Options]:
     """The actions of every seat: one list for all, or a list per role (or per seat)."""
-    if section is None:
+    if section is None or is_declared_form(section):
         return {}
-    if isinstance(section, Sequence):
-        options = read_options(section, names, problems)
+    typer = GameTyper(names, problems)
+    if not isinstance(section, Mapping):
+        options = read_options(section, typer, problems)
         return dict.fromkeys(names.seats, options) if options else {}
-    assert isinstance(section, Mapping)
     actions: dict[str, Options] = {}
     for entry in section:
         name = entry.key.text
@@ -173,7 +210,7 @@ def declare_actions(section: Node | None, names: Names, problems: Problems) -> d
                 help=f"give them under `{name}`, or for each seat of it, not both",
             )
             continue
-        options = read_options(entry.value, names, problems)
+        options = read_options(entry.value, typer, problems)
         if options:
             actions.update(dict.fromkeys(seats, options))
     return _unite(actions, names)
@@ -185,8 +222,8 @@ def _unite(actions: dict[str, Options], names: Names) -> dict[str, Options]:
     if len(enums) < 2:
         return actions
     members = tuple(dict.fromkeys(m for o in actions.values() for m in (c.name for c in o.choices)))
-    names.enums[:] = [e for e in names.enums if e not in enums]
-    united = _enum(members, names)
+    names.enums[:] = [e for e in names.enums if e not in enums or e.name]
+    united = enum_of(members, names)
     return {
         s: Options(o.choices, united) if isinstance(o.type, Enum) else o for s, o in actions.items()
     }

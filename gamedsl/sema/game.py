@@ -6,9 +6,12 @@ from collections.abc import Mapping as Map
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR, Labels, Setting, Template
-from gamedsl.sema.actions import declare_actions
-from gamedsl.sema.infer import Typer
+from gamedsl.ir.program import Pay, Step, walk_steps
+from gamedsl.ir.program import Stage as StageStep
+from gamedsl.ir.types import BOOL, Type
+from gamedsl.sema.actions import Moves, declare_actions, is_declared_form
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
 from gamedsl.sema.params import Params
@@ -16,74 +19,191 @@ from gamedsl.sema.payoffs import read_payoffs
 from gamedsl.sema.rewards import read_reward
 from gamedsl.sema.roles import declare_roles
 from gamedsl.sema.scope import Names
-from gamedsl.sema.turns import Turns
+from gamedsl.sema.stages import Stages
+from gamedsl.sema.state import States
+from gamedsl.sema.turns import Turns, choices_in
+from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.types import Types
 from gamedsl.sema.values import entries_of
-from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 
 SLOTS_BY_KEY = ("who", "ask", "seen")
 """Prompt slots that may have a text per role or per step."""
+
+MAX_ROUNDS = 4
+"""How often a game is read to learn the types of state that starts as none."""
 
 
 def build_game(
     document: Document, params: Map[str, Any] | None, problems: Problems
 ) -> GameIR | None:
     """The game, or None with the problems found. `params` override the file's defaults."""
-    root, near = document.root, document.files[0]
-    names = Names()
-    given = entries_of(params, "--param")
-    declared = Params(names, problems, "this game", root.span, given, names)
-    folded = declared.declare(root.get("params"))
-    roles = declare_roles(root.get("roles"), names, problems)
-    if problems.errors:
-        return None
-    turns = Turns(names, declare_actions(root.get("actions"), names, problems), near, problems)
-    turns.read(root)
-    reward = read_reward(root.get("rewards"), near, names, problems, head_of(root))
-    sound = not problems.errors
-    declare_lets(root.get("let"), names, problems)
-    section = root.get("payoffs")
-    if section is None or not turns.steps or not sound:
-        return None
-    _everyone_acts(turns, problems)
-    typer = Typer(names, problems)
-    payoffs = read_payoffs(section, typer, turns.steps, problems)
-    about = root.get("about")
-    ir = GameIR(
-        name=document.name,
-        about=about.text if isinstance(about, Scalar) else "",
-        params=folded,
-        roles=roles,
-        enums=tuple(names.enums),
-        turns=tuple(turns.steps),
-        lets=typed_lets(typer),
-        payoffs=payoffs,
-        reward=reward,
-        labels=read_labels(root.get("labels")),
-        templates=read_templates(root, problems),
-        settings=tuple(read_settings(root.get("train"))),
-        span=head_of(root),
-    )
-    return None if problems.errors else ir
+    return build_stage(document, entries_of(params, "--param"), problems, (document.name,))
+
+
+def build_stage(
+    document: Document, given: Map[str, Entry], problems: Problems, chain: tuple[str, ...]
+) -> GameIR | None:
+    """A game with params given as entries, inside the games of `chain`.
+
+    State that starts as none has the type of what is assigned to it, which is known once the
+    game has been read: it is then read again, knowing it."""
+    learned: dict[str, Type] = {}
+    for _ in range(MAX_ROUNDS):
+        found = Problems()
+        reader = _Reader(document, given, found, chain, learned)
+        ir = reader.read()
+        if reader.typer.learned == learned:
+            break
+        learned = dict(reader.typer.learned)
+    problems.extend(found.found)
+    return ir
+
+
+class _Reader:
+    """One reading of a game, section by section."""
+
+    def __init__(
+        self,
+        document: Document,
+        given: Map[str, Entry],
+        problems: Problems,
+        chain: tuple[str, ...],
+        learned: Map[str, Type],
+    ) -> None:
+        self.document, self.root, self.near = document, document.root, document.files[0]
+        self.given, self.problems = given, problems
+        self.names = Names()
+        self.typer = GameTyper(self.names, problems)
+        self.typer.learned = dict(learned)
+        self.stages = Stages(build_stage, chain)
+
+    def read(self) -> GameIR | None:
+        root, names, problems = self.root, self.names, self.problems
+        declared = Params(names, problems, "this game", root.span, self.given, names)
+        folded = declared.declare(root.get("params"))
+        roles = declare_roles(root.get("roles") or self.roles_of_stage(), names, problems)
+        types = Types(names, problems, self.near)
+        types.declare(root.get("types"))
+        state = States(types, problems, self.typer.learned).declare(root.get("state"))
+        if problems.errors:
+            return None
+        declare_lets(root.get("let"), names, problems)
+        turns = self.turns(list(state))
+        steps = turns.read(root)
+        end = self.end(turns)
+        scores = self.scores(turns)
+        streams = {name for name, _ in scores}
+        streams |= {step.stream for step in walk_steps(steps) if isinstance(step, Pay)}
+        reward = read_reward(
+            root.get("rewards"), self.near, names, problems, head_of(root), streams - {"payoffs"}
+        )
+        section = root.get("payoffs")
+        if not steps or problems.errors:
+            return None
+        self.everyone_acts(steps)
+        payoffs = self.payoffs(section, steps, bool(reward.needs))
+        lets = (*typed_lets(self.typer), *self.stages.lets)
+        about, no_move = root.get("about"), root.get("no_move")
+        ir = GameIR(
+            name=self.document.name,
+            about=about.text if isinstance(about, Scalar) else "",
+            params=folded,
+            roles=roles,
+            enums=tuple(names.enums),
+            turns=steps,
+            lets=lets,
+            payoffs=payoffs,
+            reward=reward,
+            labels=read_labels(root.get("labels")),
+            templates=read_templates(root, problems),
+            settings=tuple(read_settings(root.get("train"))),
+            span=head_of(root),
+            state=tuple(turns.state),
+            end=end,
+            no_move=no_move.text if isinstance(no_move, Scalar) else "error",  # type: ignore[arg-type]
+            scores=scores,
+        )
+        return None if problems.errors else ir
+
+    def roles_of_stage(self) -> Node | None:
+        """The roles of a game that has none of its own: those of the stage that it repeats."""
+        protocol = self.root.get("protocol")
+        settings = protocol.entries if isinstance(protocol, Mapping) else ()
+        found = None
+        for entry in settings:
+            if isinstance(entry.value, Scalar) and entry.key.text == "stage":
+                from gamedsl.sema.library import find
+
+                document = find(
+                    "game", entry.value.text, self.near, self.problems, entry.value.span
+                )
+                found = document.root.get("roles") if document is not None else None
+        return found
+
+    def turns(self, state: list[Any]) -> Turns:
+        section = self.root.get("actions")
+        actions = declare_actions(section, self.names, self.problems)
+        moves = None
+        if is_declared_form(section):
+            assert isinstance(section, Mapping)
+            moves = Moves(section, self.names, self.problems)
+        turns = Turns(self.typer, actions, moves, self.near, self.problems)
+        turns.state, turns.stages = state, self.stages
+        return turns
+
+    def end(self, turns: Turns) -> Expr | None:
+        node = self.root.get("end")
+        return turns.checked(node, BOOL, "the end") if node is not None else None
+
+    def scores(self, turns: Turns) -> tuple[tuple[str, tuple[tuple[str, Expr], ...]], ...]:
+        section = self.root.get("scores")
+        return tuple(
+            (entry.key.text, turns.per_seat(entry.value, "a score"))
+            for entry in (section.entries if isinstance(section, Mapping) else ())
+        )
+
+    def payoffs(
+        self, section: Node | None, steps: tuple[Step, ...], split: bool
+    ) -> tuple[tuple[str, Expr], ...]:
+        """The payoffs at the end; none where they are paid during play, or the split is all."""
+        if section is not None:
+            return read_payoffs(section, self.typer, choices_in(steps), self.problems)
+        paid = any(
+            isinstance(step, StageStep) or (isinstance(step, Pay) and step.stream == "payoffs")
+            for step in walk_steps(steps)
+        )
+        if not paid and not split:
+            self.problems.add(
+                "GD0435",
+                "this game pays nothing",
+                head_of(self.root),
+                why="no `payoffs`, no stage, and no `pay: payoffs`",
+                help="add `payoffs: …`, what each role gets at the end",
+            )
+        return ()
+
+    def everyone_acts(self, steps: tuple[Step, ...]) -> None:
+        decisions = choices_in(steps)
+        acting = {seat for step in decisions for seat in step.actors}
+        for role, span in self.names.role_spans.items():
+            if role in self.names.seats and role not in acting:
+                self.problems.add(
+                    "GD0418",
+                    f"`{role}` never acts",
+                    span,
+                    why="no step is its own",
+                    notes=tuple(
+                        Note(s.span, f"{', '.join(s.actors[:4])}") for s in decisions[:3]
+                    ),
+                    help="add it to the `role:` of a step, or delete it",
+                )
 
 
 def head_of(root: Mapping) -> Span:
     """The name of the game, where problems of the whole game are told."""
     return root.entries[0].value.span if root.entries else root.span
-
-
-def _everyone_acts(turns: Turns, problems: Problems) -> None:
-    acting = {seat for step in turns.steps for seat in step.actors}
-    for role, span in turns.names.role_spans.items():
-        if role in turns.names.seats and role not in acting:
-            problems.add(
-                "GD0418",
-                f"`{role}` never acts",
-                span,
-                why="no step is its own",
-                notes=tuple(Note(s.span, f"{', '.join(s.actors[:4])}") for s in turns.steps[:3]),
-                help="add it to the `role:` of a step, or delete it",
-            )
 
 
 def read_labels(node: Node | None) -> Labels:

@@ -6,64 +6,87 @@ fits everywhere, so that one mistake is told once.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
 from gamedsl.diagnostics import Note
-from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir import expr as ir
-from gamedsl.ir.builtins import (
-    BUILTINS,
-    COMPARISONS,
-    FUNCTIONS,
-    MAPS,
-    ORDERED_BY_TYPE,
-    element,
-)
+from gamedsl.ir.builtins import element
+from gamedsl.ir.builtins_collections import fields_of
 from gamedsl.ir.types import (
     BOOL,
     NEVER,
     NONE,
     NUMBER,
-    SEAT,
     WHOLE,
-    Enum,
     List,
     Never,
     Number,
     Option,
-    PerSeat,
+    Record,
+    Set,
     Tuple,
     Type,
     fits,
     join,
+    plain,
 )
-from gamedsl.sema.misfits import Misfits
-from gamedsl.sema.narrow import facts, key
+from gamedsl.sema.calls import Calls
+from gamedsl.sema.narrow import Facts, facts, key
 from gamedsl.sema.resolve import MAX_NESTING
-from gamedsl.sema.scope import LetName, report_taken
 from gamedsl.syntax import ast
 
 
-class Typer(Misfits):
+class Typer(Calls):
     """Types the expressions of one file against its names."""
 
+    def begin(self, *, me: bool = False, given: Facts = frozenset()) -> None:
+        """Begin a new place: what is typed next has no locals, knows the facts that are `given`,
+        and reads `me` or not."""
+        self.locals, self.some, self.me_allowed, self.uses_me = {}, given, me, False
+
     def expression(
-        self, node: ast.Node, *, me: bool = False, expected: Type | None = None
+        self,
+        node: ast.Node,
+        *,
+        me: bool = False,
+        expected: Type | None = None,
+        facts: Facts = frozenset(),
     ) -> ir.Expr:
-        """Type one expression that stands alone; `me` says whether it is read by one role."""
-        self.locals, self.some, self.me_allowed, self.uses_me = {}, frozenset(), me, False
+        """Type one expression that stands alone; `me` says whether it is read by one role, `facts`
+        what is known not to be none (`gamedsl.sema.narrow.facts` of a condition around it)."""
+        self.begin(me=me, given=facts)
         return self.infer(node, expected)
 
-    def check(self, node: ast.Node, wanted: Type, what: str, *, me: bool = False) -> ir.Expr:
+    def check(
+        self,
+        node: ast.Node,
+        wanted: Type,
+        what: str,
+        *,
+        me: bool = False,
+        facts: Facts = frozenset(),
+    ) -> ir.Expr:
         """Type an expression that must fit a type; `what` names it in the message."""
-        typed = self.expression(node, me=me, expected=wanted)
-        assert self.problems.errors or not isinstance(typed.type, Never)
+        typed = self.fitted(self.expression(node, me=me, expected=wanted, facts=facts), wanted)
+        assert self.problems.errors or self.untyped or not isinstance(typed.type, Never)
         if fits(typed.type, wanted):
             return typed
         self.misfit(node, typed, wanted, what)
         return self.never(node)
+
+    def fitted(self, typed: ir.Expr, wanted: Type) -> ir.Expr:
+        """An expression as one of the type wanted, where its values are values of that type too: a
+        list of known length for a tuple, a tuple for a record, a list for a set."""
+        inner, type = plain(wanted), typed.type
+        if isinstance(inner, Tuple | Record) and isinstance(type, List | Tuple):
+            parts = type.of if isinstance(type, Tuple) else (type.of,) * (type.length or 0)
+            places = inner.of if isinstance(inner, Tuple) else inner.types
+            if len(parts) == len(places) and all(map(fits, parts, places)):
+                return replace(typed, type=inner)
+        if isinstance(inner, Set) and isinstance(type, List) and fits(Set(type.of), inner):
+            return ir.Apply(Set(type.of), typed.span, "set", (typed,))
+        return typed
 
     def infer(self, node: ast.Node, expected: Type | None = None) -> ir.Expr:
         if self.level >= MAX_NESTING:
@@ -107,11 +130,11 @@ class Typer(Misfits):
             case ast.Index():
                 return self.index(node)
             case ast.Call():
-                return self.call(node)
+                return self.call(node, expected)
             case ast.Display():
                 return self.display(node, expected)
             case ast.Comprehension():
-                return self.comprehension(node)
+                return self.comprehension(node, expected)
         raise AssertionError(f"no typing rule for {type(node).__name__}")
 
     # operators
@@ -153,36 +176,6 @@ class Typer(Misfits):
             or node.id in ("me", "other", "others", "roles")
         )
 
-    def apply(self, node: ast.Node, function: str, arguments: tuple[ir.Expr, ...]) -> ir.Expr:
-        """An operator or built-in on typed arguments."""
-        types = tuple(a.type for a in arguments)
-        if any(isinstance(t, Never) for t in types):
-            return self.never(node)
-        if function in COMPARISONS and types[0] == types[1] and isinstance(types[0], Enum):
-            arguments = tuple(self.ordered(argument) for argument in arguments)
-            types = (WHOLE, WHOLE)
-        result = BUILTINS[function].rule(types)
-        if result is None:
-            self.mismatch(node, function, arguments)
-            return self.never(node)
-        if function in ("/", "//", "%") and _is_zero(arguments[1]):
-            self.problems.add("GD0401", "division by zero", node.span, why="by 0")
-            return self.never(node)
-        if function == "**" and fits(types[0], WHOLE) and _natural(arguments[1]):
-            result = WHOLE
-        if function in ("other", "others"):
-            return self.other(node, function, arguments[0])
-        if function in ORDERED_BY_TYPE:
-            return self.ordered(arguments[0], node)
-        return ir.Apply(result, node.span, function, arguments)
-
-    def ordered(self, value: ir.Expr, node: ast.Node | None = None) -> ir.Expr:
-        """The place of a role or of an enum's value in its order."""
-        span = node.span if node is not None else value.span
-        order = value.type.members if isinstance(value.type, Enum) else self.names.seats
-        listed = ir.Const(List(value.type, len(order)), span, order)
-        return ir.Apply(WHOLE, span, "index", (value, listed))
-
     def conditional(self, node: ast.Conditional, expected: Type | None) -> ir.Expr:
         test = self.truth(node.test, self.infer(node.test), "the condition")
         then = self.given(node.test, True, node.then, expected)
@@ -199,135 +192,22 @@ class Typer(Misfits):
             return self.never(node)
         return ir.If(type, node.span, test, then, other)
 
-    # calls and comprehensions
-
-    def call(self, node: ast.Call) -> ir.Expr:
-        name = node.name.id
-        let = self.names.declared.get(name)
-        if name in FUNCTIONS:
-            return self.apply_call(node, name)
-        if isinstance(let, LetName):
-            types = let.types or (None,) * len(node.arguments)
-            arguments = tuple(
-                self.infer(argument, types[i] if i < len(types) else None)
-                for i, argument in enumerate(node.arguments)
-            )
-            return self.let_call(node, let, arguments)
-        if name in self.names.broken:
-            return self.never(node)
-        lets = [n for n, d in self.names.declared.items() if isinstance(d, LetName)]
-        guess = did_you_mean(name, [*FUNCTIONS, *lets])
-        place = self.names.place(name)
-        self.problems.add(
-            "GD0311",
-            f"`{name}` is not a function" if place else f"unknown function `{name}`",
-            node.name.span,
-            why="not a built-in and not a `let`",
-            notes=(Note(place, "declared here"),) if place else (),
-            help=f"did you mean `{guess}`?"
-            if guess
-            else "to multiply, write `*`"
-            if place
-            else "built-in: " + ", ".join(FUNCTIONS),
-        )
-        return self.never(node)
-
-    def apply_call(self, node: ast.Call, name: str) -> ir.Expr:
-        arguments = self.arguments(node)
-        if not arguments:
-            self.problems.add(
-                "GD0305",
-                f"`{BUILTINS[name].usage}` does not take nothing",
-                node.span,
-                why="an argument is missing",
-                help=BUILTINS[name].about,
-            )
-            return self.never(node)
-        return self.apply(node, name, arguments)
-
-    def arguments(self, node: ast.Call) -> tuple[ir.Expr, ...]:
-        name, given = node.name.id, node.arguments
-        first = given[0] if given else None
-        typed: list[ir.Expr] = []
-        if name in MAPS and isinstance(first, ast.Name) and (len(given) == 1 or name == "count"):
-            typed.append(self.collection(first))
-        elif first is not None:
-            typed.append(self.infer(first))
-        for argument in given[1:]:
-            typed.append(self.infer(argument, element(typed[0].type) if name == "count" else None))
-        return tuple(typed)
-
-    def comprehension(self, node: ast.Comprehension) -> ir.Expr:
-        source = self.map(node.source)
-        inner = element(source.type)
-        if inner is None:
-            self.problems.add(
-                "GD0312",
-                "`for` goes through a collection",
-                node.source.span,
-                why=f"this is {source.type}",
-                help=f"to count from 1, write `1..{node.source.span.text}`"
-                if isinstance(source.type, Number)
-                else "",
-            )
-            inner = NEVER
-        types = self.target_types(node, source, inner)
-        saved = self.locals, self.some
-        self.locals = dict(self.locals)
-        own = {target.id for target in node.targets}
-        self.some = frozenset(k for k in self.some if own.isdisjoint(re.findall(r"\w+", k)))
-        for target, type in zip(node.targets, types, strict=True):
-            self.new_local(target, type)
-        condition, test = None, node.condition
-        if test is not None:
-            condition = self.truth(test, self.infer(test), "the condition")
-        item = self.infer(node.item) if test is None else self.given(test, True, node.item, None)
-        self.locals, self.some = saved
-        unpacked = isinstance(inner, Tuple) and len(inner.of) == len(node.targets)
-        return ir.Collect(
-            List(item.type) if not isinstance(item.type, Never) else NEVER,
-            node.span,
-            item,
-            tuple(t.id for t in node.targets),
-            source,
-            condition,
-            keyed=len(node.targets) == 2 and not unpacked,
-        )
-
-    def new_local(self, target: ast.Name, type: Type) -> None:
-        """A comprehension's own name: a new one, so that no expression reads in two ways."""
-        first = self.names.anywhere(target.id)
-        if not report_taken(target.id, target.span, first, self.problems):
-            self.locals[target.id] = type
-
-    def target_types(
-        self, node: ast.Comprehension, source: ir.Expr, inner: Type
-    ) -> tuple[Type, ...]:
-        count = len(node.targets)
-        if count == 1:
-            return (inner,)
-        if isinstance(inner, Tuple) and len(inner.of) == count:
-            return inner.of
-        if count == 2:
-            return (SEAT if isinstance(source.type, PerSeat) else WHOLE, inner)
-        if not isinstance(inner, Never):
-            self.problems.add(
-                "GD0312",
-                f"the elements do not have {count} parts",
-                node.targets[0].span,
-                why=f"each is {inner}",
-                help="`for i, x in list` numbers the elements; `for x in list` takes each",
-            )
-        return (NEVER,) * count
-
     def display(self, node: ast.Display, expected: Type | None) -> ir.Expr:
-        wanted = element(expected) if expected is not None else None
-        items = tuple(self.infer(item, wanted) for item in node.items)
+        places = fields_of(plain(expected)) if expected is not None else ()
+        if len(places) != len(node.items):
+            inner = element(expected) if expected is not None else None
+            places = () if inner is None else (inner,) * len(node.items)
+        wanted = places or (None,) * len(node.items)
+        items = tuple(map(self.infer, node.items, wanted))
         if any(isinstance(item.type, Never) for item in items):
             return self.never(node)
         if node.kind == "tuple":
             return ir.Build(Tuple(tuple(i.type for i in items)), node.span, items)
-        inner: Type = NEVER if items else wanted or WHOLE
+        return self.list(node, items, expected)
+
+    def list(self, node: ast.Display, items: tuple[ir.Expr, ...], expected: Type | None) -> ir.Expr:
+        empty = element(expected) if expected is not None else None
+        inner: Type = NEVER if items else empty or WHOLE
         for item in items:
             joined = join(inner, item.type)
             if joined is None:
@@ -349,20 +229,3 @@ def _literal_type(value: Any) -> Type:
     if value is None:
         return NONE
     return WHOLE if isinstance(value, int) else NUMBER
-
-
-def _is_zero(divisor: ir.Expr) -> bool:
-    """Whether a divisor is written as 0; a param that is 0 may stand where it is never read."""
-    return isinstance(divisor, ir.Const) and divisor.origin is None and divisor.value == 0
-
-
-def _natural(expr: ir.Expr) -> bool:
-    """Whether an expression is known to be a whole number, and not negative."""
-    match expr:
-        case ir.Const(type=Number(whole=True), value=value):
-            return bool(value >= 0)
-        case ir.Apply(function="+" | "*" | "**", arguments=parts):
-            return all(map(_natural, parts))
-        case ir.Apply(function="len" | "size" | "count" | "index"):
-            return True
-    return False

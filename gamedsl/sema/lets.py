@@ -42,7 +42,7 @@ def declare_lets(section: Node | None, names: Names, problems: Problems) -> None
         if parameters is None:
             names.broken.add(name)
             continue
-        names.declared[name] = LetName(name, parameters, body, span)
+        names.declared[name] = LetName(name, parameters, body, span, scope=names)
 
 
 def _parameters(

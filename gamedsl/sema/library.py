@@ -24,7 +24,10 @@ Kind = Literal["game", "protocol", "reward"]
 
 FOLDERS: dict[Kind, str] = {"game": "games", "protocol": "protocols", "reward": "rewards"}
 USES: dict[str, str] = {"game": "extends", "protocol": "protocol", "reward": "rewards"}
-MERGED = frozenset({"params", "roles", "let", "actions", "payoffs", "labels", "prompts", "train"})
+MERGED = frozenset(
+    {"params", "roles", "types", "state", "data", "let", "actions"}
+    | {"payoffs", "scores", "labels", "prompts", "train"}
+)
 """Sections that `extends` merges entry by entry when both files write them as maps."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -170,12 +173,46 @@ def load_document(path: Path | str, problems: Problems) -> Document | None:
     for child in reversed(chain.roots[:-1]):
         root = _merge(root, child, problems)
     root = _without(root, "extends")
-    from gamedsl.schema.check import check_complete
+    from gamedsl.schema.check import REQUIRED, check_complete
 
-    check_complete(chain.kind, root, problems)
+    lacking = chain.kind == "game" and any(root.get(name) is None for name in REQUIRED)
+    check_complete(chain.kind, root, problems, _brought(root, path, problems) if lacking else ())
     if problems.count_errors() > before:
         return None
     return Document(chain.kind, chain.name, root, tuple(chain.paths))
+
+
+def _brought(
+    root: Mapping, near: Path, problems: Problems, inside: tuple[Path, ...] = ()
+) -> set[str]:
+    """The sections that a file need not have, for what it uses: `roles` that a protocol names, the
+    `payoffs` of inner games, or of streams that a reward file splits."""
+    from gamedsl.schema.sections import walk_steps
+
+    brought = set()
+    protocol, steps = root.get("protocol"), list(walk_steps(root.get("turns")))
+    named = protocol.get("use") if isinstance(protocol, Mapping) else protocol
+    for step in steps:
+        stream = step.get("pay")
+        if isinstance(stream, Scalar) and (stream.text == "payoffs" or root.get("rewards")):
+            brought.add("payoffs")
+    if root.get("scores") is not None and root.get("rewards") is not None:
+        brought.add("payoffs")
+    for name in (None if inside else named, *(step.get("use") for step in steps)):
+        if not isinstance(name, Scalar):
+            continue
+        path = locate("protocol", name.text, near)
+        if path is None:
+            brought.add("payoffs")  # an inner game, by its name or by that of a param
+            if not inside and locate("game", name.text, near) is None:
+                _unknown("protocol", name.text, near, problems, name.span)
+                brought.add("roles")
+            continue
+        used = load_document(path, problems) if path not in inside else None
+        if used is not None:
+            brought |= {"roles"} if used.root.get("roles") is not None else set()
+            brought |= _brought(used.root, path, problems, (*inside, path))
+    return brought
 
 
 def _load_chain(path: Path, problems: Problems) -> _Chain | None:
@@ -300,11 +337,19 @@ def _replace(_: Entry, new: Entry) -> Entry:
 def _set_param(old: Entry, new: Entry) -> Entry:
     """A value for a declared param (`{default: 3, in: 2..12}`) is its new default."""
     declaration = old.value
-    if not isinstance(declaration, Mapping) or isinstance(new.value, Mapping):
+    if not _declares(declaration) or _declares(new.value):
         return new
+    assert isinstance(declaration, Mapping)
     rest = (e for e in declaration.entries if e.key.text != "default")
     key = Scalar("default", "default", new.key.span, ())
     return Entry(new.key, Mapping((Entry(key, new.value), *rest), new.value.span))
+
+
+def _declares(node: Node) -> bool:
+    """Whether this declares a param; any other map is a value."""
+    from gamedsl.schema.sections import PARAM_KEYS
+
+    return isinstance(node, Mapping) and any(node.get(key) is not None for key in PARAM_KEYS)
 
 
 def _is_one_value(section: str, *values: Mapping) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gamedsl.diagnostics import Note
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, COMPARISONS, MAPS
 from gamedsl.ir.types import BOOL, Bool, Never, NoneType, Number, Option, PerSeat, Type
@@ -14,7 +15,14 @@ from gamedsl.syntax import ast
 class Misfits(Resolver):
     """The problems of types that the typing walk meets."""
 
-    def misfit(self, node: ast.Node, typed: ir.Expr, wanted: Type, what: str) -> None:
+    def misfit(
+        self,
+        node: ast.Node,
+        typed: ir.Expr,
+        wanted: Type,
+        what: str,
+        notes: tuple[Note, ...] = (),
+    ) -> None:
         """An expression is not of the type that its place wants; `what` names the place."""
         if isinstance(typed.type, PerSeat) and not isinstance(wanted, PerSeat):
             self.one_wanted(typed)
@@ -24,6 +32,7 @@ class Misfits(Resolver):
             f"{what} must be {wanted}",
             node.span,
             why=f"this is {typed.type}",
+            notes=notes,
             help=_fix(typed.type, wanted, node),
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Map
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
@@ -16,7 +17,22 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values
 from gamedsl.ir.game import Param
-from gamedsl.ir.types import BOOL, NEVER, NUMBER, WHOLE, List, Set, Type, fits
+from gamedsl.ir.types import (
+    BOOL,
+    NEVER,
+    NONE,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    Enum,
+    List,
+    PerValue,
+    Set,
+    Type,
+    fits,
+    join,
+    range_type,
+)
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import Names, ParamName, report_taken
 from gamedsl.sema.values import constant
@@ -90,7 +106,8 @@ class Params:
     def param(self, entry: Entry, strangers: bool) -> Param | None:
         """One param's value. A missing one is not told beside a misspelt one."""
         name, span = entry.key.text, entry.key.span
-        declaration = entry.value if isinstance(entry.value, Mapping) else None
+        declaration = entry.value if is_declaration(entry.value) else None
+        assert declaration is None or isinstance(declaration, Mapping)
         kind = declaration.get("type") if declaration else None
         wanted = TYPES.get(kind.text) if isinstance(kind, Scalar) else None
         default = declaration.get("default") if declaration else entry.value
@@ -100,14 +117,17 @@ class Params:
             if not strangers:
                 self.missing(name, span, wanted)
             return None
+        if isinstance(kind, Scalar) and kind.text == "game":
+            text = node.text if isinstance(node, Scalar) else ""
+            return Param(name, text, TEXT, span)
         typer = Typer(self.names if given is None else self.outer, self.problems)
-        found = constant(node, typer, self.problems, wanted)
+        found = self.value(node, typer, wanted)
         if found is None:
             return None
         typed, value, type = found
         usual = None
         if given is not None and default is not None and wanted is None:
-            usual = constant(default, Typer(self.names, self.problems), self.problems)
+            usual = self.value(default, Typer(self.names, self.problems), None)
         if not self.fits(name, span, node, type, wanted, usual[1:] if usual else None):
             return None
         allowed = declaration.get("in") if declaration else None
@@ -117,6 +137,52 @@ class Params:
             return None
         reads = (part.origin for part in ir.walk(typed) if isinstance(part, ir.Const))
         return Param(name, value, type, span, tuple(dict.fromkeys(r for r in reads if r)))
+
+    def value(
+        self, node: Node, typer: Typer, wanted: Type | None
+    ) -> tuple[ir.Expr, Any, Type] | None:
+        """A constant, a list of names that mean nothing yet, or a map of constants."""
+        if isinstance(node, Mapping):
+            return self.mapped(node, typer)
+        words = [i.text for i in node if isinstance(i, Scalar)] if isinstance(
+            node, Sequence) else []  # fmt: skip
+        if words and isinstance(node, Sequence) and all(map(self.is_word, node)):
+            type = List(Enum("", tuple(dict.fromkeys(words))), len(words))
+            return ir.Const(type, node.span, tuple(words)), tuple(words), type
+        return constant(node, typer, self.problems, wanted)
+
+    def is_word(self, node: Node) -> bool:
+        """Whether an item of a list is a name of its own, and not one that is declared."""
+        if not isinstance(node, Scalar) or not isinstance(node.value, str):
+            return False
+        known = node.text in self.names.declared or node.text in self.outer.declared
+        seat = node.text in self.outer.seats or node.text in self.names.later
+        return node.text.isidentifier() and not known and not seat
+
+    def mapped(self, node: Mapping, typer: Typer) -> tuple[ir.Expr, Any, Type] | None:
+        """`{1: 3, 2: 2}` or `{red: 1, blue: 2}`: a value for each key."""
+        found: dict[Any, Any] = {}
+        inner: Type = NEVER
+        for entry in node:
+            each = constant(entry.value, typer, self.problems)
+            if each is None:
+                return None
+            joined = join(inner, each[2])
+            if joined is None:
+                self.problems.add(
+                    "GD0305", "the values of this map have different types", entry.value.span,
+                    why=f"this is {each[2]}",
+                )  # fmt: skip
+                return None
+            inner = joined
+            key = entry.key.value
+            found[int(key) if isinstance(key, Fraction | int) else entry.key.text] = each[1]
+        keys = tuple(found)
+        key_type: Type = Enum("", tuple(map(str, keys)))
+        if all(isinstance(k, int) for k in keys) and keys:
+            key_type = range_type(min(keys), max(keys))
+        type = PerValue(key_type, inner)
+        return ir.Const(type, node.span, found), found, type
 
     def missing(self, name: str, span: Span, wanted: Type | None) -> None:
         sample = {NUMBER: "1/2", WHOLE: "1", BOOL: "true", TYPES["list"]: "[1, 2]"}.get(
@@ -213,8 +279,19 @@ class Params:
         return True
 
 
+def is_declaration(node: Node) -> bool:
+    """Whether a param is given as `{default: …}` or `{type: …}`, and not as a map of values."""
+    return isinstance(node, Mapping) and (
+        node.get("default") is not None or node.get("type") is not None
+    )
+
+
 def _alike(type: Type, value: Any, usual: Type) -> bool:
     """Whether a type may stand for that of a default: any number for a number, lists for lists."""
+    if usual == NONE or (isinstance(type, PerValue) and isinstance(usual, PerValue)):
+        return True
+    if isinstance(type, Enum) and isinstance(usual, Enum):
+        return not type.name and not usual.name
     if isinstance(type, List) and isinstance(usual, List):
         return value == () or _alike(type.of, value[0], usual.of)
     return fits(type, NUMBER) if fits(usual, NUMBER) else fits(type, usual)

@@ -7,14 +7,21 @@ from __future__ import annotations
 
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import Reward
-from gamedsl.ir.program import Choice, Choose
+from gamedsl.ir.program import Choice, Step
 from gamedsl.ir.types import BOOL, NEVER, Enum, List
-from gamedsl.sema.actions import Options
+from gamedsl.sema.actions import Moves, is_declared_form
+from gamedsl.sema.game import build_stage
+from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
+from gamedsl.sema.options import Options
 from gamedsl.sema.params import TYPES, Params
 from gamedsl.sema.rewards import check_split
 from gamedsl.sema.scope import Names
+from gamedsl.sema.stages import Stages
+from gamedsl.sema.state import States
 from gamedsl.sema.turns import Turns
+from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.types import Types
 from gamedsl.sema.values import entries_of
 from gamedsl.source.nodes import Entry, Mapping, Scalar
 
@@ -37,16 +44,26 @@ def example_reward(document: Document, problems: Problems) -> Reward:
     return check_split(document.name, root, _samples(root), _names(root), problems, place)
 
 
-def example_steps(document: Document, problems: Problems) -> list[Choose]:
+def example_steps(document: Document, problems: Problems) -> tuple[Step, ...]:
     """The steps of a protocol for the two roles, each with two actions."""
     root, names, samples = document.root, _names(document.root), _samples(document.root)
     params = Params(names, problems, "this protocol", root.span, samples, names)
     params.declare(root.get("params"))
     options = Options(tuple(Choice(m, m) for m in ACTIONS), Enum("", ACTIONS))
     actions = dict.fromkeys(ROLES, options)
-    turns = Turns(names, actions, document.files[0], problems, (document.name,))
-    turns.read(root)
-    return turns.steps
+    turns = Turns(GameTyper(names, problems), actions, None, document.files[0], problems)
+    turns.chain = (document.name,)
+    turns.stages = Stages(build_stage, (document.name,))
+    types = Types(names, problems, document.files[0])
+    turns.state = list(States(types, problems).declare(root.get("state")))
+    declare_lets(root.get("let"), names, problems)
+    section = root.get("actions")
+    if is_declared_form(section):
+        assert isinstance(section, Mapping)
+        turns.moves = Moves(section, names, problems)
+    steps = turns.read(root)
+    typed_lets(turns.typer)
+    return steps
 
 
 def _names(root: Mapping) -> Names:

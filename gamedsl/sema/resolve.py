@@ -1,6 +1,6 @@
-"""What a name means: params, variables, roles, enum values, lets, and the entries of maps by role.
+"""What a name means: params, variables, state, types, roles, enum values and lets.
 
-The half of the typing walk that knows names; `gamedsl.sema.infer` knows the forms around them. A
+The part of the typing walk that knows names; `gamedsl.sema.infer` knows the forms around them. A
 let is typed when it is first read, so that lets may stand in any order, but not in a ring.
 """
 
@@ -20,16 +20,26 @@ from gamedsl.ir.types import (
     SEAT,
     Enum,
     List,
-    Never,
+    NoneType,
     Number,
-    Option,
     PerSeat,
-    Seat,
+    Set,
     Type,
+    Union,
     fits,
+    plain,
 )
 from gamedsl.sema.narrow import Facts
-from gamedsl.sema.scope import LetName, Names, ParamName, StreamName, VariableName
+from gamedsl.sema.scope import (
+    ArgumentName,
+    LetName,
+    Names,
+    ParamName,
+    StateName,
+    StreamName,
+    TypeName,
+    VariableName,
+)
 from gamedsl.source.spans import Span
 from gamedsl.syntax import ast
 
@@ -49,6 +59,10 @@ class Resolver(ABC):
         """What a test around the present place says is not none."""
         self.me_allowed = False
         self.uses_me = False
+        self.untyped = False
+        """Whether state was read that was declared `none` and whose type is not known yet."""
+        self.learned: dict[str, Type] = {}
+        """The types of what is assigned to state that was declared `none`."""
         self.level = 0
         self.open: list[LetName] = []
         """The lets that are being typed, each read by the one before it."""
@@ -61,11 +75,11 @@ class Resolver(ABC):
         return ir.Const(NEVER, node.span, None)
 
     def name(self, node: ast.Name, expected: Type | None) -> ir.Expr:
-        wanted = expected.of if isinstance(expected, Option) else expected
         if node.id in self.locals:
             return ir.Local(self.locals[node.id], node.span, node.id)
-        if isinstance(wanted, Enum) and node.id in wanted.members:
-            return ir.Const(wanted, node.span, node.id)
+        for enum in _enums(expected):
+            if node.id in enum.members:
+                return ir.Const(enum, node.span, node.id)
         special = self.word(node)
         if special is not None:
             return special
@@ -74,16 +88,30 @@ class Resolver(ABC):
                 return ir.Const(type, node.span, value, node.id)
             case VariableName() as variable:
                 return ir.Read(self.variable_type(variable), node.span, node.id)
+            case StateName(type=NoneType()):
+                self.untyped = True
+                return self.never(node)
+            case StateName(type=type) | ArgumentName(type=type):
+                return ir.Read(type, node.span, node.id)
+            case TypeName() as declared:
+                return self.type_values(node, declared, expected)
             case StreamName(type=type):
                 return ir.Stream(type, node.span, node.id)
             case LetName() as let:
                 return self.let_call(node, let, ())
         if node.id in self.names.seats:
             return ir.Const(SEAT, node.span, node.id)
-        enum = self.names.enum_of(node.id)
-        if enum is not None:
-            return ir.Const(enum, node.span, node.id)
+        only = self.names.enum_of(node.id)
+        if only is not None:
+            return ir.Const(only, node.span, node.id)
         return self.unknown(node)
+
+    def type_values(self, node: ast.Name, declared: TypeName, expected: Type | None) -> ir.Expr:
+        """A type where a value is read: all its values, as a set where one is wanted."""
+        values = tuple(value for _, value in declared.choices)
+        if isinstance(expected, Set):
+            return ir.Const(Set(declared.type), node.span, frozenset(values))
+        return ir.Const(List(declared.type, len(values)), node.span, values)
 
     def variable_type(self, variable: VariableName) -> Type:
         if not variable.joint:
@@ -153,15 +181,18 @@ class Resolver(ABC):
             why, help = "not known yet", f"params are worked out in order: move `{name}` up"
             notes = (Note(self.names.later[name], "declared here"),)
         if any(name in enum.members for enum in self.names.enums):
-            why, help, notes = (
-                "several decisions have this option",
-                "compare it with a variable, such as `move == …`",
-                (),
-            )
+            why, help, notes = "several decisions have this option", self.full_name(name), ()
         self.problems.add(
             "GD0301", f"unknown name `{name}`", node.span, why=why, help=help, notes=notes
         )
         return self.never(node)
+
+    def full_name(self, member: str) -> str:
+        """How to say which of several options of one name is meant."""
+        for name, declared in self.names.declared.items():
+            if isinstance(declared, TypeName) and member in dict(declared.choices):
+                return f"say of which type: `{name}.{member}`"
+        return "compare it with a variable, such as `move == …`"
 
     def several_seats(self, node: ast.Name) -> None:
         seats = self.names.roles[node.id]
@@ -174,102 +205,6 @@ class Resolver(ABC):
             notes=(Note(place, "declared here"),) if place else (),
             help=f"name a seat, such as `{seats[0]}`, or go through them: `for r in roles`",
         )
-
-    # entries of maps and lists
-
-    def attribute(self, node: ast.Attribute) -> ir.Expr:
-        """`x.me`, `x.other`, `x.rolename`: the entry of a role, never of a local of that name."""
-        key = node.name
-        if key.id in ("me", "other"):
-            seat = self.word(key)
-            assert seat is not None
-            return self.entry(node, node.of, seat)
-        if key.id in self.names.seats:
-            return self.entry(node, node.of, ir.Const(SEAT, key.span, key.id))
-        of = self.map(node.of)
-        if isinstance(of.type, Never):
-            return of
-        if key.id in self.names.roles:
-            self.several_seats(key)
-            return self.never(node)
-        guess = did_you_mean(key.id, [*self.names.seats, "me", "other"])
-        place = self.names.role_spans.get(guess) if guess else None
-        self.problems.add(
-            "GD0309",
-            f"`{key.id}` is not a role",
-            key.span,
-            why="`.` reads a value of one role",
-            notes=(Note(place, "declared here"),) if place else (),
-            help=f"did you mean `{guess}`?"
-            if guess
-            else "the roles: " + ", ".join(self.names.seats[:8]),
-        )
-        return self.never(node)
-
-    def index(self, node: ast.Index) -> ir.Expr:
-        if len(node.keys) != 1:
-            self.problems.add(
-                "GD0310",
-                "an index is one value",
-                node.span,
-                why=f"{len(node.keys)} are given",
-                help="index a list of lists twice: `m[i][j]`",
-            )
-            return self.never(node)
-        return self.entry(node, node.of, self.infer(node.keys[0]))
-
-    def entry(self, node: ast.Node, of: ast.Node, key: ir.Expr) -> ir.Expr:
-        """One entry of a per-role map (by role), of a per-role let, or of a list (by number)."""
-        if isinstance(of, ast.Name) and isinstance(key.type, Seat) and of.id not in self.locals:
-            let = self.names.declared.get(of.id)
-            if isinstance(let, LetName) and not let.parameters:
-                type = self.let_type(let, of.span)
-                if let.per_seat:
-                    return ir.LetCall(type, node.span, let.name, (), key)
-        map = self.map(of)
-        if isinstance(map.type, Never) or isinstance(key.type, Never):
-            return self.never(node)
-        if isinstance(map.type, PerSeat) and isinstance(key.type, Seat):
-            return self.seat_entry(node, map, map.type, key)
-        if isinstance(map.type, List) and isinstance(key.type, Number) and key.type.whole:
-            return ir.Get(map.type.of, node.span, map, key)
-        self.problems.add(
-            "GD0310",
-            f"{map.type} cannot be indexed by {key.type}",
-            node.span,
-            help="a value per role takes a role, a list takes a whole number from 0",
-        )
-        return self.never(node)
-
-    def seat_entry(self, node: ast.Node, map: ir.Expr, type: PerSeat, key: ir.Expr) -> ir.Expr:
-        """A role's entry; none where it may not have chosen, an error where it has not."""
-        variable = self.names.declared.get(map.name) if isinstance(map, ir.Read) else None
-        if isinstance(variable, VariableName) and isinstance(key, ir.Const):
-            if key.value in variable.actors:
-                return ir.Get(type.of, node.span, map, key)
-            self.problems.add(
-                "GD0323",
-                f"`{key.value}` makes no choice `{map.span.text}`",
-                key.span,
-                why="does not act in that step",
-                notes=(Note(variable.span, f"only {', '.join(variable.actors[:6])} act here"),),
-                help="add it to the `role:` of the step",
-            )
-            return self.never(node)
-        return ir.Get(Option(type.of) if type.partial else type.of, node.span, map, key)
-
-    def map(self, node: ast.Node) -> ir.Expr:
-        """What `.` and `[ ]` read; a let that depends on me is its per-role map."""
-        return self.collection(node) if isinstance(node, ast.Name) else self.infer(node)
-
-    def collection(self, node: ast.Name) -> ir.Expr:
-        """A bare name where a collection is wanted: a let that depends on me is a map."""
-        let = self.names.declared.get(node.id) if node.id not in self.locals else None
-        if isinstance(let, LetName) and not let.parameters:
-            type = self.let_type(let, node.span)
-            if let.per_seat:
-                return ir.LetMap(PerSeat(type), node.span, let.name)
-        return self.infer(node)
 
     # lets
 
@@ -343,3 +278,11 @@ class Resolver(ABC):
             yield
         finally:
             self.locals, self.some, self.me_allowed, self.uses_me = saved
+
+
+def _enums(expected: Type | None) -> tuple[Enum, ...]:
+    """The enums whose values an expected type has."""
+    wanted = None if expected is None else plain(expected)
+    if isinstance(wanted, Union):
+        return tuple(part for part in wanted.of if isinstance(part, Enum))
+    return (wanted,) if isinstance(wanted, Enum) else ()

@@ -45,10 +45,12 @@ class VariableName:
 
 @dataclass(frozen=True, slots=True)
 class StateName:
-    """A declared state variable; also the item and the count of a loop."""
+    """A declared state variable; also the item and the count of a loop, which are `fixed`: no
+    statement may assign them."""
 
     type: Type
     span: Span
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ class LetName:
     types: tuple[Type, ...] = ()
     """Of the parameters, as the first call gives them."""
     per_seat: bool = False
+    scope: Names | None = None
+    """The names of the file that wrote it; None where there is only one file."""
 
 
 Declared = ParamName | VariableName | StateName | ArgumentName | TypeName | StreamName | LetName

@@ -1,228 +1,385 @@
-"""The turn program: steps of the file and of the protocols that it uses, in one sequence."""
+"""The turn program: the steps of a file and of the protocols and games that it uses, in a tree."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gamedsl.diagnostics import Note, Problems
-from gamedsl.ir.program import Choose
-from gamedsl.ir.types import Type, join
-from gamedsl.sema.actions import Options, read_options
+from gamedsl.diagnostics import Problems
+from gamedsl.ir import expr as ir
+from gamedsl.ir.builtins import element
+from gamedsl.ir.expr import walk
+from gamedsl.ir.program import Block, Choose, Loop, Step, walk_steps
+from gamedsl.ir.types import BOOL, SEAT, WHOLE, Bool, List, Type
+from gamedsl.sema.actions import Moves, is_declared_form
+from gamedsl.sema.bounds import bound_of
+from gamedsl.sema.heads import Heads
+from gamedsl.sema.lets import declare_lets
 from gamedsl.sema.library import Document, Kind, find
+from gamedsl.sema.options import PLAY
 from gamedsl.sema.params import Params
-from gamedsl.sema.roles import unknown_role
-from gamedsl.sema.scope import Declared, Names, VariableName, report_taken
+from gamedsl.sema.scope import (
+    LetName,
+    ParamName,
+    StateName,
+    VariableName,
+    report_taken,
+)
+from gamedsl.sema.state import States
+from gamedsl.sema.types import part_of
+from gamedsl.sema.values import constant, syntax
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 
+if TYPE_CHECKING:
+    from gamedsl.sema.stages import Stages
+
 MAX_NESTING = 8
-"""Protocols that may use each other in one chain."""
+"""Protocols and games that may use each other in one chain."""
 
 MAX_STEPS = 1000
 """Steps of one game."""
 
+MAX_PASSES = 100_000
+"""Passes of one loop."""
 
-@dataclass
-class Turns:
-    """What is needed to read steps, and the steps read so far."""
+_CYCLE = re.compile(r"cycle\((.+)\)\Z", re.DOTALL)
+_ITEM = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s+in\s+(.+)\Z", re.DOTALL)
 
-    names: Names
-    actions: dict[str, Options]
-    near: Path
-    problems: Problems
-    chain: tuple[str, ...] = ()
-    steps: list[Choose] = field(default_factory=list)
-    uses: list[str] = field(default_factory=list)
-    """The protocols used so far, anywhere in the game."""
-    loaded: dict[tuple[str, Path], Document | None] = field(default_factory=dict)
-    """What a name means to a file, each read once."""
 
-    def read(self, root: Mapping) -> None:
+class Turns(Heads):
+    """Reads the steps of a document into `steps`."""
+
+    stages: Stages | None = None
+    """Builds the games that are used as stages; set by whoever reads a game."""
+
+    steps: tuple[Step, ...] = ()
+    uses = 0
+
+    def read(self, root: Mapping) -> tuple[Step, ...]:
         """The steps of a document: its `turns`, or the protocol that stands for them."""
-        protocol = root.entry("protocol")
+        protocol, turns = root.entry("protocol"), root.get("turns")
         if self.chain == () and protocol is not None:
-            self.use(protocol.value)
-            return
-        turns = root.get("turns")
-        if isinstance(turns, Sequence):
-            for item in turns:
-                if isinstance(item, Mapping):
-                    self.step(item)
+            step = self.use(protocol.value)
+            return step
+        return self.sequence(turns)
 
-    def step(self, item: Mapping) -> None:
+    def sequence(self, turns: Node | None) -> tuple[Step, ...]:
+        found: list[Step] = []
+        for item in turns.items if isinstance(turns, Sequence) else ():
+            if isinstance(item, Mapping):
+                found += self.step(item)
+        return tuple(found)
+
+    def step(self, item: Mapping) -> tuple[Step, ...]:
+        """The steps that an item of `turns` stands for: one, or those of a protocol."""
+        self.uses += 1
+        if self.uses > MAX_STEPS:
+            if not self.problems.errors:
+                why = f"at most {MAX_STEPS} steps, and as many uses of protocols"
+                self.problems.add("GD0419", "this game has too many steps", item.span, why=why)
+            return ()
+        looping = item.get("repeat") is not None or item.get("each") is not None
+        if looping and item.get("turns") is None and item.get("if") is not None:
+            return self.loop(item, None)
+        condition, saved = None, self.facts
+        test = item.get("if")
+        if test is not None:
+            known = self.known(test)
+            if known is False:
+                return ()
+            if known is None:
+                condition, learned = self.condition(test)
+                if condition is None:
+                    return ()
+                self.facts = saved | learned
+        try:
+            if looping:
+                return self.loop(item, condition)
+            return self.simple(item, condition)
+        finally:
+            self.facts = saved
+
+    def simple(self, item: Mapping, condition: ir.Expr | None) -> tuple[Step, ...]:
+        """A step that is no loop: a head, a use, or a block."""
         if item.get("use") is not None:
-            self.use(item)
-        else:
-            self.choose(item)
+            steps = self.use(item)
+            return (Block(self.number("use"), steps, item.span, condition),) if condition else steps
+        if item.get("turns") is not None:
+            return self.block(item, condition)
+        step = self.head(item, condition)
+        return () if step is None else (step,)
 
-    def use(self, node: Node) -> None:
-        """A protocol's steps, in the scope of the file that uses it; its params are its own."""
+    def known(self, test: Node) -> bool | None:
+        """What a condition over params alone is worth; None for any other."""
+        tree = syntax(test, Problems())
+        if tree is None:
+            return None
+        muted, self.typer.problems = self.typer.problems, Problems()
+        typed = self.typer.typed(tree, me=self.acting is not None)
+        sound = not self.typer.problems.errors
+        self.typer.problems = muted
+        if not sound or not isinstance(typed.type, Bool):
+            return None
+        if any(isinstance(part, PLAY) for part in walk(typed)):
+            return None
+        found = constant(test, self.typer, Problems(), BOOL)
+        return bool(found[1]) if found is not None else None
+
+    def block(self, item: Mapping, condition: ir.Expr | None) -> tuple[Step, ...]:
+        role = item.get("role")
+        if role is None:
+            body = self.sequence(item.get("turns"))
+            if condition is None:
+                return body
+            return (Block(self.number("block"), body, item.span, condition),)
+        actors = self.actors(item)
+        if actors is None:
+            return ()
+        seats, joint, actor = actors
+        if joint:
+            items: ir.Expr = ir.Const(List(SEAT, len(seats)), role.span, seats)
+        else:
+            only = actor or ir.Const(SEAT, role.span, seats[0])
+            items = ir.Build(List(SEAT, 1), role.span, (only,))
+        saved, self.acting = self.acting, seats
+        body, resets = self.inside(lambda: self.sequence(item.get("turns")))
+        self.acting = saved
+        return (Loop(self.number("turn"), body, item.span, items=items, condition=condition),)
+
+    def inside(self, read: Callable[[], tuple[Step, ...]]) -> tuple[tuple[Step, ...], list[str]]:
+        """Steps of a loop's body, and the names that they bind."""
+        self.bound.append([])
+        body = read()
+        return body, list(dict.fromkeys(self.bound.pop()))
+
+    def body(self, action: Mapping) -> tuple[Step, ...]:
+        found: list[Step] = []
+        do = action.entry("do")
+        if do is not None:
+            item = Mapping((do,), do.value.span)
+            step = self.do(item, do, None)
+            found += [step] if step is not None else []
+        return (*found, *self.sequence(action.get("turns")))
+
+    # loops
+
+    def loop(self, item: Mapping, condition: ir.Expr | None) -> tuple[Step, ...]:
+        repeat, each, count = item.get("repeat"), item.get("each"), item.get("count")
+        times = items = None
+        cycle, name, seats = False, None, self.acting
+        before = self.problems.count_errors()
+        if repeat is not None:
+            passes = self.types.number(repeat, 0, MAX_PASSES)
+            times = ir.Const(WHOLE, repeat.span, passes)
+        elif each is not None:
+            found = self.order(each)
+            if found is None:
+                return ()
+            items, cycle, name, of = found
+            if name is None:
+                seats = self.seats_in(items)
+            else:
+                self.loop_name(name, of)
+        if isinstance(count, Scalar):
+            self.loop_name(count, WHOLE)
+        saved, self.acting = self.acting, seats
+        until: ir.Expr | None = None
+
+        def read() -> tuple[Step, ...]:
+            nonlocal until
+            if item.get("turns") is not None:
+                steps = self.sequence(item.get("turns"))
+            else:
+                inner = tuple(e for e in item if e.key.text not in _LOOP_KEYS)
+                steps = self.step(Mapping(inner, item.span))
+            test = item.get("until")
+            if test is not None:
+                until = self.checked(test, BOOL, "a condition")
+            return steps
+
+        body, resets = self.inside(read)
+        self.acting = saved
+        if self.problems.count_errors() > before:
+            return ()
+        bound, then = self.bound_of(item, body, cycle, until)
+        if self.problems.count_errors() > before:
+            return ()
+        return (
+            Loop(
+                self.number("loop"), body, item.span, times, items, cycle,
+                name.text if name is not None else None,
+                count.text if isinstance(count, Scalar) else None,
+                until, bound, then, tuple(resets), condition,  # type: ignore[arg-type]
+            ),
+        )  # fmt: skip
+
+    def order(self, each: Node) -> tuple[ir.Expr, bool, Scalar | None, Type] | None:
+        """What a loop goes through: its items, whether round and round, and their name."""
+        name: Scalar | None = None
+        cycle = False
+        if isinstance(each, Scalar):
+            if (named := _ITEM.match(each.text)) and not _CYCLE.match(each.text):
+                name, each = part_of(each, *named.span(1)), part_of(each, *named.span(2))
+            if around := _CYCLE.match(each.text):
+                cycle, each = True, part_of(each, *around.span(1))
+            typed = self.values_of(each)
+        else:
+            typed = self.expression(each)
+        if typed is None:
+            return None
+        of = element(typed.type)
+        if of is None or (name is None and of != SEAT):
+            self.problems.add(
+                "GD0430", "a loop goes through a collection" if of is None
+                else "these are no roles: give each a name", each.span, why=f"this is {typed.type}",
+                help="write `each: roles`, or `each: x in …`",
+            )  # fmt: skip
+            return None
+        return typed, cycle, name, of
+
+    def seats_in(self, items: ir.Expr) -> tuple[str, ...]:
+        """The seats that a loop over roles may come to."""
+        if isinstance(items, ir.Const):
+            return tuple(s for s in self.names.seats if s in items.value)
+        return self.names.seats
+
+    def loop_name(self, name: Scalar, type: Type) -> None:
+        """Declare a loop's item or count; another loop may use the name for the same type."""
+        known = self.names.declared.get(name.text)
+        if isinstance(known, StateName) and name.text in self.counters and known.type == type:
+            pass
+        elif not report_taken(name.text, name.span, self.names.anywhere(name.text), self.problems):
+            self.names.declared[name.text] = StateName(type, name.span)
+            self.counters.add(name.text)
+        for names in self.bound:
+            names.append(name.text)
+
+    @property
+    def counters(self) -> set[str]:
+        """The names that loops have declared."""
+        return self.__dict__.setdefault("_counters", set())
+
+    def bound_of(
+        self, item: Mapping, body: tuple[Step, ...], cycle: bool, until: ir.Expr | None
+    ) -> tuple[int | None, str]:
+        """After how many passes a loop ends at the latest, and how."""
+        limit, then = item.get("at_most"), "error"
+        span = limit.span if limit is not None else item.span
+        if isinstance(limit, Mapping):
+            way = limit.get("then")
+            then = way.text if isinstance(way, Scalar) else then
+            limit = limit.get("n")
+        if isinstance(limit, Scalar):
+            known = self.names.declared.get(limit.text)
+            if limit.value == "none" or (isinstance(known, ParamName) and known.value is None):
+                limit = None
+        if limit is not None:
+            return self.types.number(limit, 1, MAX_PASSES), then
+        if not cycle:
+            return None, then
+        bound = bound_of(body, self.state)
+        if bound is None:
+            each = item.entry("each")
+            self.problems.add(
+                "GD0431", "this loop has no bound", each.value.span if each else span,
+                why="nothing says that it ends",
+                help="add `at_most: 100`: how many passes there can be",
+            )  # fmt: skip
+        return bound, then
+
+    # uses
+
+    def use(self, node: Node) -> tuple[Step, ...]:
+        """A protocol's steps, in the scope of the file that uses it; or a game, as a stage."""
+        stage = self.stage_name(node)
+        if stage is not None:
+            assert self.stages is not None
+            return self.stages.use(self, node, stage)
         document = self.document(node)
         if document is None:
-            return
-        self.uses.append(document.name)
-        if self.too_long(node.span):
-            return
-        ring = (*self.chain, document.name)
-        if document.name in self.chain or len(self.chain) >= MAX_NESTING:
-            self.problems.add(
-                "GD0405",
-                f"the protocol `{document.name}` uses itself"
-                if document.name in self.chain
-                else f"protocols use each other more than {MAX_NESTING} deep",
-                node.span,
-                why=" → ".join(ring),
-                help="delete this step, or write the steps themselves",
-            )
-            return
-        variables: dict[str, Declared] = {
-            n: d for n, d in self.names.declared.items() if isinstance(d, VariableName)
+            return ()
+        self.uses += 1
+        if not self.may_use(document, node.span):
+            return ()
+        kept = {
+            n: d
+            for n, d in self.names.declared.items()
+            if not isinstance(d, ParamName | LetName)
         }
-        names = replace(self.names, declared=dict(variables), later={})
+        outer = self.names
+        names = replace(outer, declared=dict(kept), later={})
         what, given = f"the protocol `{document.name}`", settings_of(node)
-        params = Params(names, self.problems, what, node.span, given, self.names)
+        params = Params(names, self.problems, what, node.span, given, outer)
         params.declare(document.root.get("params"))
-        inner = replace(self, names=names, near=document.files[0], chain=ring)
-        inner.read(document.root)
-        for name, variable in names.declared.items():
-            if isinstance(variable, VariableName) and name not in variables:
-                self.bind(name, variable)
-            elif isinstance(variable, VariableName):
-                self.names.declared[name] = variable
+        saved = self.near, self.chain, self.moves
+        self.near, self.chain = document.files[0], (*self.chain, document.name)
+        with self.typer.within(names):
+            self.state += States(self.types, self.problems, self.typer.learned).declare(document.root.get("state"))
+            declare_lets(document.root.get("let"), names, self.problems)
+            section = document.root.get("actions")
+            if is_declared_form(section):
+                assert isinstance(section, Mapping)
+                self.moves = Moves(section, names, self.problems)
+            steps = self.read(document.root)
+        self.near, self.chain, self.moves = saved
+        self.export(names.declared, kept)
+        return steps
+
+    def export(self, found: dict[str, object], kept: dict[str, object]) -> None:
+        """What a protocol declared, as names of the file that uses it."""
+        for name, declared in found.items():
+            if isinstance(declared, ParamName):
+                continue
+            if name in kept:
+                self.names.declared[name] = declared  # type: ignore[assignment]
+                continue
+            assert isinstance(declared, VariableName | StateName | LetName)
+            first = self.names.anywhere(name)
+            if not report_taken(name, first or declared.span, first and declared.span,
+                                self.problems):  # fmt: skip
+                self.names.declared[name] = declared
+
+    def may_use(self, document: Document, span: Span) -> bool:
+        """Whether a protocol may be used here: not inside itself, and not too deep."""
+        if document.name not in self.chain and len(self.chain) < MAX_NESTING:
+            return True
+        ring = (*self.chain, document.name)
+        self.problems.add(
+            "GD0405",
+            f"the protocol `{document.name}` uses itself"
+            if document.name in self.chain
+            else f"protocols use each other more than {MAX_NESTING} deep",
+            span,
+            why=" → ".join(ring),
+            help="delete this step, or write the steps themselves",
+        )
+        return False
+
+    def stage_name(self, node: Node) -> Scalar | None:
+        """The name of the game that a `use` means; None where it means a protocol."""
+        name = node.get("use") if isinstance(node, Mapping) else node
+        if not isinstance(name, Scalar):
+            return None
+        known = self.names.declared.get(name.text)
+        if isinstance(known, ParamName) and isinstance(known.value, str):
+            return Scalar(known.value, known.value, name.span, ())
+        from gamedsl.sema.library import locate
+
+        if locate("protocol", name.text, self.near) is None and locate(
+            "game", name.text, self.near
+        ):
+            return name
+        return None
 
     def document(self, node: Node) -> Document | None:
-        name = node.get("use") if isinstance(node, Mapping) else node
-        key = (name.text if isinstance(name, Scalar) else "", self.near)
-        if key not in self.loaded:
-            self.loaded[key] = open_used("protocol", node, self.near, self.problems)
-        return self.loaded[key]
+        return open_used("protocol", node, self.near, self.problems)
 
-    def too_long(self, span: Span) -> bool:
-        if len(self.steps) < MAX_STEPS and len(self.uses) <= MAX_STEPS:
-            return False
-        if not self.problems.errors:
-            why = f"at most {MAX_STEPS} steps, and as many uses of protocols"
-            self.problems.add("GD0419", "this game has too many steps", span, why=why)
-        return True
 
-    def bind(self, name: str, variable: VariableName) -> None:
-        """A variable of a protocol, as a name of the file that uses it."""
-        first = self.names.anywhere(name)
-        if not report_taken(name, first or variable.span, first and variable.span, self.problems):
-            self.names.declared[name] = variable
-
-    def choose(self, item: Mapping) -> None:
-        head = item.entry("choose")
-        assert head is not None
-        assert isinstance(head.value, Scalar)
-        if self.too_long(item.span):
-            return
-        variable, span = head.value.text, head.value.span
-        actors = self.actors(item)
-        source = item.get("from")
-        if actors is None or source is None:
-            return
-        seats, joint = actors
-        options = self.options(source, seats)
-        if options is None:
-            return
-        type = self.common(options, source)
-        if type is not None and self.declare(variable, type, joint, seats, span):
-            uses = sum(step.variable == variable for step in self.steps)
-            step_id = variable if uses == 0 else f"{variable}_{uses + 1}"
-            choices = tuple(o.choices for o in options)
-            self.steps.append(Choose(step_id, variable, seats, joint, choices, type, item.span))
-
-    def actors(self, item: Mapping) -> tuple[tuple[str, ...], bool] | None:
-        """The seats that act and whether the step binds a map: `all`, a list, a role, a seat."""
-        role = item.entry("role")
-        assert role is not None
-        items = role.value.items if isinstance(role.value, Sequence) else (role.value,)
-        seats: list[str] = []
-        for part in items:
-            found = self.seats_of(part)
-            if found is None:
-                return None
-            seats += [s for s in found if s not in seats]
-        single = len(items) == 1 and not isinstance(role.value, Sequence) and len(seats) == 1
-        joint = not single or getattr(items[0], "text", "") == "all"
-        return tuple(s for s in self.names.seats if s in seats), joint
-
-    def seats_of(self, node: Node) -> tuple[str, ...] | None:
-        text = node.text if isinstance(node, Scalar) else ""
-        seats = self.names.seats if text == "all" else self.names.seats_of(text)
-        if not seats:
-            unknown_role(text, node.span, self.names, self.problems, "all")
-        return seats or None
-
-    def options(self, source: Node, seats: tuple[str, ...]) -> tuple[Options, ...] | None:
-        """The options of each acting seat."""
-        if isinstance(source, Scalar) and source.text == "actions":
-            missing = [s for s in seats if s not in self.actions]
-            if missing and not self.problems.errors:
-                self.no_actions(missing[0], source.span)
-            return None if missing else tuple(self.actions[s] for s in seats)
-        options = read_options(source, self.names, self.problems)
-        return (options,) * len(seats) if options else None
-
-    def no_actions(self, seat: str, span: Span) -> None:
-        """Told where the role is declared if the step is a protocol's, and else at the step."""
-        place = self.names.role_spans[seat]
-        here, there = (place, span) if self.chain else (span, place)
-        self.problems.add(
-            "GD0407",
-            f"`{seat}` has no actions",
-            here,
-            why="acts, and can do nothing" if self.chain else f"`{seat}` can do nothing",
-            notes=(Note(there, "acts here" if self.chain else "declared here"),),
-            help=f"add them under `actions`: `{seat}: [left, right]`"
-            if self.actions
-            else "add the actions of all roles: `actions: [left, right]`",
-        )
-
-    def common(self, options: tuple[Options, ...], source: Node) -> Type | None:
-        type: Type | None = options[0].type
-        for other in options[1:]:
-            type = type and join(type, other.type)
-        if type is None:
-            self.problems.add(
-                "GD0404",
-                "the roles of this step choose values of different types",
-                source.span,
-                why=f"{options[0].type} and others",
-                help="give all of them names, or all of them numbers",
-            )
-        return type
-
-    def declare(
-        self, variable: str, type: Type, joint: bool, actors: tuple[str, ...], span: Span
-    ) -> bool:
-        """Bind a name; a second step may bind it again with the same type."""
-        earlier = self.names.declared.get(variable)
-        if isinstance(earlier, VariableName):
-            joined = join(earlier.type, type)
-            if joined is None or earlier.joint != joint:
-                kind = "by several roles at once" if joint else f"{type}, by one role"
-                self.problems.add(
-                    "GD0319",
-                    f"`{variable}` is bound twice, in different ways",
-                    span,
-                    why=kind if earlier.joint != joint else f"here {type}",
-                    notes=(Note(earlier.span, f"first bound here, to {earlier.type}"),),
-                    help="choose another name",
-                )
-                return False
-            type = joined
-            actors = tuple(s for s in self.names.seats if s in (*earlier.actors, *actors))
-        else:
-            here, first = span, self.names.anywhere(variable)
-            if self.chain and first is not None:
-                here, first = first, span
-            if report_taken(variable, here, first, self.problems):
-                return False
-        self.names.declared[variable] = VariableName(type, joint, actors, span)
-        return True
+_LOOP_KEYS = ("repeat", "each", "count", "until", "at_most")
 
 
 def open_used(kind: Kind, node: Node, near: Path, problems: Problems) -> Document | None:
@@ -237,4 +394,10 @@ def settings_of(node: Node) -> dict[str, Entry]:
     """The params that a `use:` map sets."""
     if not isinstance(node, Mapping):
         return {}
-    return {entry.key.text: entry for entry in node if entry.key.text != "use"}
+    return {e.key.text: e for e in node if e.key.text not in ("use", "weight", "if")}
+
+
+def choices_in(steps: tuple[Step, ...]) -> list[Choose]:
+    """The decisions among steps and inside them, in order."""
+    return [step for step in walk_steps(steps) if isinstance(step, Choose)]
+

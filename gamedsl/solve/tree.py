@@ -203,10 +203,13 @@ class TreeBuilder:
         return len(self._info) - 1
 
 
-def tabulate(env: Env, limit: int = 200_000) -> Tree:
+def tabulate(
+    env: Env, limit: int = 200_000, forced: Literal["taken", "asked"] = "taken"
+) -> Tree:
     """Write out every history of a game, by playing all of them.
 
-    Raises `TooLarge` beyond `limit` nodes; nothing is played after that.
+    Decisions with one legal action and chance with one outcome have no node, unless `forced` is
+    "asked". Raises `TooLarge` beyond `limit` nodes; nothing is played after that.
     """
     seats = tuple(env.ir.seats)
     builder = TreeBuilder(seats, [env.ir.role_of[seat] for seat in seats], limit)
@@ -214,23 +217,32 @@ def tabulate(env: Env, limit: int = 200_000) -> Tree:
     links: list[list[int]] = []
 
     def add(episode: Episode, chosen: Mapping[str, str]) -> int:
-        """A node for the next actor of the step under way, or for the end of the game."""
+        """A node for chance, for the next actor of the step under way, or for the end."""
         if episode.done:
             paid, rewarded = (_per_seat(got, seats) for got in (episode.payoffs, episode.rewards))
             node = builder.terminal(paid, rewarded)
         else:
-            decision = episode.decisions[len(chosen)]
-            node = builder.decision(_info_set(decision))
+            decisions = episode.decisions
+            if decisions:
+                node = builder.decision(_info_set(decisions[len(chosen)]))
+            else:
+                node = builder.chance([outcome.probability for outcome in episode.chance])
             pending.append((episode, chosen, node))
         links.append([])
         return node
 
     from gamedsl.runtime import Action
 
-    add(env.reset(seed=0), {})
+    add(env.reset(seed=0, chance="asked", forced=forced), {})
     while pending:
         episode, chosen, node = pending.pop()
         decisions = episode.decisions
+        if not decisions:
+            for outcome in range(len(episode.chance)):
+                after = episode.fork()
+                after.draw(outcome)
+                links[node].append(add(after, {}))
+            continue
         here = decisions[len(chosen)]
         for name in here.legal:
             picked = {**chosen, here.seat: name}

@@ -64,7 +64,7 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class Comprehension(Node):
-    """`item for targets in source if condition`, the only argument of a call."""
+    """`item for targets in source if condition`, in `[ ]` or as the only argument of a call."""
 
     item: Node
     targets: tuple[Name, ...]
@@ -78,3 +78,53 @@ class Display(Node):
 
     kind: str
     items: tuple[Node, ...]
+
+
+# statements
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(Node):
+    """What `do:` does. Places are expressions: `gamedsl.sema.statements` says which can be one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Statement):
+    """`op` is one of = += -=."""
+
+    place: Node
+    op: str
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Add(Statement):
+    """`add value to place`."""
+
+    place: Node
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Drop(Statement):
+    """`drop value from place`."""
+
+    place: Node
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class DropItem(Statement):
+    """`drop item`, where the item is a place in a list: `drop hand[i]`."""
+
+    item: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Each(Statement):
+    """`body for targets in source if condition`."""
+
+    body: Statement
+    targets: tuple[Name, ...]
+    source: Node
+    condition: Node | None

@@ -58,13 +58,18 @@ _TERNARY = "a conditional needs both halves: `a if test else b`"
 def report(error: UnexpectedInput, text: str, place: Place, problems: Problems) -> None:
     """Add the one problem of a text that does not parse; `place` turns offsets into spans."""
     if isinstance(error, UnexpectedCharacters):
-        _character(error.pos_in_stream or 0, text, place, problems)
+        at = error.pos_in_stream or 0
+        if text[at] != ";" or not _bracket(at, "", text, place, problems):
+            _character(at, text, place, problems)
         return
     token = error.token if isinstance(error, UnexpectedToken) else None
     ended = isinstance(error, UnexpectedEOF) or token is None or token.type == "$END"
     at = len(text.rstrip()) if ended or token is None else token.start_pos or 0
     word = "" if ended else str(token)
     if _bracket(at, word, text, place, problems):
+        return
+    if word in _ALIEN:
+        _character(at, text, place, problems)
         return
     accepted = set(getattr(error, "expected", ()) or ())
     for name, opens, closes in (("RPAR", "(", ")"), ("RSQB", "[", "]")):
@@ -150,14 +155,18 @@ def _bracket(at: int, word: str, text: str, place: Place, problems: Problems) ->
 
 def _no_else(text: str, place: Place, problems: Problems) -> None:
     test = [found.start() for found in re.finditer(r"\bif\b", text)][-1]
+    if re.match(r"(add|drop)\b|[^=<>!]+=[^=]", text):
+        help = "whether a step runs is its `if:`; a value is chosen by `a if test else b`"
+    elif len(text) < 60 and not set(text) & set("(["):
+        help = f"say what holds otherwise: `{' '.join(text.split())} else 0`"
+    else:
+        help = _TERNARY
     problems.add(
         "GD0206",
         "this conditional has no `else`",
         place(test, len(text.rstrip())),
         why="and if it is not so?",
-        help=f"say what holds otherwise: `{' '.join(text.split())} else 0`"
-        if len(text) < 60 and not set(text) & set("([")
-        else _TERNARY,
+        help=help,
     )
 
 

@@ -1,4 +1,4 @@
-"""Text of an expression to its syntax tree.
+"""Text of expressions and statements to their syntax trees.
 
 The grammar is `expr.lark`; its parse table is cached in the user's cache folder under a hash that
 lark takes over the grammar, so that a cold process does not build it again. Nothing about a game
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gamedsl.diagnostics.model import Problems
 from gamedsl.source.nodes import Scalar
@@ -57,7 +59,12 @@ def grammar() -> Lark:
     except OSError:
         pass
     return Lark(
-        text, parser="lalr", propagate_positions=True, maybe_placeholders=False, cache=cache
+        text,
+        parser="lalr",
+        start=["expression", "statement"],
+        propagate_positions=True,
+        maybe_placeholders=False,
+        cache=cache,
     )
 
 
@@ -75,13 +82,41 @@ def parse_expression(
         place = build.span(0, len(text))
         problems.add("GD0201", "an expression is missing here", place, help="write a number")
         return None
+    return _parsed(text, "expression", build, build.node, problems)
+
+
+def parse_statements(scalar: Scalar, problems: Problems) -> tuple[ast.Statement, ...] | None:
+    """The statements of a `do:`, which `;` or the ends of lines part; None if one is wrong."""
+    found: list[ast.Statement] = []
+    sound = True
+    for start, end in _pieces(scalar.text):
+        build = _Builder(scalar, start)
+        text = scalar.text[start:end]
+        statement = _parsed(text, "statement", build, build.statement, problems)
+        if statement is None:
+            sound = False
+        else:
+            found.append(statement)
+    if sound and not found:
+        problems.add("GD0201", "a statement is missing here", scalar.span, help=_STATEMENTS)
+        return None
+    return tuple(found) if sound else None
+
+
+_Tree = TypeVar("_Tree")
+
+
+def _parsed(
+    text: str, start: str, build: _Builder, make: Callable[[Any], _Tree], problems: Problems
+) -> _Tree | None:
+    """What `make` gives of the parse tree of a text; None, and a diagnostic, if it is wrong."""
     if len(text) > MAX_LENGTH:
         _too_large(build.span(0, 40), problems)
         return None
     from lark.exceptions import UnexpectedInput
 
     try:
-        tree = grammar().parse(text)
+        tree = grammar().parse(text, start=start)
     except UnexpectedInput as error:
         from gamedsl.syntax.errors import report
 
@@ -91,17 +126,26 @@ def parse_expression(
         _too_large(build.span(0, 40), problems)
         return None
     try:
-        return build.node(tree)
-    except _LongNumberError as error:
-        digits = f"a number has at most {MAX_DIGITS} digits"
-        problems.add("GD0203", digits, error.span, why=f"{error.digits} digits", help=_ROUND)
-        return None
-    except _KeywordError as error:
-        message = f"`{error.word}` is not expected here"
-        problems.add("GD0201", message, error.span, why="a value was expected")
+        return make(tree)
+    except _RefusedError as error:
+        problems.add(error.code, error.message, error.span, why=error.why, help=error.help)
         return None
 
 
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Where the statements of a text begin and end: between `;` and newlines outside of brackets,
+    without outer spaces; empty ones are passed over."""
+    depth, start = 0, 0
+    for at, character in enumerate(f"{text};"):
+        depth += (character in "([") - (character in ")]" and depth > 0)
+        if at == len(text) or (depth == 0 and character in ";\n"):
+            piece = text[start:at]
+            if piece.strip():
+                yield start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+            start = at + 1
+
+
+_STATEMENTS = "write `x = e`, `x += e`, `add e to x` or `drop e from x`"
 _ROUND = "write a smaller number, or work it out with `**`"
 
 
@@ -144,16 +188,15 @@ def _too_large(span: Span, problems: Problems) -> None:
     )
 
 
-class _LongNumberError(Exception):
-    def __init__(self, span: Span, digits: int) -> None:
-        self.span = span
-        self.digits = digits
+@dataclass
+class _RefusedError(Exception):
+    """What follows the grammar and is wrong all the same, with what is said of it."""
 
-
-class _KeywordError(Exception):
-    def __init__(self, span: Span, word: str) -> None:
-        self.span = span
-        self.word = word
+    code: str
+    message: str
+    span: Span
+    why: str
+    help: str = ""
 
 
 class _Builder:
@@ -194,20 +237,24 @@ class _Builder:
                 return ast.Index(span, of, tuple(keys))
             case "call":
                 return ast.Call(span, self.name(children[0]), self.arguments(children[1:]))
+            case "comprehension":
+                return self.comprehension(tree)
             case "tuple" | "list":
                 return ast.Display(span, str(kind), tuple(map(self.node, children)))
         return ast.Operator(span, _OPERATORS[kind], tuple(map(self.node, children)))
 
     def number(self, text: str, span: Span) -> ast.Node:
         if len(text) > MAX_DIGITS:
-            raise _LongNumberError(span, len(text))
+            digits = f"a number has at most {MAX_DIGITS} digits"
+            raise _RefusedError("GD0203", digits, span, f"{len(text)} digits", _ROUND)
         return ast.Literal(span, _simplest(Fraction(text)))
 
     def name(self, token: Any) -> ast.Name:
         """A name; where a value must stand, the lexer takes a keyword for one."""
         span, word = self.span(token.start_pos, token.end_pos), str(token)
         if word in KEYWORDS:
-            raise _KeywordError(span, word)
+            message = f"`{word}` is not expected here"
+            raise _RefusedError("GD0201", message, span, "a value was expected")
         return ast.Name(span, word)
 
     def arguments(self, children: list[Any]) -> tuple[ast.Node, ...]:
@@ -216,22 +263,48 @@ class _Builder:
         tree = children[0]
         if tree.data == "arguments":
             return tuple(map(self.node, tree.children))
-        if tree.data == "comprehension":
-            return (self.comprehension(tree),)
         return (self.node(tree),)
 
     def comprehension(self, tree: Any) -> ast.Comprehension:
         item, generator = tree.children
-        targets = tuple(self.name(c) for c in generator.children if not hasattr(c, "children"))
-        source, *condition = [c for c in generator.children if hasattr(c, "children")]
         span = self.span(tree.meta.start_pos, tree.meta.end_pos)
-        return ast.Comprehension(
-            span,
-            self.node(item),
-            targets,
-            self.node(source),
-            self.node(condition[0]) if condition else None,
-        )
+        return ast.Comprehension(span, self.node(item), *self.generator(generator))
+
+    def generator(self, tree: Any) -> tuple[tuple[ast.Name, ...], ast.Node, ast.Node | None]:
+        """The targets, the source and the condition of a `for`."""
+        targets = tuple(self.name(c) for c in tree.children if not hasattr(c, "children"))
+        source, *condition = [self.node(c) for c in tree.children if hasattr(c, "children")]
+        return targets, source, condition[0] if condition else None
+
+    def statement(self, tree: Any) -> ast.Statement:
+        span = self.span(tree.meta.start_pos, tree.meta.end_pos)
+        children = list(tree.children)
+        each = children.pop() if getattr(children[-1], "data", "") == "generator" else None
+        body = self.simple(tree.data, children, span)
+        return body if each is None else ast.Each(span, body, *self.generator(each))
+
+    def simple(self, kind: str, children: list[Any], span: Span) -> ast.Statement:
+        """A statement without its `for`."""
+        parts = [self.node(child) for child in children if hasattr(child, "children")]
+        match kind:
+            case "assign":
+                return ast.Assign(span, parts[0], str(children[1]), parts[1])
+            case "add":
+                return ast.Add(span, parts[1], parts[0])
+            case "drop":
+                return ast.Drop(span, parts[1], parts[0])
+            case "drop_item" if isinstance(parts[0], ast.Index):
+                return ast.DropItem(span, parts[0])
+            case "drop_item":
+                text = f"`drop {parts[0].span.text}` does not say from where"
+                help = "write `drop x from s`, or `drop s[i]` for one item of a list"
+                raise _RefusedError("GD0204", text, span, "`from` is missing", help)
+        why = "an expression alone changes nothing"
+        if isinstance(parts[0], ast.Operator) and parts[0].op == "==":
+            left, right = (part.span.text for part in parts[0].operands)
+            help = f"to store it, write `{left} = {right}`"
+            raise _RefusedError("GD0204", "this is no statement", span, why, help)
+        raise _RefusedError("GD0204", "this is no statement", span, why, _STATEMENTS)
 
 
 def _balanced(op: str, operands: list[ast.Node]) -> ast.Node:

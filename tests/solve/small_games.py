@@ -88,7 +88,7 @@ class FakeEnv:
         self.ir = SimpleNamespace(seats=tuple(seats), role_of={s: s.split("_")[0] for s in seats})
         self._args, self._kwargs = args, kwargs
 
-    def reset(self, seed: int = 0) -> FakeEpisode:
+    def reset(self, seed: int = 0, **_: str) -> FakeEpisode:
         return FakeEpisode(*self._args, **self._kwargs)
 
 

@@ -55,9 +55,9 @@ def test_a_tree_above_the_limit_is_refused_at_once():
     played = []
 
     class Counting(FakeEnv):
-        def reset(self, seed: int = 0):
+        def reset(self, seed: int = 0, **how: str):
             played.append(seed)
-            return super().reset(seed)
+            return super().reset(seed, **how)
 
     seats = [f"s{i}" for i in range(30)]
     rounds = [lambda past: [(s, ["a", "b"], s) for s in seats]]

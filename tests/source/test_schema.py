@@ -13,12 +13,84 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from gamedsl.diagnostics.model import Problems
-from gamedsl.schema import check, quick
+from gamedsl.schema import check, heads, quick, sections
+from gamedsl.sema.library import Document, load_document
 from gamedsl.source import loader
 
 FOLDER = Path(check.__file__).parent
 KINDS = ("game", "protocol", "reward")
-OURS = {"says", "head"}
+
+GOOD = {
+    "poker": """
+game: x
+roles: [first, second]
+types:
+  Rank: [J, Q, K]
+  Card: {rank: Rank, suit: [a, b]}
+state:
+  deck: {bag: Card, copies: "2 if rank == K else 1", seen_by: nobody}
+  paid: {per: role, start: 1}
+  raises: 0
+  folder: none
+actions:
+  fold: {when: paid.me < max(paid), do: folder = me}
+  pass: {}
+  raise: {when: raises < 2, do: paid.me = max(paid) + size; raises += 1, roles: [second]}
+turns:
+  - {deal: card, from: deck, seen_by: owner}
+  - each: size in [2, 4]
+    until: folder != none
+    turns:
+      - {draw: board, from: deck, seen_by: all, if: size == 4}
+      - {do: raises = 0}
+      - each: cycle(roles)
+        count: n
+        at_most: {n: 4, then: go_on}
+        turns:
+          - {choose: move, from: actions}
+payoffs: 0
+""",
+    "streams": """
+game: x
+roles: {agent: n}
+params: {n: 3, copies: {1: 3, 2: 2}, sizes: {default: {small: 1}, about: Sizes.}}
+types:
+  Cell: {cell: [n, n]}
+  Move: {values: {up: [-1, 0], stay: [0, 0]}}
+  Thing: {fresh: n}
+  Word: {file: words.txt, take: 8}
+  Either: Thing | Word
+state:
+  at: {per: role, of: Cell}
+  board: {grid: [3, 3], of: role or none, start: none}
+  need: {per: [role, Move], of: 0..5, start: 3}
+  hand: {per: role, list: Cell, at_most: 4, seen_by: others}
+  seen: {set: Cell}
+data:
+  rows: {file: rows.jsonl, fields: {side: [left, right], weight: 1..5}}
+turns:
+  - {deal: at, from: Cell, seen_by: all}
+  - {draw: row, from: rows, seen_by: {side: all, weight: [agent]}}
+  - {draw: coin, per: [role, Move], from: {heads: 1/3, tails: 2/3}}
+  - {each: roles, draw: hand.me, from: "2 of Cell"}
+  - role: all
+    repeat: 5
+    turns:
+      - {choose: move, from: Move}
+      - {do: [at.me = move.me, "seen = {}"], each: roles, until: at.me == 3, at_most: 3}
+      - {show: max(at), as: best, seen_by: agent}
+      - {pay: local, value: {agent: 1}, if: move != none}
+      - {pay: team, value: -1}
+      - {use: betting, order: [agent], sizes: {small: 1}, weight: 2}
+end: best == 3
+no_move: pass
+scores: {fairness: min(local), process: {agent: 1}}
+rewards: {use: weighted, weights: {local: 0.7, fairness: 0.3}}
+labels: {Word: {masked: alien, per: run}, up: north}
+""",
+}
+TEXT = ["say: x", "read: code", "valid: x", "max_tokens: 3", "call: f", "with: {a: b}", "gives: v"]
+TEXT += ["samples: 2", "swap: true"]
 
 
 def keys(part: Any, place: str = "") -> list[tuple[str, dict[str, Any]]]:
@@ -113,6 +185,132 @@ def problems_of(text: str, kind: str = "game") -> list[str]:
     assert root is not None
     check.check_shape(kind, root, problems)
     return [d.code for d in problems.found]
+
+
+@pytest.mark.parametrize("text", GOOD.values(), ids=GOOD)
+def test_what_the_language_has_fits(text: str) -> None:
+    assert problems_of(text) == []
+
+
+def test_libraries_say_roles_and_streams() -> None:
+    text = "params: {stage: {type: game}, order: {default: roles}, at_most: {default: none}}"
+    turns = "turns:\n  - {choose: move, from: actions}\n"
+    assert problems_of(f"protocol: x\n{text}\nroles: stage.roles\n{turns}", "protocol") == []
+    assert problems_of("reward: x\nneeds: [team]\nsplit: team.me\n", "reward") == []
+
+
+@pytest.mark.parametrize("key", TEXT)
+def test_text_is_not_of_this_language(key: str) -> None:
+    step = f"{{role: all, choose: move, from: [a, b], {key}}}"
+    assert problems_of(f"game: x\nturns:\n  - {step}\n") == ["GD0101"]
+
+
+@pytest.mark.parametrize("key", ["referees: [a]", "respond: label", "on_invalid: {retry: 1}"])
+def test_replies_are_not_of_this_language(key: str) -> None:
+    assert problems_of(f"game: x\n{key}\n") == ["GD0101"]
+
+
+def test_the_heads_are_those_of_the_schema() -> None:
+    branches = check.schema("game")["$defs"]["step"]["anyOf"]
+    assert tuple(branch["head"] for branch in branches) == heads.STEP_HEADS
+    params = check.schema("game")["$defs"]["param"]["anyOf"]
+    found = [tuple(branch["head"]) for branch in params if "head" in branch]
+    assert found == [sections.PARAM_KEYS]
+
+
+def test_every_key_of_a_step_goes_with_its_head() -> None:
+    """Every key of one head, put into the step of another, is told to belong to the first."""
+    branches = check.schema("game")["$defs"]["step"]["anyOf"]
+    loops = {"each", "until", "count", "at_most", *heads.STEP_HEADS}
+    closed = [b for b in branches if b["head"] != "use"]
+    keys = {key for branch in closed for key in branch["properties"]} - loops
+    for branch in closed:
+        own = "".join(f", {k}: a" for k in branch["required"] if k != "turns")
+        own += ", turns: [{do: x}]" if branch["head"] == "turns" else ", each: roles"
+        for key in sorted(keys - branch["properties"].keys()):
+            found = problems_of(f"game: x\nturns:\n  - {{{own.strip(', ')}, {key}: a}}\n")
+            assert found == ["GD0120"], (branch["head"], key)
+
+
+def load(folder: Path, **files: str) -> tuple[Document | None, list[str]]:
+    """The document of `game.yaml` among some files, and the problems of loading it."""
+    for name, text in files.items():
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    problems = Problems()
+    return load_document(folder / "game.yaml", problems), [d.message for d in problems.found]
+
+
+def test_a_protocol_may_bring_the_roles(tmp_path: Path) -> None:
+    game = "game: x\nprotocol: {use: again, stage: stag_hunt}\n"
+    turns = "params: {stage: {type: game}}\nturns:\n  - {use: stage}\n"
+    found, told = load(tmp_path, game=game, again=f"protocol: again\nroles: stage.roles\n{turns}")
+    assert (found is not None, told) == (True, [])
+    assert load(tmp_path, again=f"protocol: again\n{turns}")[1] == ["`roles` is missing"]
+    turns = "turns:\n  - {role: all, choose: move, from: actions}\n"
+    found, told = load(tmp_path, again=f"protocol: again\nroles: stage.roles\n{turns}")
+    assert told == ["`payoffs` is missing"]
+    _, told = load(tmp_path, game="game: x\nprotocol: agian\n")
+    assert told == ["there is no protocol `agian`"]
+
+
+@pytest.mark.parametrize(
+    ("step", "rest", "missing"),
+    [
+        ("{use: stag_hunt}", "", False),
+        ("{turns: [{pay: team, value: 1}]}", "rewards: shared", False),
+        ("{turns: [{pay: payoffs, value: 1}]}", "", False),
+        ("{turns: [{pay: team, value: 1}]}", "", True),
+        ("{turns: [{do: x = 1}]}", "rewards: shared", True),
+        ("{turns: [{do: x = 1}]}", "scores: {team: 1}\nrewards: shared", False),
+    ],
+)
+def test_where_payoffs_may_be_missing(step: str, rest: str, missing: bool, tmp_path: Path) -> None:
+    game = f"game: x\nroles: [left, right]\nturns:\n  - {step}\n{rest}\n"
+    told = load(tmp_path, game=game)[1]
+    assert told == (["`payoffs` is missing"] if missing else [])
+
+
+def test_a_game_that_extends_sets_params_that_are_maps(tmp_path: Path) -> None:
+    base = "game: base\nroles: [a]\npayoffs: 1\nprotocol: simultaneous\nparams:\n"
+    base += "  copies: {1: 3, 2: 2}\n  sizes: {default: {small: 1}, about: Sizes.}\n"
+    game = "game: x\nextends: base\nparams: {copies: {1: 1}, sizes: {large: 2}}\n"
+    found, told = load(tmp_path, base=base, game=game)
+    assert told == []
+    assert found is not None
+    params = check.plain(found.root)["params"]
+    assert params == {"copies": {"1": 1}, "sizes": {"default": {"large": 2}, "about": "Sizes."}}
+    found, told = load(tmp_path, game="game: x\nextends: base\nparams: {copies: 3, sizes: 2}\n")
+    assert found is not None
+    params = check.plain(found.root)["params"]
+    assert params == {"copies": 3, "sizes": {"default": 2, "about": "Sizes."}}
+
+
+@pytest.mark.parametrize(
+    ("section", "base", "child"),
+    [
+        ("types", "{A: [x, y], B: 1..2}", "{B: 1..3}"),
+        ("state", "{a: 0, b: 0}", "{b: {of: 1..3}}"),
+        ("scores", "{a: 0, b: 0}", "{b: 1}"),
+        ("data", "{r: {file: r, fields: {a: 1..2}}}", "{s: {file: s, fields: {a: 1..2}}}"),
+        ("actions", "{up: {}, down: {}}", "{down: {do: x = 1}}"),
+    ],
+)
+def test_sections_are_merged_entry_by_entry(
+    section: str, base: str, child: str, tmp_path: Path
+) -> None:
+    text = f"game: base\nroles: [a]\npayoffs: 1\nprotocol: simultaneous\n{section}: {base}\n"
+    found, told = load(tmp_path, base=text, game=f"game: x\nextends: base\n{section}: {child}\n")
+    assert told == []
+    assert found is not None
+    merged = check.plain(found.root)[section]
+    before, after = (yaml_of(part) for part in (base, child))
+    assert merged == {**before, **after}
+
+
+def yaml_of(text: str) -> Any:
+    root = loader.parse(loader.from_text("x.yaml", text), Problems())
+    assert root is not None
+    return check.plain(root)
 
 
 def test_many_problems_are_cut_off() -> None:

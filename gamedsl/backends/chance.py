@@ -1,0 +1,159 @@
+"""Exact chance: what may be drawn, how likely it is, and what a seed draws.
+
+Outcomes are numbered and never listed unless asked for: a hand of five cards has 2,598,960, and a
+seed finds its own without them. What is drawn depends on the seed, the step, the passes of the
+loops around it and the index, and on nothing that was drawn or chosen before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from fractions import Fraction
+from hashlib import blake2b
+from itertools import accumulate
+from math import comb, lcm
+from typing import Any, Protocol
+
+from gamedsl.ir.values import Bag
+
+
+class Lottery(Protocol):
+    """Outcomes 0 to `size` - 1 in a fixed order, and `total` equally likely tickets for them."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def total(self) -> int: ...
+
+    def value(self, outcome: int) -> Any:
+        """What is drawn if this outcome is."""
+        ...
+
+    def probability(self, outcome: int) -> Fraction: ...
+
+    def outcome(self, ticket: int) -> int:
+        """The outcome of a ticket, from 0 to `total` - 1; tickets go up with outcomes."""
+        ...
+
+
+class Single:
+    """One of some values, each with a whole-numbered weight above 0."""
+
+    __slots__ = ("_upto", "_values", "_weights")
+
+    def __init__(self, values: Sequence[Any], weights: Sequence[int]) -> None:
+        self._values = tuple(values)
+        self._weights = tuple(weights)
+        self._upto = tuple(accumulate(weights))
+
+    @property
+    def size(self) -> int:
+        return len(self._values)
+
+    @property
+    def total(self) -> int:
+        return self._upto[-1] if self._upto else 0
+
+    def value(self, outcome: int) -> Any:
+        return self._values[outcome]
+
+    def probability(self, outcome: int) -> Fraction:
+        return Fraction(self._weights[outcome], self.total)
+
+    def outcome(self, ticket: int) -> int:
+        return bisect_right(self._upto, ticket)
+
+
+class Selection:
+    """Some of the copies in a bag at once, in no order; those that look alike are one outcome.
+
+    A value is the tuple of what was drawn, in the order of the bag. Outcomes are ordered by how
+    many of the first item they have, most first, then by the second, and so on.
+    """
+
+    __slots__ = ("_copies", "_items", "_left", "_ways", "take", "total")
+
+    def __init__(self, bag: Bag, take: int) -> None:
+        self._items, self._copies = tuple(bag), tuple(bag.values())
+        self.take = take
+        left = [0, *accumulate(reversed(self._copies))][::-1]
+        self._left = left
+        """Copies of an item and all after it."""
+        self.total = comb(left[0], take)
+        ways = [[1] + [0] * take]
+        for copies in reversed(self._copies):
+            after = ways[-1]
+            ways.append(
+                [sum(after[k - j] for j in range(min(copies, k) + 1)) for k in range(take + 1)]
+            )
+        self._ways = ways[::-1]
+        """[item][k]: how many different selections of k there are from it and all after it."""
+
+    @property
+    def size(self) -> int:
+        return self._ways[0][self.take]
+
+    def value(self, outcome: int) -> tuple[Any, ...]:
+        drawn = zip(self._items, self._counts(outcome), strict=True)
+        return tuple(item for item, count in drawn for _ in range(count))
+
+    def probability(self, outcome: int) -> Fraction:
+        weight = 1
+        for copies, count in zip(self._copies, self._counts(outcome), strict=True):
+            weight *= comb(copies, count)
+        return Fraction(weight, self.total)
+
+    def outcome(self, ticket: int) -> int:
+        outcome, missing = 0, self.take
+        for i, copies in enumerate(self._copies):
+            for count in range(min(copies, missing), -1, -1):
+                alike = comb(copies, count)
+                tickets = alike * comb(self._left[i + 1], missing - count)
+                if ticket < tickets:
+                    ticket //= alike
+                    missing -= count
+                    break
+                ticket -= tickets
+                outcome += self._ways[i + 1][missing - count]
+        return outcome
+
+    def _counts(self, outcome: int) -> list[int]:
+        """How many of each item an outcome has."""
+        counts, missing = [], self.take
+        for i, copies in enumerate(self._copies):
+            for count in range(min(copies, missing), -1, -1):
+                ways = self._ways[i + 1][missing - count]
+                if outcome < ways:
+                    counts.append(count)
+                    missing -= count
+                    break
+                outcome -= ways
+        return counts
+
+
+def equally(bag: Bag, take: int | None = None) -> Lottery:
+    """A draw from a bag in which every copy is as likely: one, or `take` at once."""
+    if take is None:
+        return Single(tuple(bag), tuple(bag.values()))
+    return Selection(bag, take)
+
+
+def weighted(weights: Sequence[tuple[Any, Fraction]]) -> Lottery:
+    """One of some values, with probabilities that sum to 1."""
+    whole = lcm(*(weight.denominator for _, weight in weights))
+    likely = [(value, int(weight * whole)) for value, weight in weights if weight]
+    return Single([value for value, _ in likely], [weight for _, weight in likely])
+
+
+def ticket(total: int, *key: object) -> int:
+    """A number from 0 to `total` - 1, drawn by a key: the same on every platform, and each as
+    likely to within 2^-128."""
+    text = "\x1f".join(map(str, key)).encode()
+    size = total.bit_length() // 8 + 17
+    blocks = (
+        blake2b(text, digest_size=64, salt=block.to_bytes(2, "big")).digest()
+        for block in range(-(-size // 64))
+    )
+    return int.from_bytes(b"".join(blocks)[:size], "big") % total

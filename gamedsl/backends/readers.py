@@ -1,0 +1,53 @@
+"""Who sees what: which seats an event is told to, and under which name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gamedsl.ir.evaluate import Scope, evaluate
+from gamedsl.ir.program import Readers
+from gamedsl.ir.types import Record, Type, plain
+from gamedsl.ir.values import name_of
+
+
+def reads(readers: Readers, seat: str, owner: str | None, scope: Scope) -> bool:
+    """Whether a seat sees a value that is `owner`'s (None: nobody's). `scope` is the state."""
+    match readers.kind:
+        case "all":
+            return True
+        case "owner":
+            return seat == owner
+        case "others":
+            return seat != owner
+        case "seats":
+            return seat in readers.seats
+        case "test":
+            assert readers.test is not None
+            return bool(evaluate(readers.test, scope.seated(seat)))
+    return False
+
+
+def told(
+    readers: Readers, owner: str | None, chooser: str, value: Any, type: Type, name: str,
+    scope: Scope,
+) -> Iterator[tuple[str, str]]:  # fmt: skip
+    """The seats that see a value, in order, each with the name it knows it by.
+
+    That is `name`; where the fields of a record have readers of their own, those it sees:
+    `rank=K,suit=a`. Who chose a value sees it whole.
+    """
+    record = plain(type)
+    for seat in scope.seats:
+        if seat == chooser or not readers.fields:
+            if seat == chooser or reads(readers, seat, owner, scope):
+                yield seat, name
+            continue
+        fields = record.fields if isinstance(record, Record) else ()
+        shown = [
+            f"{fields[place][0]}={name_of(value if value is None else value[place])}"
+            for place, inner in readers.fields
+            if reads(inner, seat, owner, scope)
+        ]
+        if shown:
+            yield seat, ",".join(shown)

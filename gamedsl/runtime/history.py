@@ -1,0 +1,123 @@
+"""The histories that an environment has played, each worked out once.
+
+A position is a history with all that follows from it alone; episodes, their forks and the bundles
+of a training step share positions, so that going where somebody has been is a look into a dict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+
+from gamedsl.backends.kernel import Amounts, Kernel, State
+
+MANY = 50_000
+"""Positions that a tree keeps; those beyond are worked out anew each time."""
+
+Move = tuple[str, ...] | int
+"""The names that all who are asked choose, in their order; or the number of an outcome."""
+
+
+class Log(NamedTuple):
+    """What happened, the last first: a step of a transcript, and the log before it."""
+
+    entry: dict[str, Any]
+    before: Log | None
+
+
+def entries(log: Log | None) -> list[dict[str, Any]]:
+    """The steps of a log, the first first, as data of their own."""
+    found = []
+    while log is not None:
+        found.append({k: dict(v) if isinstance(v, dict) else v for k, v in log.entry.items()})
+        log = log.before
+    return found[::-1]
+
+
+class Tree:
+    """The positions of one game that were come to, and how many are kept."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.root = Position(self, kernel.start(), None)
+        self.kept = 1
+
+
+class Position:
+    """A history: its state, which is never moved, and what it pays where it is over.
+
+    `cache` is for what the owner of the tree derives from it.
+    """
+
+    __slots__ = ("_after", "_tree", "cache", "log", "payoffs", "rewards", "state")
+
+    def __init__(self, tree: Tree, state: State, log: Log | None) -> None:
+        """Raises `gamedsl.EvaluationError` where a game is over and its payoffs have no value."""
+        over = state.kind == "end"
+        self.state = state
+        self.log = log
+        self.payoffs: Amounts = state.payoffs if over else {}
+        self.rewards: Amounts = state.rewards if over else {}
+        self.cache: Any = None
+        self._tree = tree
+        self._after: dict[Move, Position] = {}
+
+    def after(self, move: Move) -> Position:
+        """The position one move on. Raises `gamedsl.EvaluationError` where the rules fail."""
+        found = self._after.get(move)
+        if found is None:
+            found = self._play(move)
+            if self._tree.kept < MANY:
+                self._tree.kept += 1
+                self._after[move] = found
+        return found
+
+    def _play(self, move: Move) -> Position:
+        state = self.state.copy()
+        if isinstance(move, int):
+            step, index = state.draws
+            drawn = state.draw(move)
+            entry = {"step": step, "chance": {"/".join((step, *index)): drawn}}
+        else:
+            asks = state.asks
+            state.choose(move)
+            chosen = {ask.seat: name for ask, name in zip(asks, move, strict=True)}
+            entry = {"step": asks[0].step, "choices": chosen}
+        return Position(self._tree, state, Log(entry, self.log))
+
+
+def least_payoffs(kernel: Kernel, limit: int) -> dict[str, Any] | None:
+    """Each seat's lowest payoff, by going through every history; None if there are over `limit`.
+
+    Raises `gamedsl.EvaluationError` where the rules fail.
+    """
+    least: dict[str, Any] = {}
+    pending, found = [kernel.start()], 1
+    while pending:
+        state = pending.pop()
+        if state.kind == "end":
+            for seat, payoff in state.payoffs.items():
+                least[seat] = min(payoff, least.get(seat, payoff))
+            continue
+        if state.kind == "chance":
+            found += state.outcome_count
+        else:
+            found += prod(len(ask.legal) for ask in state.asks)
+        if found > limit:
+            return None
+        for move in moves(state):
+            after = state.copy()
+            if isinstance(move, int):
+                after.draw(move)
+            else:
+                after.choose(move)
+            pending.append(after)
+    return least
+
+
+def moves(state: State) -> Iterable[Move]:
+    """All that may happen next in a state that is not the end."""
+    if state.kind == "chance":
+        return range(state.outcome_count)
+    return product(*(ask.legal for ask in state.asks))

@@ -1,0 +1,194 @@
+"""What may be chosen: options that are known before the game starts, and those that depend on play.
+
+Names of options are canonical: policies, transcripts and tables know them by these, whatever
+players read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir import expr as ir
+from gamedsl.ir.builtins import element
+from gamedsl.ir.builtins import values as elements
+from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
+from gamedsl.ir.program import Action, Choice
+from gamedsl.ir.types import SEAT, WHOLE, Enum, Never, Number, Type, domain, join
+from gamedsl.ir.values import name_of
+from gamedsl.sema.scope import Names, TypeName, report_taken
+from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.values import constant, syntax, why_undefined
+from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.source.spans import Span
+
+MAX_OPTIONS = 4096
+"""Options of one decision."""
+
+PLAY = ir.Read, ir.LastBy, ir.Past, ir.Stream, ir.LetCall, ir.LetMap, ir.Me
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options that there can be and the type of what they bind; the legal ones are the elements
+    of `legal`, or the instances of `moves`, where there is either."""
+
+    choices: tuple[Choice, ...]
+    type: Type
+    legal: ir.Expr | None = None
+    moves: tuple[Action, ...] = ()
+
+
+def read_options(
+    node: Node, typer: GameTyper, problems: Problems, *, me: bool = False
+) -> Options | None:
+    """Options written as a list, a map of name to value, a type, or an expression."""
+    before = problems.count_errors()
+    if isinstance(node, Sequence):
+        options = _listed(node, typer.names, problems)
+    elif isinstance(node, Mapping):
+        options = _mapped(node, typer, problems)
+    else:
+        options = _computed(node, typer, problems, me)
+    if options is None or problems.count_errors() > before:
+        return None
+    return options if enough(options.choices, node.span, problems) else None
+
+
+def enough(choices: tuple[Choice, ...], span: Span, problems: Problems) -> bool:
+    """Whether a decision has an option, and not too many."""
+    if not choices:
+        problems.add("GD0404", "a decision needs an option", span, why="there are none")
+        return False
+    if len(choices) > MAX_OPTIONS:
+        message = f"{len(choices)} options are too many"
+        problems.add("GD0404", message, span, why=f"at most {MAX_OPTIONS}")
+        return False
+    return True
+
+
+def _listed(node: Sequence, names: Names, problems: Problems) -> Options | None:
+    """`[stag, hare]`, `[1, 2, 3]`, or `[ann, bob]`: names of roles are roles."""
+    seen: dict[str, Span] = {}
+    choices = []
+    for item in node:
+        assert isinstance(item, Scalar)
+        number = not isinstance(item.value, str)
+        value: Any = item.value if number else item.text
+        if number and item.value is not None and item.value == int(item.value):
+            value = int(item.value)
+        name = name_of(value)
+        seen[name] = item.span
+        choices.append(Choice(name, value, item.span))
+    kinds = {type(c.value) is str for c in choices}
+    if len(kinds) > 1:
+        odd = next(c for c in choices if (type(c.value) is str) != (type(choices[0].value) is str))
+        problems.add(
+            "GD0404",
+            "options are all names or all numbers",
+            odd.span or node.span,
+            why="not as the first",
+            help="to give names numbers, write a map: `{low: 1, high: 2}`",
+        )
+        return None
+    if not choices:
+        return Options((), WHOLE)
+    if not isinstance(choices[0].value, str):
+        return Options(tuple(choices), Number(all(isinstance(c.value, int) for c in choices)))
+    members = tuple(c.name for c in choices)
+    if all(m in names.seats for m in members):
+        return Options(tuple(choices), SEAT)
+    known = next((e for e in names.enums if e.name and {*members} <= {*e.members}), None)
+    if known is not None:
+        return Options(tuple(choices), known)
+    for member in members:
+        if not report_taken(member, seen[member], names.place(member), problems):
+            names.members.setdefault(member, seen[member])
+    return Options(tuple(choices), enum_of(members, names))
+
+
+def _mapped(node: Mapping, typer: GameTyper, problems: Problems) -> Options | None:
+    """`{low: 2, fair: 5}`: options by name, each binding a value."""
+    choices: list[Choice] = []
+    common: Type | None = None
+    for entry in node:
+        found = constant(entry.value, typer, problems)
+        if found is None:
+            return None
+        _, value, type = found
+        joined = type if common is None else join(common, type)
+        if joined is None:
+            problems.add(
+                "GD0306",
+                "the values of options must have one type",
+                entry.value.span,
+                why=f"this is {type}",
+                notes=(Note(node.entries[0].value.span, f"this is {common}"),),
+            )
+            return None
+        common = joined
+        choices.append(Choice(entry.key.text, value, entry.key.span))
+    return Options(tuple(choices), common or WHOLE)
+
+
+def _computed(node: Scalar, typer: GameTyper, problems: Problems, me: bool) -> Options | None:
+    """`0..5`, the name of a type, or an expression that gives the options when it is reached."""
+    known = typer.names.declared.get(node.text)
+    if isinstance(known, TypeName):
+        choices = tuple(Choice(name, value) for name, value in known.choices)
+        return Options(choices, known.type)
+    tree = syntax(node, problems)
+    if tree is None:
+        return None
+    typed = typer.expression(tree, me=me)
+    if isinstance(typed.type, Never):
+        return None
+    of = element(typed.type)
+    if of is None:
+        problems.add(
+            "GD0404",
+            "options must be a list",
+            node.span,
+            why=f"this is {typed.type}",
+            help="write a list, such as `0..5` or `[a, b]`",
+        )
+        return None
+    if any(isinstance(part, PLAY) for part in ir.walk(typed)):
+        listed = listed_values(typed, of, typer.names, problems)
+        if listed is None:
+            return None
+        return Options(tuple(Choice(name_of(v), v) for v in listed), of, typed)
+    try:
+        value = evaluate(typed, Scope(seats=typer.names.seats))
+    except EvaluationError as error:
+        problems.add("GD0401", error.message, error.span, why=why_undefined(error))
+        return None
+    return Options(tuple(Choice(name_of(v), v) for v in dict.fromkeys(elements(value))), of)
+
+
+def listed_values(
+    typed: ir.Expr, of: Type, names: Names, problems: Problems
+) -> tuple[Any, ...] | None:
+    """Every value that the elements of a collection can have."""
+    listed = domain(of, names.seats)
+    if listed is None:
+        problems.add(
+            "GD0427",
+            "it is not known which values there can be here",
+            typed.span,
+            why=f"each is {of}, without bounds",
+            help="give it a type with a range, such as `1..6`, where it is declared",
+        )
+        return None
+    return listed
+
+
+def enum_of(members: tuple[str, ...], names: Names) -> Enum:
+    """The enum with these members: a declared one, else one without a name."""
+    known = next((e for e in names.enums if e.members == members), None)
+    if known is not None:
+        return known
+    enum = Enum("", members)
+    names.enums.append(enum)
+    return enum

@@ -1,0 +1,237 @@
+"""Games inside games: a game that is used as a stage, in a scope of its own.
+
+The stage is compiled as the game that it is, then its variables and lets are given names that
+nothing outside can say (`prisoners_dilemma.move`), and its roles the seats of the game around it,
+in order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir import expr as ir
+from gamedsl.ir import program
+from gamedsl.ir.game import GameIR, Let
+from gamedsl.ir.types import NUMBER, WHOLE, List, Option, PerSeat, PerValue, Seat, Set, Type
+from gamedsl.sema.library import Document, find
+from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
+
+if TYPE_CHECKING:
+    from gamedsl.sema.turns import Turns
+
+Build = Callable[[Document, dict[str, Entry], Problems, tuple[str, ...]], GameIR | None]
+
+MAX_DEPTH = 4
+"""Games inside each other."""
+
+
+@dataclass
+class Stages:
+    """Compiles stages with `build`, and gathers their lets."""
+
+    build: Build
+    chain: tuple[str, ...]
+    lets: list[Let] = field(default_factory=list)
+    built: dict[tuple[str, str], GameIR | None] = field(default_factory=dict)
+
+    def use(self, turns: Turns, node: Node, name: Scalar) -> tuple[program.Step, ...]:
+        """The stage that a `use` step stands for; nothing (and diagnostics) if it is wrong."""
+        from gamedsl.sema.turns import settings_of
+
+        given = settings_of(node)
+        inner = self.game(turns, name, given)
+        if inner is None:
+            return ()
+        seats = turns.names.seats
+        if len(inner.seats) != len(seats):
+            turns.problems.add(
+                "GD0434",
+                f"`{inner.name}` is for {len(inner.seats)} roles, and this game has {len(seats)}",
+                name.span,
+                notes=(Note(inner.span, "declared here"),),
+                help="a stage has as many roles as the game around it",
+            )
+            return ()
+        weight = node.get("weight") if isinstance(node, Mapping) else None
+        typed: ir.Expr | None = ir.Const(WHOLE, name.span, 1)
+        if weight is not None:
+            typed = turns.checked(weight, NUMBER, "a weight")
+        if typed is None:
+            return ()
+        return (self.stage(inner, seats, typed, turns, node),)
+
+    def game(self, turns: Turns, name: Scalar, given: dict[str, Entry]) -> GameIR | None:
+        chain = (*self.chain, *turns.chain)
+        if name.text in chain or len(chain) >= MAX_DEPTH + 4:
+            turns.problems.add(
+                "GD0405",
+                f"the game `{name.text}` uses itself",
+                name.span,
+                why=" → ".join((*chain, name.text)),
+                help="delete this step, or write the steps themselves",
+            )
+            return None
+        document = find("game", name.text, turns.near, turns.problems, name.span)
+        if document is None:
+            return None
+        return self.build(document, given, turns.problems, (*chain, name.text))
+
+    def stage(
+        self,
+        inner: GameIR,
+        seats: tuple[str, ...],
+        weight: ir.Expr,
+        turns: Turns,
+        node: Node,
+    ) -> program.Stage:
+        rename = Renamer(f"{inner.name}.", dict(zip(inner.seats, seats, strict=True)), turns.number)
+        known = {let.name for let in self.lets}
+        for let in inner.lets:
+            renamed = replace(rename(let), name=rename.prefix + let.name)
+            if renamed.name not in known:
+                self.lets.append(renamed)
+        body = rename(inner.turns)
+        bound = dict.fromkeys(_bound(body))
+        for enum in inner.enums:
+            if enum not in turns.names.enums:
+                turns.names.enums.append(enum)
+        return program.Stage(
+            turns.number(inner.name),
+            body,
+            rename(inner.state),
+            tuple(bound),
+            rename(inner.end),
+            tuple((rename.seats[seat], rename(payoff)) for seat, payoff in inner.payoffs),
+            weight,
+            node.span,
+        )
+
+
+def _bound(steps: tuple[program.Step, ...]) -> list[str]:
+    """The names that steps bind."""
+    found: list[str] = []
+    for step in program.walk_steps(steps):
+        if isinstance(step, program.Choose | program.Draw | program.Show):
+            place = None if isinstance(step, program.Show) else step.place
+            found += [] if place is not None else [step.variable]
+        if isinstance(step, program.Loop):
+            found += [name for name in (step.item, step.count) if name is not None]
+    return found
+
+
+@dataclass
+class Renamer:
+    """Copies IR with its variables and lets under a prefix, and seats for seats."""
+
+    prefix: str
+    seats: dict[str, str]
+    number: Callable[[str], str]
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(self, value))
+        if isinstance(value, dict):
+            return type(value)((self(k), self(v)) for k, v in value.items())
+        if not dataclasses.is_dataclass(value) or isinstance(value, type):
+            return value
+        changes: dict[str, Any] = {}
+        for part in dataclasses.fields(value):
+            old = getattr(value, part.name)
+            if isinstance(old, tuple) or (dataclasses.is_dataclass(old) and _holds_names(old)):
+                changes[part.name] = self(old)
+        changes |= self.own(value)
+        return replace(value, **changes) if changes else value
+
+    def own(self, value: Any) -> dict[str, Any]:
+        """What changes in one node itself."""
+        named = self.named
+        match value:
+            case ir.Read() | ir.LastBy() | ir.Past() | ir.LetCall() | ir.LetMap():
+                return {"name": named(value.name)}
+            case ir.Const():
+                return {"value": self.value(value.value, value.type)}
+            case ir.Table():
+                return {"cells": {self.key(k, value): self(v) for k, v in value.cells.items()}}
+            case program.Choose():
+                seats = tuple(self.seats[s] for s in value.actors)
+                return {"id": self.number(value.id), "variable": named(value.variable),
+                        "actors": seats, "options": self.options(value)}  # fmt: skip
+            case program.Draw():
+                per = tuple(tuple(self.seats.get(v, v) if value.by_seat and not i else v
+                                  for v in index) for i, index in enumerate(value.per))  # fmt: skip
+                return {"id": self.number(value.id), "variable": named(value.variable), "per": per}
+            case program.Show():
+                return {"id": self.number(value.id), "variable": named(value.variable)}
+            case program.State():
+                return {"name": named(value.name), "start": self.value(value.start, value.type)}
+            case program.Loop():
+                return {"id": self.number(value.id), "item": value.item and named(value.item),
+                        "count": value.count and named(value.count),
+                        "resets": tuple(map(named, value.resets))}  # fmt: skip
+            case program.Do() | program.Pay() | program.Block() | program.Stage():
+                return self.step(value)
+            case program.Place():
+                return {"variable": named(value.variable)}
+            case program.Action():
+                return {"name": value.name, "parameters": tuple(
+                    (named(name), self(source)) for name, source in value.parameters)}  # fmt: skip
+            case program.Readers():
+                return {"seats": tuple(self.seats[s] for s in value.seats)}
+        return {}
+
+    def step(self, value: Any) -> dict[str, Any]:
+        changes: dict[str, Any] = {"id": self.number(value.id)}
+        if isinstance(value, program.Pay):
+            changes["amounts"] = self.paid(value.amounts)
+        if isinstance(value, program.Stage):
+            changes["payoffs"] = self.paid(value.payoffs)
+            changes["resets"] = tuple(map(self.named, value.resets))
+        return changes
+
+    def paid(self, amounts: tuple[tuple[str, ir.Expr], ...]) -> tuple[tuple[str, ir.Expr], ...]:
+        return tuple((self.seats[seat], self(amount)) for seat, amount in amounts)
+
+    def options(self, step: program.Choose) -> tuple[tuple[program.Choice, ...], ...]:
+        if step.type != Seat():
+            return step.options
+        return tuple(
+            tuple(replace(c, name=self.seats[c.value], value=self.seats[c.value]) for c in choices)
+            for choices in step.options
+        )
+
+    def key(self, key: tuple[Any, ...], table: ir.Table) -> tuple[Any, ...]:
+        return tuple(self.value(k, e.type) for k, e in zip(key, table.keys, strict=True))
+
+    def named(self, name: str) -> str:
+        return self.prefix + name
+
+    def value(self, value: Any, type: Type) -> Any:
+        """A value with the seats in it exchanged."""
+        match type:
+            case Seat() if value is not None:
+                return self.seats.get(value, value)
+            case Option(of=inner) if value is not None:
+                return self.value(value, inner)
+            case List(of=inner) if isinstance(value, tuple):
+                return tuple(self.value(v, inner) for v in value)
+            case Set(of=inner) if isinstance(value, frozenset):
+                return frozenset(self.value(v, inner) for v in value)
+            case PerSeat(of=inner) if isinstance(value, dict):
+                return {self.seats.get(k, k): self.value(v, inner) for k, v in value.items()}
+            case PerValue(of=inner) if isinstance(value, dict):
+                return {k: self.value(v, inner) for k, v in value.items()}
+        return value
+
+
+def _holds_names(value: Any) -> bool:
+    return isinstance(
+        value,
+        ir.Expr | Let | program.Source | program.Place | program.Key | program.Readers
+        | program.Choose | program.Draw | program.Show | program.Do | program.Pay | program.Block
+        | program.Loop | program.Stage | program.Action | program.Assign | program.Add
+        | program.Drop | program.DropItem | program.ForEach | program.State,
+    )  # fmt: skip

@@ -1,0 +1,247 @@
+"""`state:` sections: variables with a type, a value at the start, and readers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Map
+from dataclasses import dataclass, field
+from typing import Any
+
+from gamedsl.diagnostics import Problems
+from gamedsl.ir.builtins import values as elements
+from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
+from gamedsl.ir.program import EVERYONE, Readers, State
+from gamedsl.ir.types import (
+    BOOL,
+    NONE,
+    SEAT,
+    WHOLE,
+    Bag,
+    Grid,
+    List,
+    Never,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Type,
+    fits,
+)
+from gamedsl.ir.values import Bag as BagValue
+from gamedsl.ir.values import name_of
+from gamedsl.sema.infer import Typer
+from gamedsl.sema.scope import Names, StateName, TypeName, report_taken
+from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.types import Types
+from gamedsl.sema.values import constant, syntax, why_undefined
+from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+
+MAX_COPIES = 10_000
+"""Items of a bag at the start."""
+
+
+@dataclass(frozen=True)
+class States:
+    """Reads state variables and declares them among the names of `types`."""
+
+    types: Types
+    problems: Problems
+    learned: Map[str, Type] = field(default_factory=dict)
+    """The types of what is assigned to variables that start as none."""
+
+    def declare(self, section: Node | None) -> tuple[State, ...]:
+        found = []
+        for entry in section.entries if isinstance(section, Mapping) else ():
+            name, span = entry.key.text, entry.key.span
+            if report_taken(name, span, self.types.names.anywhere(name), self.problems):
+                continue
+            state = self.read(entry)
+            if state is not None:
+                found.append(state)
+                self.types.names.declared[name] = StateName(state.type, span)
+        return tuple(found)
+
+    def read(self, entry: Entry) -> State | None:
+        name, node, span = entry.key.text, entry.value, entry.key.span
+        if not isinstance(node, Mapping):
+            found = self.value(node)
+            if found is None:
+                return None
+            value, type = found
+            wide = _wide(type)
+            if wide == NONE and name in self.learned:
+                wide = Option(self.learned[name])
+            return State(name, wide, value, EVERYONE, span)
+        inner = self.form(node)
+        if inner is None:
+            return None
+        type, start = inner
+        per = node.get("per")
+        indices = per.items if isinstance(per, Sequence) else () if per is None else (per,)
+        for index in reversed(indices):
+            keyed = self.types.read(index)
+            if keyed is None:
+                return None
+            start = {value: start for _, value in keyed.choices}
+            type = PerSeat(type) if keyed.type == SEAT else PerValue(keyed.type, type)
+        readers = read_readers(node.get("seen_by"), self.types.names, self.problems)
+        if readers.kind in ("owner", "others") and not isinstance(type, PerSeat):
+            self.problems.add(
+                "GD0426", f"`{name}` has no owner", readers.span or span,
+                why="it is one value for all", help="add `per: role`, or name who sees it",
+            )  # fmt: skip
+        return State(name, type, start, readers, span)
+
+    def form(self, node: Mapping) -> tuple[Type, Any] | None:
+        """The type and the start of one value: of a bag, list, set, grid, or a plain one."""
+        if node.get("bag") is not None:
+            return self.bag(node)
+        start = node.get("start")
+        if node.get("grid") is not None:
+            size, of = self.types.size(node.get("grid")), node.get("of")
+            inner = self.types.type(of) if of is not None else None
+            if size is None or inner is None:
+                return None
+            return self.started(Grid(*size, inner), start, _empty(inner), size[0] * size[1])
+        for key, kind in (("list", List), ("set", Set)):
+            written = node.get(key)
+            if written is not None:
+                inner = self.types.type(written)
+                if inner is None:
+                    return None
+                limit = self.types.number(node.get("at_most"), 1, MAX_COPIES)
+                made: Any = List(inner, None, limit) if kind is List else Set(inner)
+                return self.started(made, start, () if kind is List else frozenset(), None)
+        of = node.get("of")
+        if of is not None:
+            inner = self.types.type(of)
+            return inner and self.started(inner, start, None, None)
+        if start is None:
+            self.problems.add(
+                "GD0423", "this variable has no type", node.span,
+                why="neither `of` nor `start`", help="add `start: 0`, or `of:` and a type",
+            )  # fmt: skip
+            return None
+        found = self.value(start)
+        return found and (_wide(found[1]), found[0])
+
+    def started(
+        self, type: Type, start: Node | None, empty: Any, repeat: int | None
+    ) -> tuple[Type, Any] | None:
+        """The start as written, for each cell of a grid; else empty, or unbound."""
+        wanted = type.of if isinstance(type, Grid) else type
+        value = empty
+        if start is not None:
+            found = self.value(start, wanted)
+            if found is None:
+                return None
+            value = found[0]
+            if isinstance(type, Set):
+                value = frozenset(elements(value))
+            elif not fits(found[1], wanted) or not _in_range(value, wanted):
+                self.problems.add(
+                    "GD0306", f"the start must be {wanted}", start.span, why=f"this is {found[1]}"
+                )
+                return None
+        return type, (value,) * repeat if repeat else value
+
+    def bag(self, node: Mapping) -> tuple[Type, Any] | None:
+        """`bag: T`, each value once, or as often as `copies` says of it."""
+        written, copies = node.get("bag"), node.get("copies")
+        assert written is not None
+        found = self.types.read(written)
+        if found is None:
+            return None
+        bag = BagValue()
+        for _, value in found.choices:
+            count = 1 if copies is None else self.copies(copies, found, value)
+            if count is None:
+                return None
+            if count:
+                bag[value] = count
+        return Bag(found.type), bag
+
+    def copies(self, node: Node, of: TypeName, value: Any) -> int | None:
+        """How often a value is in a bag; the fields of a record may be named."""
+        typer = GameTyper(self.types.names, self.problems)
+        tree = syntax(node, self.problems)
+        if tree is None:
+            return None
+        fields = dict(of.type.fields) if isinstance(of.type, Record) else {}
+        typed = typer.expression_with(tree, fields, WHOLE)
+        if isinstance(typed.type, Never):
+            return None
+        given = dict(zip(fields, value, strict=True)) if fields else {}
+        try:
+            count = evaluate(typed, Scope(seats=self.types.names.seats, locals=given))
+        except EvaluationError as error:
+            why = why_undefined(error)
+            self.problems.add("GD0401", error.message, error.span, why=why)
+            return None
+        if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MAX_COPIES:
+            self.problems.add(
+                "GD0421", "a number of copies is a whole number from 0", node.span,
+                why=f"this is {name_of(count)}",
+            )  # fmt: skip
+            return None
+        return count
+
+    def value(self, node: Node, expected: Type | None = None) -> tuple[Any, Type] | None:
+        if isinstance(node, Mapping):
+            return None
+        names = self.types.names
+        found = constant(node, Typer(names, self.problems), self.problems, expected)
+        if found is None:
+            return None
+        value, type = found[1], found[2]
+        if isinstance(expected, List) and isinstance(type, List) and not value:
+            type = expected
+        return value, type
+
+
+def read_readers(
+    node: Node | None, names: Names, problems: Problems, typer: GameTyper | None = None
+) -> Readers:
+    """`seen_by`, where it is no map of fields: a word, a role, a list of roles, an expression."""
+    from gamedsl.sema.roles import unknown_role
+
+    if node is None:
+        return EVERYONE
+    if isinstance(node, Scalar) and node.text in ("all", "owner", "others", "nobody"):
+        return Readers(node.text, span=node.span)  # type: ignore[arg-type]
+    if isinstance(node, Scalar) and not names.seats_of(node.text) and not node.text.isidentifier():
+        tree = syntax(node, problems)
+        if tree is None:
+            return EVERYONE
+        test = (typer or GameTyper(names, problems)).check(tree, BOOL, "`seen_by`", me=True)
+        return Readers("test", test=test, span=node.span)
+    seats: list[str] = []
+    for item in node.items if isinstance(node, Sequence) else (node,):
+        text = item.text if isinstance(item, Scalar) else ""
+        found = names.seats_of(text)
+        if not found:
+            unknown_role(text, item.span, names, problems, "all", "owner", "others", "nobody")
+        seats += [seat for seat in found if seat not in seats]
+    ordered = tuple(seat for seat in names.seats if seat in seats)
+    return Readers("seats", ordered, span=node.span)
+
+
+def _wide(type: Type) -> Type:
+    """A variable that starts with a number may hold any: its range is not declared."""
+    if isinstance(type, Number):
+        return WHOLE if type.whole else Number()
+    return NONE if isinstance(type, NoneType) else type
+
+
+def _empty(type: Type) -> Any:
+    return None if isinstance(type, Option | Seat) else 0 if isinstance(type, Number) else None
+
+
+def _in_range(value: Any, type: Type) -> bool:
+    if isinstance(type, Number) and type.low is not None and type.high is not None:
+        return isinstance(value, int) and type.low <= value <= type.high
+    return True
+

@@ -1,0 +1,315 @@
+"""The statements of `do:`: places, and what is stored there.
+
+Only declared state can be assigned. What a statement reads to find its place, and what it stores,
+are expressions like any other; `x += e` is written out as `x = x + e`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir import expr as ir
+from gamedsl.ir import program
+from gamedsl.ir.types import (
+    NEVER,
+    Bag,
+    Grid,
+    List,
+    Never,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Set,
+    Tuple,
+    Type,
+    fits,
+    join,
+    plain,
+)
+from gamedsl.sema.infer import Typer
+from gamedsl.sema.narrow import Facts, key
+from gamedsl.sema.scope import StateName
+from gamedsl.source.nodes import Node, Scalar, Sequence
+from gamedsl.syntax import ast
+from gamedsl.syntax.parser import parse_statements
+
+
+def read_statements(
+    node: Node,
+    typer: Typer,
+    problems: Problems,
+    *,
+    me: bool,
+    facts: Facts = frozenset(),
+) -> tuple[program.Statement, ...] | None:
+    """The statements of a text, or of a list of texts; None where one is wrong.
+
+    `me` says whether they are read by one role, `facts` what is known not to be none before the
+    first of them.
+    """
+    parts = node.items if isinstance(node, Sequence) else (node,)
+    trees: list[ast.Statement] = []
+    sound = True
+    for part in parts:
+        assert isinstance(part, Scalar)
+        found = parse_statements(part, problems)
+        sound = sound and found is not None
+        trees += found or ()
+    statements = []
+    for tree in trees:
+        typer.begin(me=me, given=facts)
+        statement = _Reader(typer).statement(tree)
+        facts = _after(tree, statement, facts)
+        sound = sound and statement is not None
+        if statement is not None:
+            statements.append(statement)
+    return tuple(statements) if sound else None
+
+
+def read_place(
+    node: ast.Node, typer: Typer, *, me: bool, facts: Facts = frozenset()
+) -> program.Place | None:
+    """Declared state, or a part of it, that an expression names; None where it names none."""
+    typer.begin(me=me, given=facts)
+    return _Reader(typer).place(node, "is written")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Types one statement in the present place of a typing walk."""
+
+    typer: Typer
+
+    def statement(self, tree: ast.Statement) -> program.Statement | None:
+        match tree:
+            case ast.Assign():
+                return self.assign(tree)
+            case ast.Add(place=place, value=value):
+                return self.put(program.Add, tree, place, value)
+            case ast.Drop(place=place, value=value):
+                return self.put(program.Drop, tree, place, value)
+            case ast.DropItem(item=item):
+                return self.drop_item(tree, item)
+            case ast.Each(body=inner):
+                with self.typer.each(tree.targets, tree.source, tree.condition) as each:
+                    body = self.statement(inner)
+                if body is None or isinstance(each.source.type, Never):
+                    return None
+                return program.ForEach(
+                    body, each.targets, each.source, each.condition, each.keyed, tree.span
+                )
+        raise AssertionError(f"no rule for {type(tree).__name__}")
+
+    def assign(self, tree: ast.Assign) -> program.Statement | None:
+        place = self.place(tree.place, "is assigned")
+        if tree.op == "=":
+            value = self.typer.infer(tree.value, None if place is None else _wanted(place))
+        else:
+            sign = tree.op[0]
+            operator = ast.Operator(tree.span, sign, (tree.place, tree.value))
+            value = self.typer.infer(operator, None if place is None else place.type)
+        if place is None or isinstance(value.type, Never):
+            return None
+        if isinstance(place.type, Never):
+            self.learn(place, value.type)
+        fitted = self.stored(tree.value, value, place, f"`{_shown(tree.place)}`")
+        return None if fitted is None else program.Assign(place, fitted, tree.span)
+
+    def learn(self, place: program.Place, type: Type) -> None:
+        """The type of state that was declared `none` is that of what is assigned to it."""
+        learned, inner = self.typer.learned, plain(type)
+        if not place.keys and not isinstance(inner, NoneType | Never):
+            earlier = learned.get(place.variable, NEVER)
+            learned[place.variable] = join(earlier, inner) or earlier
+
+    def put(
+        self,
+        make: type[program.Add] | type[program.Drop],
+        tree: ast.Statement,
+        where: ast.Node,
+        what: ast.Node,
+    ) -> program.Statement | None:
+        """`add` and `drop`, of one element."""
+        word = "add" if make is program.Add else "drop"
+        place = self.place(where, "is changed")
+        into = None if place is None else plain(place.type)
+        inner = into.of if isinstance(into, List | Set | Bag) else None
+        value = self.typer.infer(what, inner)
+        if place is None or isinstance(value.type, Never) or isinstance(into, Never):
+            return None
+        if inner is None:
+            self.typer.problems.add(
+                "GD0329",
+                f"`{word}` works on a list, a set or a bag",
+                where.span,
+                why=f"this is {place.type}",
+                help="to store a value, write `=`",
+                notes=self.declared(place),
+            )
+            return None
+        title = f"what is {'added to' if word == 'add' else 'dropped from'} `{_shown(where)}`"
+        element = program.Place(place.variable, place.keys, inner, place.span)
+        fitted = self.stored(what, value, element, title)
+        return None if fitted is None else make(place, fitted, tree.span)
+
+    def drop_item(self, tree: ast.DropItem, item: ast.Node) -> program.Statement | None:
+        place = self.place(item, "is changed")
+        if place is None or isinstance(place.type, Never):
+            return None
+        last = place.keys[-1]
+        if last.kind != "item" or last.expr is None:
+            self.typer.problems.add(
+                "GD0329",
+                "`drop` with an index takes an item out of a list",
+                item.span,
+                why="this is no list",
+                help="to empty a place that may be none, write `= none`",
+                notes=self.declared(place),
+            )
+            return None
+        kind = List(place.type)
+        list = program.Place(place.variable, place.keys[:-1], self.type_of(place, kind), place.span)
+        return program.DropItem(list, last.expr, tree.span)
+
+    def type_of(self, place: program.Place, default: Type) -> Type:
+        """The type of what a place without its last key holds."""
+        declared = self.typer.names.declared[place.variable]
+        assert isinstance(declared, StateName)
+        type: Type = declared.type
+        for step in place.keys[:-1]:
+            type = _inside(plain(type), step)
+        return type if isinstance(plain(type), List) else default
+
+    # places
+
+    def place(self, node: ast.Node, what: str) -> program.Place | None:
+        """Declared state or a part of it; `what` is done with it, for the message."""
+        if isinstance(node, ast.Name):
+            declared = self.state(node.id)
+            if declared is None:
+                self.no_place(node, what)
+                return None
+            whole = NEVER if isinstance(declared.type, NoneType) else declared.type
+            return program.Place(node.id, (), whole, node.span)
+        read = self.typer.infer(node)
+        keys: list[program.Key] = []
+        while True:
+            match read:
+                case ir.Get(of=of, key=inner):
+                    listed = isinstance(plain(of.type), List)
+                    keys.append(program.Key("item" if listed else "entry", inner))
+                case ir.Cell(of=of, key=inner, rows=rows, columns=columns):
+                    keys.append(program.Key("cell", inner, (rows, columns)))
+                case ir.Field(of=of, index=index):
+                    keys.append(program.Key("field", None, (index,)))
+                case _:
+                    break
+            read = of
+        name = read.name if isinstance(read, ir.Read | ir.LastBy | ir.LetMap) else ""
+        declared = self.state(name)
+        if declared is None or not isinstance(read, ir.Read):
+            if not isinstance(read.type, Never):
+                self.no_place(node, what)
+            return None
+        type: Type = declared.type
+        for step in reversed(keys):
+            type = _inside(plain(type), step)
+        return program.Place(name, tuple(reversed(keys)), type, node.span)
+
+    def state(self, name: str) -> StateName | None:
+        """Declared state that may be assigned."""
+        declared = self.typer.names.declared.get(name)
+        if name in self.typer.locals or not isinstance(declared, StateName) or declared.fixed:
+            return None
+        return declared
+
+    def no_place(self, node: ast.Node, what: str) -> None:
+        """Say that this is no state."""
+        names = self.typer.names
+        while isinstance(node, ast.Attribute | ast.Index):
+            node = node.of
+        if isinstance(node, ast.Name) and node.id not in self.typer.locals:
+            if names.anywhere(node.id) is None and node.id not in ("me", "other", "roles"):
+                self.typer.unknown(node)
+                return
+            place = names.anywhere(node.id)
+        else:
+            place = None
+        self.typer.problems.add(
+            "GD0328",
+            f"only state {what}",
+            node.span,
+            why="this is no variable of `state`",
+            notes=(Note(place, "declared here"),) if place else (),
+            help="declare a variable under `state:`, with its value at the start",
+        )
+
+    def declared(self, place: program.Place) -> tuple[Note, ...]:
+        found = self.typer.names.declared.get(place.variable)
+        return (Note(found.span, "declared here"),) if found is not None else ()
+
+    # values
+
+    def stored(
+        self, node: ast.Node, value: ir.Expr, place: program.Place, what: str
+    ) -> ir.Expr | None:
+        """A value, if a place of this type may hold it."""
+        wanted = place.type
+        value = self.typer.fitted(value, wanted)
+        if not fits(value.type, wanted):
+            self.typer.misfit(node, value, wanted, what, self.declared(place))
+            return None
+        inner = plain(wanted)
+        if isinstance(value, ir.Const) and isinstance(inner, Number) and value.value is not None:
+            low, high = inner.low, inner.high
+            if low is not None and high is not None and not low <= value.value <= high:
+                self.typer.problems.add(
+                    "GD0331",
+                    f"{what} cannot hold {value.value}",
+                    value.span,
+                    why=f"not from {low} to {high}",
+                    notes=self.declared(place),
+                )
+                return None
+        return value
+
+
+def _wanted(place: program.Place) -> Type | None:
+    """The type by which a value is understood; state without a type says nothing."""
+    return None if isinstance(place.type, Never) else place.type
+
+
+def _inside(type: Type, key: program.Key) -> Type:
+    """The type of a part."""
+    match type:
+        case PerSeat(of=of) | PerValue(of=of) | List(of=of) | Grid(of=of):
+            return of
+        case Record(types=types) | Tuple(of=types) if key.kind == "field":
+            return types[key.size[0]]
+    return NEVER
+
+
+def _shown(node: ast.Node) -> str:
+    return " ".join(node.span.text.split())
+
+
+def _after(tree: ast.Statement, statement: program.Statement | None, given: Facts) -> Facts:
+    """What is known not to be none after a statement."""
+    simple = tree.body if isinstance(tree, ast.Each) else tree
+    if not isinstance(simple, ast.Assign):
+        return given
+    node = simple.place
+    while isinstance(node, ast.Attribute | ast.Index):
+        node = node.of
+    name = node.id if isinstance(node, ast.Name) else ""
+    kept = frozenset(fact for fact in given if name not in re.findall(r"\w+", fact))
+    if isinstance(statement, program.Assign) and not isinstance(
+        statement.value.type, Option | NoneType
+    ):
+        return kept | ({key(simple.place)} - {""})
+    return kept

@@ -1,0 +1,70 @@
+"""The typing walk as sections of a game use it: several scopes, one set of typed lets.
+
+A protocol is read in the scope of the game that uses it, with params of its own; a `let` is always
+typed in the scope of the file that wrote it, wherever it is first read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gamedsl.ir import expr as ir
+from gamedsl.ir.types import Never, Type, fits
+from gamedsl.sema.infer import Typer
+from gamedsl.sema.narrow import Facts
+from gamedsl.sema.scope import LetName, Names
+from gamedsl.source.spans import Span
+from gamedsl.syntax import ast
+
+
+class GameTyper(Typer):
+    """A `Typer` whose names may be exchanged for a while."""
+
+    @contextmanager
+    def within(self, names: Names) -> Iterator[None]:
+        """Read names in another scope."""
+        saved, self.names = self.names, names
+        try:
+            yield
+        finally:
+            self.names = saved
+
+    def let_type(self, let: LetName, use: Span, arguments: tuple[Type, ...] = ()) -> Type:
+        with self.within(let.scope or self.names):
+            return super().let_type(let, use, arguments)
+
+    def typed(
+        self,
+        node: ast.Node,
+        *,
+        me: bool = False,
+        expected: Type | None = None,
+        facts: Facts = frozenset(),
+    ) -> ir.Expr:
+        """Type an expression of a step, where `facts` are known not to be none."""
+        self.locals, self.some, self.me_allowed, self.uses_me = {}, facts, me, False
+        return self.infer(node, expected)
+
+    def checked(
+        self,
+        node: ast.Node,
+        wanted: Type,
+        what: str,
+        *,
+        me: bool = False,
+        facts: Facts = frozenset(),
+    ) -> ir.Expr:
+        """As `check`, under facts."""
+        typed = self.typed(node, me=me, expected=wanted, facts=facts)
+        if isinstance(typed.type, Never) or fits(typed.type, wanted):
+            return typed
+        self.misfit(node, typed, wanted, what)
+        return self.never(node)
+
+    def expression_with(
+        self, node: ast.Node, given: dict[str, Type], expected: Type | None = None
+    ) -> ir.Expr:
+        """Type an expression that stands alone, with local names."""
+        self.locals, self.some, self.me_allowed, self.uses_me = dict(given), frozenset(), False, False
+        return self.infer(node, expected)

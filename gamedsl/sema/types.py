@@ -1,0 +1,319 @@
+"""`types:` sections, and the texts that name a type wherever one is wanted.
+
+A type is a name (`Card`, `role`, `truth`, `integer`), a range, a list of names or numbers, an
+expression over params that gives one, `A | B`, `T or none`, `set of T`, `list of T`, `bag of T`, or
+a map: `{values: …}`, `{cell: …}`, `{fresh: n}`, `{file: …, take: n}`, or a record of fields.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.ir.builtins import values as elements
+from gamedsl.ir.types import (
+    BOOL,
+    NUMBER,
+    SEAT,
+    WHOLE,
+    Bag,
+    Enum,
+    List,
+    Number,
+    Option,
+    Record,
+    Set,
+    Tuple,
+    Type,
+    Union,
+    cell_type,
+    domain,
+    range_type,
+)
+from gamedsl.ir.values import name_of
+from gamedsl.sema.infer import Typer
+from gamedsl.sema.scope import Names, ParamName, TypeName, report_taken
+from gamedsl.sema.values import constant
+from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.source.spans import Span
+
+WORDS: dict[str, Type] = {
+    "role": SEAT, "truth": BOOL, "number": NUMBER, "integer": WHOLE,
+}  # fmt: skip
+"""Types that have a name without being declared."""
+
+FORMS = ("values", "cell", "fresh", "file", "take")
+"""Keys that make a map something else than a record."""
+
+MAX_VALUES = 4096
+"""Values of a declared type."""
+
+_COLLECTION = re.compile(r"(set|list|bag)\s+of\s+")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+
+
+def part_of(scalar: Scalar, start: int, end: int) -> Scalar:
+    """Characters `start` to `end` of a scalar, without the blanks around them."""
+    text = scalar.text[start:end]
+    start += len(text) - len(text.lstrip())
+    text = text.strip()
+    span = scalar.locate(start, start + len(text))
+    offsets = scalar.offsets
+    if offsets:
+        offsets = offsets[start : start + len(text)]
+    return Scalar(text, text, span, offsets)
+
+
+@dataclass(frozen=True)
+class Types:
+    """Reads types with the names of a game. `near` is the file that paths are relative to."""
+
+    names: Names
+    problems: Problems
+    near: Path
+
+    def declare(self, section: Node | None) -> None:
+        """Declare each entry of a `types:` section."""
+        for entry in section.entries if isinstance(section, Mapping) else ():
+            name, span = entry.key.text, entry.key.span
+            if report_taken(name, span, self.names.anywhere(name), self.problems):
+                continue
+            found = self.read(entry.value, name)
+            if found is not None:
+                self.names.declared[name] = found
+                self.claim(found, entry.value)
+
+    def claim(self, found: TypeName, node: Node) -> None:
+        """The members of an enum are names that an expression may use."""
+        for enum in _enums(found.type):
+            if enum in self.names.enums:
+                continue
+            self.names.enums.append(enum)
+            items = node.items if isinstance(node, Sequence) else ()
+            places = {item.text: item.span for item in items if isinstance(item, Scalar)}
+            for member in enum.members:
+                place = places.get(member, node.span)
+                first = self.names.place(member)
+                if member not in self.names.seats and first is not None:
+                    report_taken(member, place, first, self.problems)
+                self.names.members.setdefault(member, place)
+
+    def read(self, node: Node, name: str = "") -> TypeName | None:
+        """A type, and its values where they are finite; None (and a diagnostic) if it is wrong."""
+        before = self.problems.count_errors()
+        if isinstance(node, Mapping):
+            found = self.mapped(node, name)
+        elif isinstance(node, Sequence):
+            found = self.listed(node, name)
+        else:
+            found = self.text(node, name)
+        return found if self.problems.count_errors() == before else None
+
+    def type(self, node: Node, name: str = "") -> Type | None:
+        found = self.read(node, name)
+        return found.type if found is not None else None
+
+    def of(self, type: Type, span: Span) -> TypeName:
+        """A type with all its values; none where they cannot be listed."""
+        listed = domain(type, self.names.seats) or ()
+        if len(listed) > MAX_VALUES:
+            listed = ()
+        return TypeName(type, tuple((name_of(v), v) for v in listed), span)
+
+    # the three ways to write one
+
+    def listed(self, node: Sequence, name: str) -> TypeName | None:
+        items = [item for item in node if isinstance(item, Scalar)]
+        if all(_NAME.match(item.text) and isinstance(item.value, str) for item in items):
+            names = tuple(item.text for item in items)
+            if all(n in self.names.seats for n in names):
+                return TypeName(SEAT, tuple((n, n) for n in names), node.span)
+            return self.of(Enum(name, names), node.span)
+        found = constant(node, Typer(self.names, self.problems), self.problems)
+        return self.collection(found[1], found[2], node.span, name) if found else None
+
+    def text(self, scalar: Scalar, name: str) -> TypeName | None:
+        text = scalar.text
+        if text.endswith(" or none"):
+            inner = self.type(part_of(scalar, 0, len(text) - len(" or none")), name)
+            return inner and self.of(Option(inner), scalar.span)
+        if "|" in text:
+            return self.union(scalar)
+        head = _COLLECTION.match(text)
+        if head is not None:
+            inner = self.type(part_of(scalar, head.end(), len(text)))
+            kinds: dict[str, Any] = {"set": Set, "list": List, "bag": Bag}
+            return inner and TypeName(kinds[head[1]](inner), (), scalar.span)
+        known = self.names.declared.get(text)
+        if isinstance(known, TypeName):
+            return known
+        if text in WORDS:
+            return self.of(WORDS[text], scalar.span)
+        if _NAME.match(text) and not isinstance(known, ParamName):
+            self.unknown(text, scalar.span)
+            return None
+        found = constant(scalar, Typer(self.names, self.problems), self.problems)
+        return self.collection(found[1], found[2], scalar.span, name) if found else None
+
+    def union(self, scalar: Scalar) -> TypeName | None:
+        parts, at = [], 0
+        for piece in scalar.text.split("|"):
+            parts.append(self.type(part_of(scalar, at, at + len(piece))))
+            at += len(piece) + 1
+        sound = tuple(part for part in parts if part is not None)
+        if len(sound) < len(parts):
+            return None
+        lists = [domain(part, self.names.seats) for part in sound]
+        shared = [v for i, one in enumerate(lists) for other in lists[:i] if one and other
+                  for v in one if v in other]  # fmt: skip
+        if None in lists or shared:
+            self.problems.add(
+                "GD0425", "the parts of this type cannot be told apart", scalar.span,
+                why=f"`{name_of(shared[0])}` is in two of them" if shared else "one has no list",
+                help="join finite types that share no value",
+            )  # fmt: skip
+            return None
+        return self.of(Union(sound), scalar.span)
+
+    def mapped(self, node: Mapping, name: str) -> TypeName | None:
+        keys = [entry.key.text for entry in node]
+        if "values" in keys:
+            return self.named_values(node)
+        if "cell" in keys:
+            size = self.size(node.get("cell"))
+            return size and self.of(cell_type(*size), node.span)
+        if "fresh" in keys:
+            count = self.number(node.get("fresh"), 1, MAX_VALUES)
+            stem = (name or "thing").lower()
+            members = tuple(f"{stem}_{i}" for i in range(1, (count or 0) + 1))
+            return self.of(Enum(name, members), node.span) if count else None
+        if "file" in keys:
+            return self.from_file(node, name)
+        return self.record(node, name)
+
+    def record(self, node: Mapping, name: str) -> TypeName | None:
+        fields: list[tuple[str, Type]] = []
+        for entry in node:
+            type = self.type(entry.value, entry.key.text)
+            if type is not None:
+                fields.append((entry.key.text, type))
+                self.claim(TypeName(type, (), entry.key.span), entry.value)
+        return self.of(Record(name, tuple(fields)), node.span)
+
+    def named_values(self, node: Mapping) -> TypeName | None:
+        inner = node.get("values")
+        assert isinstance(inner, Mapping)
+        choices, types = [], []
+        for entry in inner:
+            found = constant(entry.value, Typer(self.names, self.problems), self.problems)
+            if found is None:
+                return None
+            _, value, type = found
+            tuple_type = Tuple((type.of,) * type.length) if (
+                isinstance(type, List) and type.length) else type  # fmt: skip
+            choices.append((entry.key.text, value))
+            types.append(tuple_type)
+        common = types[0]
+        for type in types[1:]:
+            from gamedsl.ir.types import join
+
+            joined = join(common, type)
+            if joined is None:
+                self.problems.add(
+                    "GD0305", "the values of this type have different types", node.span,
+                    why=f"{common} and {type}",
+                )  # fmt: skip
+                return None
+            common = joined
+        return TypeName(common, tuple(choices), node.span)
+
+    def from_file(self, node: Mapping, name: str) -> TypeName | None:
+        """The first words of a text file, one a line."""
+        file, take = node.get("file"), node.get("take")
+        assert isinstance(file, Scalar)
+        path = self.near.parent / file.text
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            self.problems.add(
+                "GD0424", f"`{file.text}` cannot be read", file.span,
+                why=getattr(error, "strerror", None) or "not UTF-8",
+                help="a path is relative to the file that names it",
+            )  # fmt: skip
+            return None
+        words = tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
+        count = self.number(take, 1, len(words)) if take is not None else len(words)
+        return self.of(Enum(name, words[:count]), node.span) if count else None
+
+    # parts
+
+    def collection(self, value: Any, type: Type, span: Span, name: str) -> TypeName | None:
+        """The type whose values are the elements of a collection."""
+        if not isinstance(type, List | Set):
+            self.problems.add(
+                "GD0420", "this is not a type", span, why=f"this is {type}",
+                help="a type is a list of its values, a range such as `1..6`, or a record",
+            )  # fmt: skip
+            return None
+        listed = tuple(dict.fromkeys(elements(value)))
+        if listed and all(isinstance(v, str) for v in listed) and type.of != SEAT:
+            return self.of(Enum(name, listed), span)
+        inner: Type = type.of
+        if isinstance(inner, Number) and all(isinstance(v, int) for v in listed) and listed:
+            inner = range_type(min(listed), max(listed))
+        return TypeName(inner, tuple((name_of(v), v) for v in listed), span)
+
+    def number(self, node: Node | None, low: int, high: int) -> int | None:
+        """A whole number known now, in a range."""
+        if node is None:
+            return None
+        found = constant(node, Typer(self.names, self.problems), self.problems, WHOLE)
+        if found is None:
+            return None
+        value = found[1]
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            self.problems.add(
+                "GD0421", f"a whole number from {low} to {high} is needed here", node.span,
+                why=f"this is {name_of(value)}",
+            )  # fmt: skip
+            return None
+        return value
+
+    def size(self, node: Node | None) -> tuple[int, int] | None:
+        """`[rows, columns]`."""
+        if not isinstance(node, Sequence) or len(node) != 2:
+            if node is not None:
+                self.problems.add(
+                    "GD0421", "a size is `[rows, columns]`", node.span, why="not two numbers"
+                )
+            return None
+        rows, columns = (self.number(item, 1, 1000) for item in node)
+        return (rows, columns) if rows and columns else None
+
+    def unknown(self, text: str, span: Span) -> None:
+        known = [n for n, d in self.names.declared.items() if isinstance(d, TypeName)]
+        guess = did_you_mean(text, [*known, *WORDS])
+        place = self.names.place(guess) if guess else None
+        self.problems.add(
+            "GD0422", f"unknown type `{text}`", span, why="not declared under `types`",
+            notes=(Note(place, "declared here"),) if place else (),
+            help=f"did you mean `{guess}`?" if guess
+            else "known: " + ", ".join([*known, *WORDS]),
+        )  # fmt: skip
+
+
+def _enums(type: Type) -> list[Enum]:
+    match type:
+        case Enum():
+            return [type]
+        case Option(of=inner) | Set(of=inner) | List(of=inner) | Bag(of=inner):
+            return _enums(inner)
+        case Record():
+            return [enum for part in type.types for enum in _enums(part)]
+        case Union(of=parts) | Tuple(of=parts):
+            return [enum for part in parts for enum in _enums(part)]
+    return []
