@@ -99,11 +99,26 @@ def summarise(ir: GameIR) -> str:
     """One line that says what kind of game was read."""
     count = len(ir.seats)
     roles = f"{count} role{'s' if count != 1 else ''}"
-    if len(ir.steps) == 1 and len(ir.steps[0].actors) == count:
+    labels = "partly masked" if ir.labels.kind == "partly" else ir.labels.kind
+    return f"{roles}, {_form(ir)}, {labels} labels, rewards {ir.reward.name}"
+
+
+def _form(ir: GameIR) -> str:
+    """A normal form by its sizes, or how many decisions are written and what is around them."""
+    count = len(ir.seats)
+    if ir.plain and len(ir.steps) == 1 and len(ir.steps[0].actors) == count:
         sizes = [len(options) for options in ir.steps[0].options]
         uniform = len(set(sizes)) == 1 and count > 3
-        shape = f"{sizes[0]}^{count}" if uniform else "×".join(map(str, sizes))
-        form = f"normal form, {shape}"
-    else:
-        form = f"{len(ir.steps)} steps"
-    return f"{roles}, {form}, {ir.labels.kind} labels, rewards {ir.reward.name}"
+        return "normal form, " + (f"{sizes[0]}^{count}" if uniform else "×".join(map(str, sizes)))
+    from gamedsl.ir.program import Draw, Loop, Show, Stage, walk_steps
+
+    steps = list(walk_steps(ir.turns))
+    bound = [step for step in steps if isinstance(step, Draw | Show)]
+    hidden = any(s.readers.kind != "all" for s in (*ir.steps, *bound, *ir.state))
+    words = [f"{len(ir.steps)} decision{'s' if len(ir.steps) != 1 else ''}"]
+    words += ["in stages"] if any(isinstance(s, Stage) for s in steps) else []
+    words += ["in a loop"] if any(isinstance(s, Loop) for s in steps) else []
+    words += ["simultaneous"] if any(s.joint and len(s.actors) > 1 for s in ir.steps) else []
+    words += ["chance"] if any(isinstance(s, Draw) for s in steps) else []
+    words += ["hidden information"] if hidden else []
+    return ", ".join(words)

@@ -9,7 +9,7 @@ from gamedsl.backends.chance import Lottery, equally, weighted
 from gamedsl.backends.kernel import PlayError
 from gamedsl.backends.places import part, path_of
 from gamedsl.ir.builtins import values
-from gamedsl.ir.evaluate import Scope, evaluate
+from gamedsl.ir.evaluate import Scope, evaluate, none_here
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Draw, walk_steps
 from gamedsl.ir.types import domain
@@ -48,10 +48,12 @@ class Drawing:
             assert source.values is not None
             span, items = source.values.span, evaluate(source.values, scope)
         bag = self._bag(step, items)
-        if step.deal and source.kind == "values":
-            for value in dealt:
-                bag = bag.without(value) if value in bag else bag
         take = None if source.take is None else evaluate(source.take, scope)
+        if source.take is not None and take is None:
+            raise none_here(source.take)
+        if step.deal and source.kind == "values":
+            for item in dealt if take is None else (item for each in dealt for item in each):
+                bag = bag.without(item) if item in bag else bag
         wanted = 1 if take is None else take
         if bag.total < wanted:
             raise PlayError(f"{wanted} cannot be drawn from {bag.total}", span)

@@ -7,7 +7,6 @@ other game they are met in seeded random plays, so that every one of them can ha
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from gamedsl.backends.events import Event, Seen
@@ -25,6 +24,10 @@ MOVES = 400
 """Moves of all these plays together: a long game is looked into, not played out."""
 
 
+_KNOWN: dict[str, dict[str, tuple[Past, ...]]] = {}
+"""What was met, by the rules' hash."""
+
+
 class Past(NamedTuple):
     """A seat that is asked, what it may choose, and all that it has seen."""
 
@@ -37,7 +40,11 @@ def pasts(ir: GameIR, step: Choose) -> tuple[Past, ...]:
     """Situations in which a step asks, the first of each seat first; none for a step that no
     sampled play comes to."""
     if not ir.plain:
-        return _met(ir).get(step.id, ())
+        if ir.rules_hash not in _KNOWN:
+            if len(_KNOWN) >= 16:
+                _KNOWN.clear()
+            _KNOWN[ir.rules_hash] = _met(ir)
+        return _KNOWN[ir.rules_hash].get(step.id, ())
     return tuple(
         Past(seat, tuple(c.name for c in step.options_of(seat)), _before(ir, step, variant))
         for variant in range(_variants(ir, step))
@@ -65,7 +72,6 @@ def _variants(ir: GameIR, step: Choose) -> int:
     return min(most, MOST)
 
 
-@lru_cache(maxsize=16)
 def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
     """The pasts of each step that random plays meet."""
     from random import Random

@@ -12,31 +12,15 @@ from typing import Any, NamedTuple
 from gamedsl.backends import flow
 from gamedsl.backends.chance import Lottery, ticket
 from gamedsl.backends.drawing import Drawing, Index
-from gamedsl.backends.events import Seen, appended, known, occurrences
+from gamedsl.backends.events import Seen, known, occurrences
 from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome, PlayError
 from gamedsl.backends.legal import Options, action_of, arguments
-from gamedsl.backends.places import (
-    Path,
-    apply,
-    fitting,
-    nested,
-    part,
-    path_of,
-    stored,
-    with_less,
-    with_more,
-    writes,
-)  # fmt: skip
-from gamedsl.backends.readers import told
+from gamedsl.backends.world import World
 from gamedsl.ir.builtins import exact, values
-from gamedsl.ir.evaluate import Scope, evaluate, none_here
-from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import Settlement, settle
-from gamedsl.ir.program import Choose, Draw, Place, Show
-from gamedsl.ir.types import PerSeat, PerValue, Type
+from gamedsl.ir.program import Choose, Draw
 from gamedsl.ir.values import name_of
-from gamedsl.source.spans import Span
 
 
 class Round(NamedTuple):
@@ -85,25 +69,22 @@ class History:
     """A history of a game. A `gamedsl.backends.kernel.State`."""
 
     __slots__ = (
-        "_bindings", "_drawn", "_frames", "_kernel", "_lottery", "_me", "_paid", "_place", "_seen",
-        "asks", "kind",
+        "_drawn", "_frames", "_kernel", "_lottery", "_me", "_place", "_world", "asks", "kind",
     )  # fmt: skip
 
     def __init__(self, kernel: Interpreter) -> None:
-        seats = kernel.ir.seats
         self._kernel = kernel
-        self._bindings: dict[str, Any] = {s.name: s.start for s in kernel.ir.state}
-        self._paid: dict[str, Mapping[str, Any]] = {
-            stream: dict.fromkeys(seats, 0) for stream in kernel.flow.streams
-        }
-        self._seen: dict[str, Seen] = dict.fromkeys(seats, ())
-        self._frames: tuple[Frame, ...] = ()
+        self._world = World(kernel.ir, kernel.flow)
         self._place = 0
         """The operation at which the history stands."""
+        self._frames: tuple[Frame, ...] = ()
+        """Loops, action bodies and stages under way, the innermost last."""
         self._me: str | None = None
+        """Who acts."""
         self._drawn: tuple[Any, ...] = ()
         """What the draw under way has brought, index by index."""
         self._lottery: Lottery | None = None
+        """What chance may bring now."""
         self.asks: tuple[Ask, ...] = ()
         self.kind: Kind = "end"
         self._run(0)
@@ -112,13 +93,11 @@ class History:
         twin = History.__new__(History)
         for name in History.__slots__:
             setattr(twin, name, getattr(self, name))
-        twin._bindings = self._bindings.copy()
-        twin._paid = self._paid.copy()
-        twin._seen = self._seen.copy()
+        twin._world = self._world.copy()
         return twin
 
     def seen(self, seat: str) -> Seen:
-        return self._seen[seat]
+        return self._world.seen[seat]
 
     @property
     def payoffs(self) -> Amounts:
@@ -130,10 +109,10 @@ class History:
 
     @property
     def streams(self) -> Mapping[str, Amounts]:
-        return self._settled().streams if self.kind == "end" else dict(self._paid)
+        return self._settled().streams if self.kind == "end" else dict(self._world.paid)
 
     def _settled(self) -> Settlement:
-        return settle(self._kernel.ir, self._bindings, self._paid)
+        return settle(self._kernel.ir, self._world.bindings, self._world.paid)
 
     # running
 
@@ -152,22 +131,42 @@ class History:
         self.kind = "end"
 
     def _test(self, op: flow.Test) -> int:
-        return self._place + 1 if self._holds(op.condition) else op.otherwise
+        return self._place + 1 if self._world.holds(op.condition, self._me) else op.otherwise
 
     def _check(self, op: flow.Check) -> int:
-        return op.over if self._holds(op.end) else self._place + 1
+        return op.over if self._world.holds(op.end, self._me) else self._place + 1
+
+    def _do(self, op: flow.Run) -> int:
+        for statement in op.step.statements:
+            self._world.carry_out(statement, self._me)
+        return self._place + 1
+
+    def _pay(self, op: flow.Credit) -> int:
+        paid = dict(self._world.paid[op.step.stream])
+        for seat, amount in op.step.amounts:
+            paid[seat] = exact(paid[seat] + self._world.value(amount, seat))
+        self._world.paid[op.step.stream] = paid
+        return self._place + 1
+
+    def _show(self, op: flow.Tell) -> int:
+        step, value = op.step, self._world.value(op.step.value, self._me)
+        self._world.bind(step.variable, value)
+        self._world.tell(step, self._me, "", value, step.value.type, name_of(value), self._me)
+        return self._place + 1
+
+    # loops and stages
 
     def _enter(self, op: flow.Enter) -> int:
-        loop = op.loop
-        items = None if loop.items is None else values(self._value(loop.items))
-        times = None if loop.times is None else self._value(loop.times)
+        loop, world = op.loop, self._world
+        items = None if loop.items is None else values(world.value(loop.items, self._me))
+        times = None if loop.times is None else world.value(loop.times, self._me)
         if items is not None and not (loop.cycle and items):
             times = len(items)
         self._frames = (*self._frames, Round(items, times, 0, self._me))
         return self._place + 1
 
     def _pass(self, op: flow.Pass) -> int:
-        loop, under_way = op.loop, self._frames[-1]
+        loop, under_way, bindings = op.loop, self._frames[-1], self._world.bindings
         assert isinstance(under_way, Round)
         items, times, passes, _ = under_way
         if passes == times:
@@ -178,19 +177,21 @@ class History:
             if loop.at_bound == "end":
                 return op.over
             raise PlayError(f"`until` has not held after {passes} passes", loop.until.span)
-        self._unbind(loop.resets)
+        self._world.unbind(loop.resets)
         self._frames = (*self._frames[:-1], under_way._replace(passes=passes + 1))
         if loop.count is not None:
-            self._bindings[loop.count] = passes + 1
+            bindings[loop.count] = passes + 1
         if items is not None and loop.item is not None:
-            self._bindings[loop.item] = items[passes % len(items)]
+            bindings[loop.item] = items[passes % len(items)]
         elif items is not None:
             self._me = items[passes % len(items)]
         return self._place + 1
 
     def _again(self, op: flow.Again) -> int:
         until = op.loop.until
-        return self._leave(op.after) if until is not None and self._holds(until) else op.head
+        if until is not None and self._world.holds(until, self._me):
+            return self._leave(op.after)
+        return op.head
 
     def _leave(self, after: int) -> int:
         """Leave the innermost loop."""
@@ -199,10 +200,11 @@ class History:
         return after
 
     def _begin(self, op: flow.Begin) -> int:
-        self._frames = (*self._frames, Inner(self._paid["payoffs"], self._me))
-        self._paid["payoffs"] = dict.fromkeys(self._kernel.ir.seats, 0)
-        self._unbind(op.stage.resets)
-        self._bindings.update((state.name, state.start) for state in op.stage.state)
+        world = self._world
+        self._frames = (*self._frames, Inner(world.paid["payoffs"], self._me))
+        world.paid["payoffs"] = world.nothing()
+        world.unbind(op.stage.resets)
+        world.bindings.update((state.name, state.start) for state in op.stage.state)
         return self._place + 1
 
     def _close(self, op: flow.Close) -> int:
@@ -210,50 +212,30 @@ class History:
         while not isinstance(frame, Inner):
             frame = frames.pop()
         self._frames, self._me = tuple(frames), frame.me
-        scope, inside = self._scope(), dict(self._paid["payoffs"])
+        world, inside = self._world, dict(self._world.paid["payoffs"])
         for seat, payoff in op.stage.payoffs:
-            inside[seat] += evaluate(payoff, scope.seated(seat))
-        weight = evaluate(op.stage.weight, scope)
-        self._paid["payoffs"] = {
+            inside[seat] += world.value(payoff, seat)
+        weight = world.value(op.stage.weight, self._me)
+        world.paid["payoffs"] = {
             seat: exact(before + weight * inside[seat]) for seat, before in frame.paid.items()
         }
-        return self._place + 1
-
-    def _do(self, op: flow.Run) -> int:
-        for statement in op.step.statements:
-            for write in writes(statement, self._scope()):
-                variable, value = apply(write, self._bindings.get)
-                self._bindings[variable] = value
-        return self._place + 1
-
-    def _pay(self, op: flow.Credit) -> int:
-        scope, paid = self._scope(), dict(self._paid[op.step.stream])
-        for seat, amount in op.step.amounts:
-            paid[seat] = exact(paid[seat] + evaluate(amount, scope.seated(seat)))
-        self._paid[op.step.stream] = paid
-        return self._place + 1
-
-    def _show(self, op: flow.Tell) -> int:
-        step, value = op.step, self._value(op.step.value)
-        self._bind(step.variable, value)
-        self._tell(step, self._me, "", value, step.value.type, name_of(value))
         return self._place + 1
 
     # choices
 
     def _ask(self, op: flow.Ask) -> int | None:
-        step, asks = op.step, []
+        step, asks, no_move = op.step, [], self._kernel.ir.no_move
         for seat in self._actors(step):
-            legal = self._kernel.options.legal(step, seat, self._scope(seat))
+            seen = self._world.seen[seat]
+            legal = self._kernel.options.legal(step, seat, self._world.scope(seat))
             if legal:
-                count = occurrences(self._seen[seat], step.id, seat)
-                asks.append(Ask(seat, step.id, count, legal))
-            elif self._kernel.ir.no_move == "end":
+                asks.append(Ask(seat, step.id, occurrences(seen, step.id, seat), legal))
+            elif no_move == "end":
                 return op.over
-            elif self._kernel.ir.no_move != "pass":
+            elif no_move != "pass":
                 raise PlayError(
                     f"`{seat}` has no legal `{step.variable}`", step.span,
-                    (f"{seat} has seen: {known(self._seen[seat]) or 'nothing'}",),
+                    (f"{seat} has seen: {known(seen) or 'nothing'}",),
                 )  # fmt: skip
         if not asks:
             return op.after
@@ -263,9 +245,11 @@ class History:
 
     def _actors(self, step: Choose) -> tuple[str, ...]:
         """Who acts at a step: those for whom its condition holds."""
-        seats: Iterable[Any] = step.actors if step.actor is None else (self._value(step.actor),)
+        seats: Iterable[Any] = step.actors
+        if step.actor is not None:
+            seats = (self._world.value(step.actor, self._me),)
         if step.condition is not None:
-            seats = [seat for seat in seats if self._holds(step.condition, seat)]
+            seats = [seat for seat in seats if self._world.holds(step.condition, seat)]
         for seat in seats:
             if seat not in step.actors:
                 span = step.span if step.actor is None else step.actor.span
@@ -275,21 +259,18 @@ class History:
     def choose(self, names: Sequence[str]) -> None:
         op = self._kernel.flow.ops[self._place]
         assert isinstance(op, flow.Ask)
-        step, options = op.step, self._kernel.options
-        asks, self.asks = self.asks, ()
-        seats = [ask.seat for ask in asks]
-        chosen = {
-            seat: options.value(step, seat, name) for seat, name in zip(seats, names, strict=True)
-        }
-        self._bind_choices(step, chosen)
-        for seat, name in zip(seats, names, strict=True):
-            self._tell(step, seat, seat, chosen[seat], step.type, name)
+        step, options, world = op.step, self._kernel.options, self._world
+        named = {ask.seat: name for ask, name in zip(self.asks, names, strict=True)}
+        chosen = {seat: options.value(step, seat, name) for seat, name in named.items()}
+        self.asks = ()
+        world.bind_choices(step, chosen)
+        for seat, value in chosen.items():
+            world.tell(step, seat, seat, value, step.type, named[seat], self._me)
         waiting = []
         for seat, value in chosen.items():
             action = action_of(step, value)
-            place = None if action is None else dict(op.bodies).get(action.name)
-            if action is not None and place is not None:
-                waiting.append((seat, place, arguments(action, value)))
+            if action is not None and action.body:
+                waiting.append((seat, dict(op.bodies)[action.name], arguments(action, value)))
         self._frames = (*self._frames, Call(tuple(waiting), self._place + 1, self._me))
         self._run(self._return())
 
@@ -301,34 +282,21 @@ class History:
             self._frames, self._me = tuple(frames), call.me
             return call.after
         (self._me, place, bound), *rest = call.waiting
-        self._bindings.update(bound)
+        self._world.bindings.update(bound)
         self._frames = (*frames, call._replace(waiting=tuple(rest)))
         return place
-
-    def _bind_choices(self, step: Choose, chosen: Mapping[str, Any]) -> None:
-        if step.place is not None:
-            paths = [path_of(step.place, self._scope(seat)) for seat in chosen]
-            for path, value in zip(paths, chosen.values(), strict=True):
-                fitting(value, step.place.type, step.place, step.span)
-                self._store(step.place, path, value, step.span)
-            self._remember(step.variable)
-        elif step.joint:
-            self._bind(step.variable, {**(self._bindings.get(step.variable) or {}), **chosen})
-        else:
-            self._bind(step.variable, *chosen.values())
-        if not step.joint and step.variable in self._kernel.flow.by_seat:
-            key = f"{step.variable}@by"
-            self._bindings[key] = {**self._bindings.get(key, {}), **chosen}
 
     # chance
 
     def _chance(self, op: flow.Chance) -> int | None:
-        step = op.step
-        if not self._kernel.drawing.indices(step):
+        step, drawing = op.step, self._kernel.drawing
+        if not drawing.indices(step):
             return self._place + 1
         if not self._drawn and step.place is None:
-            self._unbind((step.variable,))
-        self._lottery = self._kernel.drawing.lottery(step, self._drawn, self._drawer())
+            self._world.unbind((step.variable,))
+        _, index = self._drawing()
+        scope = self._world.scope(index[0] if step.by_seat else self._me)
+        self._lottery = drawing.lottery(step, self._drawn, scope)
         self.kind = "chance"
         return None
 
@@ -337,11 +305,6 @@ class History:
         op = self._kernel.flow.ops[self._place]
         assert isinstance(op, flow.Chance)
         return op.step, self._kernel.drawing.indices(op.step)[len(self._drawn)]
-
-    def _drawer(self) -> Scope:
-        """The state as read by the seat that is drawn for, if one is."""
-        step, index = self._drawing()
-        return self._scope(index[0] if step.by_seat else self._me)
 
     @property
     def draws(self) -> tuple[str, tuple[str, ...]]:
@@ -364,106 +327,19 @@ class History:
     def pick(self, seed: int) -> int:
         assert self._lottery is not None
         step, index = self.draws
-        passes = ".".join(str(f.passes) for f in self._frames if isinstance(f, Round))
-        total = self._lottery.total
-        return self._lottery.outcome(ticket(total, seed, step, passes, ",".join(index)))
+        passes = ".".join(str(frame.passes) for frame in self._frames if isinstance(frame, Round))
+        drawn = ticket(self._lottery.total, seed, step, passes, ",".join(index))
+        return self._lottery.outcome(drawn)
 
     def draw(self, outcome: int) -> str:
         assert self._lottery is not None
-        value = self._lottery.value(outcome)
+        value, self._lottery = self._lottery.value(outcome), None
         step, index = self._drawing()
-        scope, self._lottery = self._drawer(), None
-        self._take_out(step, value, scope)
-        owner = index[0] if step.by_seat else None
-        if step.place is None:
-            before = self._bindings.get(step.variable) if index else None
-            self._bindings[step.variable] = nested(before, index, value)
-        else:
-            path = self._keep(step, step.place, index, value, scope)
-            owner = owner or next((key for key in path if key in scope.seats), None)
-        if owner is None and step.readers.kind in ("owner", "others"):
-            owner = self._me
-        name = ":".join(map(name_of, (*index[step.by_seat :], value)))
-        self._tell(step, owner, owner or "", value, step.type, name)
-        self._drawn = (*self._drawn, value)
-        if len(self._drawn) < len(self._kernel.drawing.indices(step)):
-            self._run(self._place)
-        else:
-            self._drawn = ()
-            self._remember(step.variable)
-            self._run(self._place + 1)
+        last = len(self._drawn) + 1 == len(self._kernel.drawing.indices(step))
+        self._world.bind_drawn(step, index, value, last=last, me=self._me)
+        self._drawn = () if last else (*self._drawn, value)
+        self._run(self._place + 1 if last else self._place)
         return name_of(value)
-
-    def _keep(self, step: Draw, place: Place, index: Index, value: Any, scope: Scope) -> Path:
-        """Write what was drawn into declared state; the path of the part it went to."""
-        path, type = (*path_of(place, scope), *index), place.type
-        for _ in index:
-            type = type.of if isinstance(type, PerSeat | PerValue) else type
-        if step.how == "append":
-            old = part(self._bindings.get(place.variable), path, step.span)
-            for item in (value,) if step.source.take is None else value:
-                old = with_more(old, item)
-            value = old
-        fitting(value, type, place, step.span)
-        self._store(place, path, value, step.span)
-        return path
-
-    def _take_out(self, step: Draw, value: Any, scope: Scope) -> None:
-        """What is drawn from a bag is no longer in it."""
-        bag = step.source.bag
-        if bag is None:
-            return
-        path = path_of(bag, scope)
-        whole = self._bindings[bag.variable]
-        items = part(whole, path, step.span)
-        for item in (value,) if step.source.take is None else value:
-            items = with_less(items, item)
-        self._bindings[bag.variable] = stored(whole, path, items, step.span)
-
-    # the state
-
-    def _scope(self, me: str | None = None) -> Scope:
-        """What expressions read; by default as read by who acts."""
-        ir = self._kernel.ir
-        return Scope(ir.seats, self._bindings, ir.lets_by_name, self._paid, me or self._me)
-
-    def _value(self, expr: Expr, me: str | None = None) -> Any:
-        return evaluate(expr, self._scope(me))
-
-    def _holds(self, condition: Expr, me: str | None = None) -> bool:
-        value = self._value(condition, me)
-        if value is None:
-            raise none_here(condition)
-        return bool(value)
-
-    def _bind(self, variable: str, value: Any) -> None:
-        self._bindings[variable] = value
-        self._remember(variable)
-
-    def _remember(self, variable: str) -> None:
-        """Keep the value that a variable has now among its past ones."""
-        if variable in self._kernel.flow.past:
-            key = f"{variable}@past"
-            self._bindings[key] = (*self._bindings.get(key, ()), self._bindings[variable])
-
-    def _unbind(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._bindings.pop(name, None)
-            self._bindings.pop(f"{name}@by", None)
-
-    def _store(self, place: Place, path: Path, value: Any, span: Span) -> None:
-        whole = self._bindings.get(place.variable)
-        self._bindings[place.variable] = stored(whole, path, value, span)
-
-    def _tell(
-        self, step: Choose | Draw | Show, owner: str | None, seat: str, value: Any, type: Type,
-        name: str,
-    ) -> None:  # fmt: skip
-        """Let those who see a value know it: `owner`'s, in an event of `seat`."""
-        chooser = seat if isinstance(step, Choose) else ""
-        scope = self._scope()
-        for reader, shown in told(step.readers, owner, chooser, value, type, name, scope):
-            self._seen[reader] = appended(self._seen[reader], step.id, seat, shown)
 
 
 _RUN: dict[type[Any], Callable[[History, Any], int | None]] = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
@@ -23,6 +23,7 @@ from gamedsl.ir.game import GameIR
 from gamedsl.ir.hashing import digest
 
 _CACHED_BOOKS = 4096
+_PART = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+(?:/[0-9]+)?")
 _SHORTEST_SUBSTRING = 3
 _COUNTED = 5_000
 _DRAWS_PER_WORD = 40
@@ -70,6 +71,13 @@ class LabelBook:
         """The label of an option. KeyError for a name that is no option of the game."""
         return self._label[name]
 
+    def shown(self, name: str, roles: Mapping[str, str]) -> str:
+        """A value that chance drew or that was shown, part by part as prompts say it: what has a
+        label by its label, a role as `roles` shows it, anything else by its name."""
+        if name in self._label:
+            return self._label[name]
+        return _PART.sub(lambda m: self._label.get(m[0]) or roles.get(m[0]) or m[0], name)
+
     def name(self, label: str) -> str | None:
         """The option that a label names, or None."""
         return self._name.get(label)
@@ -110,7 +118,7 @@ def draw_labels(
     few of equal length in this tokenizer.
     """
     labels = ir.labels
-    if labels.kind != "masked":
+    if labels.kind not in ("masked", "partly"):
         return _book(_Inputs(ir.hash, "", "", ir, None))
     scope = {
         "game": f"game {ir.rules_hash}",
@@ -130,8 +138,20 @@ def option_names(ir: GameIR) -> tuple[str, ...]:
     )
 
 
+def masked_names(ir: GameIR) -> tuple[str, ...]:
+    """The options that are called by meaningless words: all of a masked game, those of some types,
+    or none."""
+    if ir.labels.kind == "partly":
+        only = frozenset(ir.labels.only)
+        return tuple(name for name in option_names(ir) if name in only)
+    return option_names(ir) if ir.labels.kind == "masked" else ()
+
+
 def secret_words(ir: GameIR) -> tuple[str, ...]:
-    """What no prompt of a masked game may say: the names of actions, roles, seats and the game."""
+    """What no prompt of a masked game may say: the names of actions, roles, seats and the game; of
+    a partly masked one, the masked names."""
+    if ir.labels.kind == "partly":
+        return masked_names(ir)
     roles = (name for role in ir.roles for name in (role.name, *role.seats))
     return tuple(dict.fromkeys((*option_names(ir), *roles, ir.name)))
 
@@ -149,7 +169,7 @@ def styles_of(ir: GameIR) -> Iterator[Style]:
 
     A later one is used only if a tokenizer splits the words of those before it too unevenly.
     """
-    needed = len(option_names(ir))
+    needed = len(masked_names(ir))
     named = STYLES.values() if ir.labels.style == AUTO else (STYLES[ir.labels.style],)
     return (s for s in named if s.size >= needed and capacity(ir, s) >= needed)
 
@@ -174,13 +194,15 @@ def _book(inputs: _Inputs) -> LabelBook:
     if labels.kind == "fixed":
         fixed = dict(labels.fixed)
         return LabelBook("fixed", tuple((name, fixed.get(name, name)) for name in names))
+    masked = masked_names(ir)
     for style in styles_of(ir):
-        words = _draw(style, inputs.scope, len(names), _avoided(ir), inputs.tokenizer)
+        words = _draw(style, inputs.scope, len(masked), _avoided(ir), inputs.tokenizer)
         if words is not None:
             key = digest(inputs.scope, style.name)
-            return LabelBook("masked", tuple(zip(names, words, strict=True)), key)
+            drawn = dict(zip(masked, words, strict=True))
+            return LabelBook("masked", tuple((name, drawn.get(name, name)) for name in names), key)
     raise ValueError(
-        f"the label style `{labels.style}` has no {len(names)} words"
+        f"the label style `{labels.style}` has no {len(masked)} words"
         + ("" if inputs.tokenizer is None else " of one token count in this tokenizer")
     )
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from gamedsl.backends.kernel import PlayError
-from gamedsl.ir.evaluate import Scope, evaluate
+from gamedsl.ir.evaluate import Scope, evaluate, none_here
 from gamedsl.ir.expr import Build, Collect, Local
 from gamedsl.ir.program import Add, Assign, Drop, DropItem, ForEach, Key, Place, Statement
 from gamedsl.ir.types import (
@@ -19,6 +19,8 @@ from gamedsl.ir.types import (
     Bag,
     Grid,
     List,
+    Never,
+    NoneType,
     Number,
     Option,
     PerSeat,
@@ -27,6 +29,7 @@ from gamedsl.ir.types import (
     Set,
     Tuple,
     Type,
+    Union,
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
@@ -87,8 +90,10 @@ def _inside(value: Any, key: Any, span: Span) -> Any:
 
 
 def misfit(value: Any, type: Type) -> str | None:
-    """Why a value cannot be stored under a type: a number out of range, a list too long; else
-    None. Everything else is proved when the game is compiled."""
+    """Why a value cannot be stored under a type: none where a value is needed, a number out of
+    range, a list too long; else None. Everything else is proved when the game is compiled."""
+    if value is None and not isinstance(type, Option | NoneType | Never | Union):
+        return "it is none"
     if not _bounded(type):
         return None
     match type:
@@ -173,8 +178,11 @@ class Write(NamedTuple):
 def writes(statement: Statement, scope: Scope) -> list[Write]:
     """What a statement writes, all worked out in the state before it."""
     if not isinstance(statement, ForEach):
-        value = statement.index if isinstance(statement, DropItem) else statement.value
-        return [Write(statement, path_of(statement.place, scope), evaluate(value, scope))]
+        expr = statement.index if isinstance(statement, DropItem) else statement.value
+        value = evaluate(expr, scope)
+        if value is None and isinstance(statement, DropItem):
+            raise none_here(expr)
+        return [Write(statement, path_of(statement.place, scope), value)]
     found = [
         write
         for row in evaluate(_rows(statement), scope)

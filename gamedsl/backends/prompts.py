@@ -20,7 +20,7 @@ from gamedsl.backends.events import Event, Seen
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.templating import compiled, template_for, variables_before
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.ir.program import Choose
+from gamedsl.ir.program import Choose, Draw, Show, walk_steps
 
 Messages = tuple[tuple[Literal["system", "user"], str], ...]
 
@@ -54,7 +54,9 @@ class Prompter:
     def __init__(self, ir: GameIR) -> None:
         self.ir = ir
         self.shown_role = role_names(ir)
-        self._steps = {step.id: step for step in ir.steps}
+        self._steps = {
+            step.id: step for step in walk_steps(ir.turns) if isinstance(step, Choose | Draw | Show)
+        }
         self._cache: dict[tuple[object, ...], Messages] = {}
 
     def messages(
@@ -101,12 +103,23 @@ class Prompter:
     def _event(self, seat: str, event: Event, book: LabelBook) -> Part:
         step = self._steps[event.step]
         template = template_for(self.ir, "seen", step.id, step.variable)
-        actor, choice = self.shown_role[event.seat], book.label(event.name)
-        if template is None:
-            return Part(
-                "seen", f"{actor if len(self.ir.seats) > 1 else 'You'} chose {choice}.", None
-            )
-        return self._fill(template, seat, book, actor=actor, choice=choice)
+        actor, choice = self._told(event, book)
+        if template is not None:
+            return self._fill(template, seat, book, actor=actor, choice=choice)
+        whose = "" if not actor else f"{actor} " if len(self.ir.seats) > 1 else "You "
+        if isinstance(step, Choose):
+            return Part("seen", f"{whose}chose {choice}.", None)
+        what = "Shown" if isinstance(step, Show) else "Drawn"
+        if self.ir.labels.kind != "masked":
+            what = step.variable
+        return Part("seen", f"{what}{f' for {actor}' if actor else ''}: {choice}.", None)
+
+    def _told(self, event: Event, book: LabelBook) -> tuple[str, str]:
+        """Who chose, or whom an outcome is for (empty for nobody), and what, as prompts say it."""
+        actor = self.shown_role[event.seat] if event.seat else ""
+        if isinstance(self._steps[event.step], Choose):
+            return actor, book.label(event.name)
+        return actor, book.shown(event.name, self.shown_role)
 
     def _who(self, seat: str, book: LabelBook) -> Part:
         template = template_for(self.ir, "who", seat, self.ir.role_of[seat])
@@ -131,10 +144,10 @@ class Prompter:
         values: dict[str, Any] = dict.fromkeys(variables_before(self.ir, step))
         events = []
         for event in seen:
-            source, choice = self._steps[event.step], book.label(event.name)
-            actor = self.shown_role[event.seat]
+            source = self._steps[event.step]
+            actor, choice = self._told(event, book)
             events.append({"actor": actor, "choice": choice, "step": source.variable})
-            if source.joint:
+            if event.seat and not (isinstance(source, Choose) and not source.joint):
                 values[source.variable] = {**(values[source.variable] or {}), event.seat: choice}
             else:
                 values[source.variable] = choice

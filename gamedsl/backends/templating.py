@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.ir.program import Choose
+from gamedsl.ir.program import Choose, Draw, Show, walk_steps
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -73,9 +73,14 @@ def names_in(slot: str, ir: GameIR) -> frozenset[str]:
 
 
 def variables_before(ir: GameIR, step: Choose) -> tuple[str, ...]:
-    """The variables that have been chosen, and so are public, when a step begins."""
-    earlier = ir.steps[: ir.steps.index(step)]
-    return tuple(dict.fromkeys(other.variable for other in earlier))
+    """The variables that steps before this one bind: what its actor has seen of them is told."""
+    found: list[str] = []
+    for other in walk_steps(ir.turns):
+        if other is step:
+            break
+        if isinstance(other, Choose | Draw | Show):
+            found.append(other.variable)
+    return tuple(dict.fromkeys(found))
 
 
 def template_for(ir: GameIR, slot: str, *keys: str) -> Template | None:

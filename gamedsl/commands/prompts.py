@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, use_colour
 
 if TYPE_CHECKING:
+    from gamedsl.backends.events import Event
     from gamedsl.ir.game import GameIR
     from gamedsl.policies.chat import HFTokenizer
 
@@ -92,7 +93,7 @@ def describe(
                 "seat": past.seat,
                 "role": ir.role_of[past.seat],
                 "step": step.id,
-                "after": [told(event) for event in past.seen],
+                "after": [told(ir, event) for event in past.seen],
                 "messages": [{"role": role, "content": content} for role, content in messages],
                 "answers": {book.label(name): name for name in past.legal},
             }
@@ -109,11 +110,12 @@ def describe(
     }
 
 
-def told(event: Event) -> str:
+def told(ir: GameIR, event: Event) -> str:
     """An event in words, by canonical names."""
-    if not event.seat:
-        return f"{event.step} is {event.name}"
-    return f"{event.step} of {event.seat} is {event.name}"
+    if any(step.id == event.step for step in ir.steps):
+        return f"{event.seat} chose {event.name}"
+    whose = f" of {event.seat}" if event.seat else ""
+    return f"{event.step}{whose} is {event.name}"
 
 
 def text(report: dict[str, Any]) -> str:

@@ -63,13 +63,15 @@ class Labels:
     """How actions are called in prompts and replies.
 
     kind "plain": by their canonical names. "masked": by seeded meaningless words of `style`,
-    re-drawn per game, run or episode. "fixed": by the texts in `fixed` (canonical name, label).
+    re-drawn per game, run or episode. "partly": as masked for the names in `only`, the values of
+    some types, and plain for all others. "fixed": by the texts in `fixed` (canonical name, label).
     """
 
-    kind: Literal["plain", "masked", "fixed"]
+    kind: Literal["plain", "masked", "partly", "fixed"]
     style: str = "auto"
     per: Literal["game", "run", "episode"] = "run"
     fixed: tuple[tuple[str, str], ...] = ()
+    only: tuple[str, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
     places: tuple[tuple[Span, Span], ...] = field(default=(), compare=False, repr=False)
     """Where each pair of `fixed` was written: the name and the label."""

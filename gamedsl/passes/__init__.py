@@ -11,12 +11,14 @@ from gamedsl.ir.game import GameIR
 from gamedsl.passes.labels import labels_are_distinct
 from gamedsl.passes.leaks import names_stay_masked
 from gamedsl.passes.payoffs import payoffs_are_defined
+from gamedsl.passes.plays import plays_end
 from gamedsl.passes.prompts import prompts_render
 from gamedsl.passes.taint import payoffs_stay_secret
 from gamedsl.passes.templates import templates_name_what_is_seen
 
 PASSES: tuple[Callable[[GameIR, Problems], None], ...] = (
     payoffs_are_defined,
+    plays_end,
     labels_are_distinct,
     templates_name_what_is_seen,
     payoffs_stay_secret,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from gamedsl.backends.labels import capacity, option_names, styles_of
+from gamedsl.backends.labels import capacity, masked_names, option_names, styles_of
 from gamedsl.backends.words import AUTO, STYLES
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
@@ -16,7 +16,7 @@ from gamedsl.source.spans import Span
 def labels_are_distinct(ir: GameIR, problems: Problems) -> None:
     """Every option has exactly one label, writable as a reply; at no step is one the beginning of
     another, so that the labels' probabilities are those of disjoint events."""
-    if ir.labels.kind == "masked":
+    if ir.labels.kind in ("masked", "partly"):
         _enough_words(ir, problems)
     elif ir.labels.kind == "fixed":
         _one_each(ir, problems)
@@ -41,7 +41,7 @@ def _enough_words(ir: GameIR, problems: Problems) -> None:
         styles = STYLES.values() if name == AUTO else (STYLES[name],)
         most = max(capacity(ir, style) for style in styles)
         problems.add(
-            "GD0506", f"the style `{name}` cannot label {len(option_names(ir))} options", place,
+            "GD0506", f"the style `{name}` cannot label {len(masked_names(ir))} options", place,
             why=f"it has {most} words for this game",
             help="use `labels: plain`" if name == AUTO else "use `labels: masked`",
         )  # fmt: skip
@@ -101,8 +101,10 @@ def _prefix_free(ir: GameIR, step: Choose, problems: Problems) -> None:
     """Plain names only get a warning: such a game can be played and solved, but not trained."""
     fixed = dict(ir.labels.fixed)
     places = {name: _place(ir, index, 1) for index, (name, _) in enumerate(ir.labels.fixed)}
+    masked = frozenset(masked_names(ir))
     for options in dict.fromkeys(step.options):
-        labels = sorted((fixed.get(choice.name, choice.name), choice.name) for choice in options)
+        names = (choice.name for choice in options if choice.name not in masked)
+        labels = sorted((fixed.get(name, name), name) for name in names)
         for (short, one), (long, two) in pairwise(labels):
             if short == long or not short.strip() or not long.startswith(short):
                 continue

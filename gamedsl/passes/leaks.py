@@ -19,7 +19,7 @@ def names_stay_masked(ir: GameIR, problems: Problems) -> None:
     as a word, in any case, `_` read as a space. A template's own words are checked where they
     stand, rendered or not; what is rendered is checked after sampled histories. Numbers are no
     names, and a role called `player` is shown as one, as every role of a masked game is."""
-    if ir.labels.kind != "masked":
+    if ir.labels.kind not in ("masked", "partly"):
         return
     words = _pattern(ir)
     if words is None:

@@ -30,6 +30,8 @@ _HARMLESS_EXPONENT = 16
 
 def payoffs_are_defined(ir: GameIR, problems: Problems) -> None:
     """GD0402: a payoff without a value in some outcome. GD0602: a reward. Each with the outcome."""
+    if not ir.plain:
+        return
     lets = [let.body for let in ir.lets]
     risky = any(map(_may_fail, chain((payoff for _, payoff in ir.payoffs), lets)))
     splits = [ir.reward.split, *(let.body for let in ir.reward.lets)]

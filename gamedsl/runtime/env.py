@@ -183,6 +183,11 @@ class Episode:
         its turn, and where it is drawn from the seed."""
         return () if self.payoffs else self._position.state.outcomes
 
+    @property
+    def outcome_count(self) -> int:
+        """As many as `chance`, without listing them."""
+        return 0 if self.payoffs else self._position.state.outcome_count
+
     def step(self, replies: Mapping[str, Action | str | ParseFailure]) -> None:
         """Answer every decision. A text is read as a label; what is not one forfeits the episode.
 
@@ -211,11 +216,11 @@ class Episode:
 
         ValueError where it is not chance's turn; IndexError for a number that there is not.
         """
-        state = self._position.state
-        if self.done or state.kind != "chance":
+        count = self.outcome_count
+        if not count:
             raise ValueError("it is not chance's turn")
-        if not 0 <= outcome < state.outcome_count:
-            raise IndexError(f"no outcome {outcome} of {state.outcome_count}, counted from 0")
+        if not 0 <= outcome < count:
+            raise IndexError(f"no outcome {outcome} of {count}, counted from 0")
         self._go_on(self._position.after(outcome))
 
     def information(self, seat: str) -> str:

@@ -54,7 +54,9 @@ class Moves:
         self, wanted: tuple[str, ...], typer: GameTyper, types: Types, body: Body, span: Span
     ) -> tuple[Options, tuple[str, ...]] | None:
         """The named actions as options of one decision, and the names that their bodies bind."""
-        actions, choices, bound = [], [], []
+        actions: list[Action] = []
+        choices: list[Choice] = []
+        bound: list[str] = []
         plain = []
         for name in wanted:
             found = self.action(name, typer, types, body)
@@ -183,9 +185,7 @@ class Moves:
         return parts[0] if parts else None
 
 
-def declare_actions(
-    section: Node | None, names: Names, problems: Problems
-) -> dict[str, Options]:
+def declare_actions(section: Node | None, names: Names, problems: Problems) -> dict[str, Options]:
     """The actions of every seat: one list for all, or a list per role (or per seat)."""
     if section is None or is_declared_form(section):
         return {}

@@ -109,5 +109,5 @@ def _capacity(state: State) -> int | None:
     if isinstance(type, Grid):
         return type.rows * type.columns
     if isinstance(type, PerSeat) and isinstance(type.of, Bag):
-        return sum(bag.total for bag in start.values())
+        return sum(int(bag.total) for bag in start.values())
     return start.total if isinstance(start, BagValue) else None

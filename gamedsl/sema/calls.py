@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.suggest import did_you_mean
@@ -199,12 +200,9 @@ class Calls(Entries):
                 help=f"give the range: `clip({node.arguments[0].span.text}, 0, 9)`",
             )
             return self.never(node)
-        low, high = bounds
-        if isinstance(low, tuple):
-            kind: Type = List(WHOLE, len(low))
-            limits = ir.Const(kind, node.span, low), ir.Const(kind, node.span, high)
-        else:
-            limits = ir.Const(WHOLE, node.span, low), ir.Const(WHOLE, node.span, high)
+        many = isinstance(bounds[0], tuple)
+        kind = Tuple((WHOLE,) * len(bounds[0])) if many else WHOLE
+        limits = (ir.Const(kind, node.span, bound) for bound in bounds)
         typed = self.apply(node, "clip", (value, *limits))
         assert wanted is not None
         if isinstance(typed, ir.Apply) and fits(typed.type, wanted):
@@ -244,7 +242,7 @@ class Calls(Entries):
                 if isinstance(source.type, Number)
                 else "",
             )
-            inner = NEVER
+            source, inner = self.never(over), NEVER
         if len(names) == 2 and isinstance(source.type, Grid):
             source, inner = self.by_cell(source, source.type)
         types = self.target_types(names, source, inner)
@@ -258,8 +256,7 @@ class Calls(Entries):
         if test is not None:
             condition = self.truth(test, self.infer(test), "the condition")
             self.some |= facts(test, True)
-        unpacked = isinstance(inner, Tuple) and len(inner.of) == len(names)
-        keyed = len(names) == 2 and not unpacked
+        keyed = len(names) == 2 and not _unpacked(source.type, inner, 2)
         yield Generator(tuple(t.id for t in names), source, condition, keyed)
         self.locals, self.some = saved
 
@@ -282,7 +279,7 @@ class Calls(Entries):
         count = len(names)
         if count == 1:
             return (inner,)
-        if isinstance(inner, Tuple) and len(inner.of) == count:
+        if isinstance(inner, Tuple) and _unpacked(source.type, inner, count):
             return inner.of
         if count == 2:
             map = source.type
@@ -301,6 +298,12 @@ class Calls(Entries):
 
 _SAME_TYPE = frozenset({"list", "max", "min", "reversed", "set", "sorted"})
 """Built-ins whose argument has the elements that their result has, or that it is one of."""
+
+
+def _unpacked(source: Type, inner: Type, count: int) -> bool:
+    """Whether several targets are the parts of each element: of a map, two are key and value."""
+    mapped = isinstance(source, PerSeat | PerValue) and count == 2
+    return isinstance(inner, Tuple) and len(inner.of) == count and not mapped
 
 
 def _constants(function: str, arguments: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
@@ -329,7 +332,7 @@ def _looked_through(value: ir.Expr, collection: ir.Expr) -> ir.Expr:
     return ir.Build(Tuple(tuple(field.type for field in fields)), collection.span, fields)
 
 
-def _bounds(type: Type | None) -> tuple[object, object] | None:
+def _bounds(type: Type | None) -> tuple[Any, Any] | None:
     """The lowest and the highest value of a bounded number, or of a tuple of them."""
     if isinstance(type, Number) and type.low is not None:
         return type.low, type.high

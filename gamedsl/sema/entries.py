@@ -178,8 +178,7 @@ class Entries(Misfits):
     def key_help(self, type: Type, key: ir.Expr) -> str:
         """How a type is indexed."""
         if isinstance(key.type, Option):
-            text = key.span.text
-            return f"test it first: `none if {text} == none else …`" if text.isidentifier() else ""
+            return f"test it first: `{key.span.text} != none`"
         match type:
             case PerValue():
                 return f"it takes {type.key}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping as Map
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR, Labels, Setting, Template
 from gamedsl.ir.program import Pay, Step, walk_steps
@@ -18,7 +19,7 @@ from gamedsl.sema.params import Params
 from gamedsl.sema.payoffs import read_payoffs
 from gamedsl.sema.rewards import read_reward
 from gamedsl.sema.roles import declare_roles
-from gamedsl.sema.scope import Names
+from gamedsl.sema.scope import Names, TypeName
 from gamedsl.sema.stages import Stages
 from gamedsl.sema.state import States
 from gamedsl.sema.turns import Turns, choices_in
@@ -116,7 +117,7 @@ class _Reader:
             lets=lets,
             payoffs=payoffs,
             reward=reward,
-            labels=read_labels(root.get("labels")),
+            labels=read_labels(root.get("labels"), names, problems),
             templates=read_templates(root, problems),
             settings=tuple(read_settings(root.get("train"))),
             span=head_of(root),
@@ -194,9 +195,7 @@ class _Reader:
                     f"`{role}` never acts",
                     span,
                     why="no step is its own",
-                    notes=tuple(
-                        Note(s.span, f"{', '.join(s.actors[:4])}") for s in decisions[:3]
-                    ),
+                    notes=tuple(Note(s.span, f"{', '.join(s.actors[:4])}") for s in decisions[:3]),
                     help="add it to the `role:` of a step, or delete it",
                 )
 
@@ -206,23 +205,61 @@ def head_of(root: Mapping) -> Span:
     return root.entries[0].value.span if root.entries else root.span
 
 
-def read_labels(node: Node | None) -> Labels:
-    """`plain` (the default), `masked`, `{masked: style, per: …}`, or a map of name to text."""
+def read_labels(node: Node | None, names: Names, problems: Problems) -> Labels:
+    """`plain` (the default), `masked`, `{masked: style, per: …}`, a map of name to text, or a map
+    of type to masked labels."""
     if node is None:
         return Labels("plain")
     if isinstance(node, Scalar):
         return Labels("masked" if node.text == "masked" else "plain", span=node.span)
     assert isinstance(node, Mapping)
-    style = node.get("masked")
-    if style is not None:
-        per = node.get("per")
-        when = per.text if isinstance(per, Scalar) else "run"
-        name = style.text if isinstance(style, Scalar) else "auto"
-        return Labels("masked", name, when, span=node.span)  # type: ignore[arg-type]
+    if node.get("masked") is not None:
+        return _masked(node)
+    by_type = [entry for entry in node if isinstance(entry.value, Mapping)]
+    if by_type:
+        return _by_type(node, by_type, names, problems)
     written = [(e.key, e.value) for e in node if isinstance(e.value, Scalar)]
     fixed = tuple((key.text, value.text) for key, value in written)
     places = tuple((key.span, value.span) for key, value in written)
     return Labels("fixed", fixed=fixed, span=node.span, places=places)
+
+
+def _masked(node: Mapping) -> Labels:
+    style, per = node.get("masked"), node.get("per")
+    when = per.text if isinstance(per, Scalar) else "run"
+    name = style.text if isinstance(style, Scalar) else "auto"
+    return Labels("masked", name, when, span=node.span)  # type: ignore[arg-type]
+
+
+def _by_type(node: Mapping, entries: list[Entry], names: Names, problems: Problems) -> Labels:
+    """`{Word: {masked: alien, per: run}}`: the values of some types have meaningless labels."""
+    only: list[str] = []
+    first: Labels | None = None
+    for entry in entries:
+        known = names.declared.get(entry.key.text)
+        assert isinstance(entry.value, Mapping)
+        if not isinstance(known, TypeName):
+            guess = did_you_mean(
+                entry.key.text, [n for n, d in names.declared.items() if isinstance(d, TypeName)]
+            )
+            problems.add(
+                "GD0422", f"unknown type `{entry.key.text}`", entry.key.span,
+                why="not declared under `types`",
+                help=f"did you mean `{guess}`?" if guess else "",
+            )  # fmt: skip
+            continue
+        labels = _masked(entry.value)
+        if first is not None and (labels.style, labels.per) != (first.style, first.per):
+            problems.add(
+                "GD0436", "all masked types of a game have one style", entry.value.span,
+                why="not as the first", notes=(Note(entries[0].value.span, "the first"),),
+                help="write the same `masked` and `per` for each",
+            )  # fmt: skip
+        first = first or labels
+        only += [name for name, _ in known.choices]
+    if first is None:
+        return Labels("plain", span=node.span)
+    return Labels("partly", first.style, first.per, only=tuple(only), span=node.span)
 
 
 def read_templates(root: Mapping, problems: Problems) -> tuple[Template, ...]:

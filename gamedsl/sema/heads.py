@@ -81,6 +81,8 @@ class Heads:
         self.facts: Facts = frozenset()
         self.chain: tuple[str, ...] = ()
         self.counts: Counter[str] = Counter()
+        self.counters: set[str] = set()
+        """The names that loops have declared."""
 
     @property
     def names(self) -> Names:

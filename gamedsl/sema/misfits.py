@@ -7,7 +7,7 @@ import re
 from gamedsl.diagnostics import Note
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, COMPARISONS, MAPS
-from gamedsl.ir.types import BOOL, Bool, Never, NoneType, Number, Option, PerSeat, Type
+from gamedsl.ir.types import BOOL, Bool, Never, NoneType, Number, Option, PerSeat, Type, fits
 from gamedsl.sema.resolve import Resolver
 from gamedsl.syntax import ast
 
@@ -63,7 +63,7 @@ class Misfits(Resolver):
                 return
         given, help = " and ".join(str(a.type) for a in arguments), ""
         if function in COMPARISONS:
-            help = "numbers, and options of one decision, have an order"
+            help = "numbers and values of one enum have an order, and tuples and records of these"
         if function == "**" and isinstance(arguments[1].type, Number):
             help = "an exponent is a whole number, such as `2` or `-1`"
         self.problems.add(
@@ -107,4 +107,6 @@ def _fix(type: Type, wanted: Type, node: ast.Node) -> str:
         return f"compare it: `{text} > 0`" if len(text) < 60 else "compare it with something"
     if isinstance(type, Option) and isinstance(wanted, Number):
         return f"say what it is then: `0 if {text} == none else …`" if text.isidentifier() else ""
+    if isinstance(type, Option) and fits(type.of, wanted) and len(text) < 60:
+        return f"test it first: `{text} != none`"
     return ""

@@ -329,10 +329,10 @@ def one_group(ir: GameIR) -> bool:
 
     True where no step is chance and labels stay the same from episode to episode.
     """
-    from gamedsl.ir.program import Choose
+    from gamedsl.ir.program import Draw, walk_steps
 
-    drawn_anew = ir.labels.kind == "masked" and ir.labels.per == "episode"
-    return not drawn_anew and all(isinstance(step, Choose) for step in ir.steps)
+    drawn_anew = ir.labels.kind in ("masked", "partly") and ir.labels.per == "episode"
+    return not drawn_anew and not any(isinstance(step, Draw) for step in walk_steps(ir.turns))
 
 
 def _contradictions(

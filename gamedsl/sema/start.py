@@ -31,7 +31,7 @@ def declare_start(ir: GameIR, settings: Iterable[Setting], problems: Problems) -
     for setting in settings:
         span = setting.span
         _place(ir, tuple(setting.key.split(".")[1:]), setting.value, span, places, problems)
-    if span is not None and ir.labels.kind == "masked" and ir.labels.per == "episode":
+    if span is not None and ir.labels.kind in ("masked", "partly") and ir.labels.per == "episode":
         problems.add(
             "GD0704", "a warm start needs labels that last: here they are drawn anew each episode",
             span, why="fits one set of labels",

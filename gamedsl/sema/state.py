@@ -118,7 +118,7 @@ class States:
         of = node.get("of")
         if of is not None:
             inner = self.types.type(of)
-            return inner and self.started(inner, start, None, None)
+            return None if inner is None else self.started(inner, start, None, None)
         if start is None:
             self.problems.add(
                 "GD0423", "this variable has no type", node.span,
@@ -244,4 +244,3 @@ def _in_range(value: Any, type: Type) -> bool:
     if isinstance(type, Number) and type.low is not None and type.high is not None:
         return isinstance(value, int) and type.low <= value <= type.high
     return True
-

@@ -269,7 +269,7 @@ class _Reader:
             low, high = inner.low, inner.high
             if low is not None and high is not None and not low <= value.value <= high:
                 self.typer.problems.add(
-                    "GD0331",
+                    "GD0330",
                     f"{what} cannot hold {value.value}",
                     value.span,
                     why=f"not from {low} to {high}",

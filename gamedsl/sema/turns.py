@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from collections.abc import Mapping as Map
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from gamedsl.sema.library import Document, Kind, find
 from gamedsl.sema.options import PLAY
 from gamedsl.sema.params import Params
 from gamedsl.sema.scope import (
+    Declared,
     LetName,
     ParamName,
     StateName,
@@ -63,8 +65,7 @@ class Turns(Heads):
         """The steps of a document: its `turns`, or the protocol that stands for them."""
         protocol, turns = root.entry("protocol"), root.get("turns")
         if self.chain == () and protocol is not None:
-            step = self.use(protocol.value)
-            return step
+            return self.use(protocol.value)
         return self.sequence(turns)
 
     def sequence(self, turns: Node | None) -> tuple[Step, ...]:
@@ -146,7 +147,7 @@ class Turns(Heads):
             only = actor or ir.Const(SEAT, role.span, seats[0])
             items = ir.Build(List(SEAT, 1), role.span, (only,))
         saved, self.acting = self.acting, seats
-        body, resets = self.inside(lambda: self.sequence(item.get("turns")))
+        body, _ = self.inside(lambda: self.sequence(item.get("turns")))
         self.acting = saved
         return (Loop(self.number("turn"), body, item.span, items=items, condition=condition),)
 
@@ -258,11 +259,6 @@ class Turns(Heads):
         for names in self.bound:
             names.append(name.text)
 
-    @property
-    def counters(self) -> set[str]:
-        """The names that loops have declared."""
-        return self.__dict__.setdefault("_counters", set())
-
     def bound_of(
         self, item: Mapping, body: tuple[Step, ...], cycle: bool, until: ir.Expr | None
     ) -> tuple[int | None, str]:
@@ -306,9 +302,7 @@ class Turns(Heads):
         if not self.may_use(document, node.span):
             return ()
         kept = {
-            n: d
-            for n, d in self.names.declared.items()
-            if not isinstance(d, ParamName | LetName)
+            n: d for n, d in self.names.declared.items() if not isinstance(d, ParamName | LetName)
         }
         outer = self.names
         names = replace(outer, declared=dict(kept), later={})
@@ -318,7 +312,9 @@ class Turns(Heads):
         saved = self.near, self.chain, self.moves
         self.near, self.chain = document.files[0], (*self.chain, document.name)
         with self.typer.within(names):
-            self.state += States(self.types, self.problems, self.typer.learned).declare(document.root.get("state"))
+            self.state += States(self.types, self.problems, self.typer.learned).declare(
+                document.root.get("state")
+            )
             declare_lets(document.root.get("let"), names, self.problems)
             section = document.root.get("actions")
             if is_declared_form(section):
@@ -329,13 +325,13 @@ class Turns(Heads):
         self.export(names.declared, kept)
         return steps
 
-    def export(self, found: dict[str, object], kept: dict[str, object]) -> None:
+    def export(self, found: Map[str, Declared], kept: Map[str, Declared]) -> None:
         """What a protocol declared, as names of the file that uses it."""
         for name, declared in found.items():
             if isinstance(declared, ParamName):
                 continue
             if name in kept:
-                self.names.declared[name] = declared  # type: ignore[assignment]
+                self.names.declared[name] = declared
                 continue
             assert isinstance(declared, VariableName | StateName | LetName)
             first = self.names.anywhere(name)
@@ -400,4 +396,3 @@ def settings_of(node: Node) -> dict[str, Entry]:
 def choices_in(steps: tuple[Step, ...]) -> list[Choose]:
     """The decisions among steps and inside them, in order."""
     return [step for step in walk_steps(steps) if isinstance(step, Choose)]
-

@@ -66,5 +66,10 @@ class GameTyper(Typer):
         self, node: ast.Node, given: dict[str, Type], expected: Type | None = None
     ) -> ir.Expr:
         """Type an expression that stands alone, with local names."""
-        self.locals, self.some, self.me_allowed, self.uses_me = dict(given), frozenset(), False, False
+        self.locals, self.some, self.me_allowed, self.uses_me = (
+            dict(given),
+            frozenset(),
+            False,
+            False,
+        )
         return self.infer(node, expected)

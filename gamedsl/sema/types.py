@@ -140,14 +140,14 @@ class Types:
         text = scalar.text
         if text.endswith(" or none"):
             inner = self.type(part_of(scalar, 0, len(text) - len(" or none")), name)
-            return inner and self.of(Option(inner), scalar.span)
+            return None if inner is None else self.of(Option(inner), scalar.span)
         if "|" in text:
             return self.union(scalar)
         head = _COLLECTION.match(text)
         if head is not None:
             inner = self.type(part_of(scalar, head.end(), len(text)))
             kinds: dict[str, Any] = {"set": Set, "list": List, "bag": Bag}
-            return inner and TypeName(kinds[head[1]](inner), (), scalar.span)
+            return None if inner is None else TypeName(kinds[head[1]](inner), (), scalar.span)
         known = self.names.declared.get(text)
         if isinstance(known, TypeName):
             return known

@@ -203,9 +203,7 @@ class TreeBuilder:
         return len(self._info) - 1
 
 
-def tabulate(
-    env: Env, limit: int = 200_000, forced: Literal["taken", "asked"] = "taken"
-) -> Tree:
+def tabulate(env: Env, limit: int = 200_000, forced: Literal["taken", "asked"] = "taken") -> Tree:
     """Write out every history of a game, by playing all of them.
 
     Decisions with one legal action and chance with one outcome have no node, unless `forced` is
@@ -226,6 +224,8 @@ def tabulate(
             if decisions:
                 node = builder.decision(_info_set(decisions[len(chosen)]))
             else:
+                if episode.outcome_count > limit:
+                    raise TooLarge(limit)
                 node = builder.chance([outcome.probability for outcome in episode.chance])
             pending.append((episode, chosen, node))
         links.append([])
@@ -238,7 +238,7 @@ def tabulate(
         episode, chosen, node = pending.pop()
         decisions = episode.decisions
         if not decisions:
-            for outcome in range(len(episode.chance)):
+            for outcome in range(episode.outcome_count):
                 after = episode.fork()
                 after.draw(outcome)
                 links[node].append(add(after, {}))

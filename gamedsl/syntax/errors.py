@@ -109,6 +109,8 @@ def _character(at: int, text: str, place: Place, problems: Problems) -> None:
         length, help = len(quoted[0]), f"names stand without quotes: `{quoted[2]}`"
     elif text[at : at + 2] in ("&&", "||"):
         length = 2
+    elif character == "=" and text[max(at - 1, 0)] in "*/%":
+        help = f"only `+=` and `-=` are short: write `x = x {text[at - 1]} …`"
     elif character.isdigit():
         help = "write the digits 0 to 9"
     elif character.isalpha():

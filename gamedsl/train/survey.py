@@ -6,13 +6,13 @@ whole policy, decisions that no game reached included, and exploitability can be
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING
 
-from gamedsl.sema.recipe import one_group
-
 if TYPE_CHECKING:
-    from gamedsl.runtime import Decision, Env
+    from gamedsl.runtime import Decision, Env, Episode
 
 MANY_DECISIONS = 256
 MANY_EPISODES = 20_000
@@ -20,28 +20,37 @@ MANY_EPISODES = 20_000
 
 def survey(env: Env, seed: int) -> tuple[Decision, ...] | None:
     """One decision of each information set, in order of first meeting; None if they are too many,
-    or if games of a step differ by more than choices."""
-    from gamedsl.runtime import Action
-
-    if not one_group(env.ir):
+    or if labels are drawn anew for each episode."""
+    labels = env.ir.labels
+    if labels.kind in ("masked", "partly") and labels.per == "episode":
         return None
     found: dict[str, Decision] = {}
-    stack, episodes = [env.reset(seed=seed)], 0
+    stack, episodes = [env.reset(seed=seed, chance="asked")], 0
     while stack:
         episode = stack.pop()
-        decisions = episode.decisions
-        for decision in decisions:
+        for decision in episode.decisions:
             found.setdefault(decision.information_set, decision)
         if episode.done:
             continue
-        joints = product(*(decision.legal for decision in decisions))
-        for joint in joints:
-            episodes += 1
-            if episodes > MANY_EPISODES or len(found) > MANY_DECISIONS:
-                return None
+        episodes += episode.outcome_count or prod(len(d.legal) for d in episode.decisions)
+        if episodes > MANY_EPISODES or len(found) > MANY_DECISIONS:
+            return None
+        stack += [child for child in _children(episode) if not child.done]
+    return tuple(found.values())
+
+
+def _children(episode: Episode) -> Iterator[Episode]:
+    """What may come next, one choice or outcome further."""
+    from gamedsl.runtime import Action
+
+    for outcome in range(episode.outcome_count):
+        child = episode.fork()
+        child.draw(outcome)
+        yield child
+    decisions = episode.decisions
+    if decisions:
+        for joint in product(*(decision.legal for decision in decisions)):
             child = episode.fork()
             seats = (decision.seat for decision in decisions)
             child.step({s: Action(name) for s, name in zip(seats, joint, strict=True)})
-            if not child.done:
-                stack.append(child)
-    return tuple(found.values())
+            yield child

@@ -118,10 +118,11 @@ def test_every_key_is_described_for_editors(kind: str) -> None:
     schema = check.schema(kind)
     for place, part in keys(schema):
         told = dict(part)
-        if "$ref" in part:
-            told = {**schema["$defs"][part["$ref"].rpartition("/")[2]], **part}
+        while "$ref" in told:
+            told = {**schema["$defs"][told.pop("$ref").rpartition("/")[2]], **told}
         assert told.get("title"), place
         assert told.get("description"), place
+        assert told.get("examples"), place
 
 
 @pytest.mark.parametrize("kind", KINDS)

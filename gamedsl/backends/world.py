@@ -1,0 +1,169 @@
+"""What there is at one point of a game: variables, what was paid, and what each seat has seen.
+
+Values are never changed in place, so that a copy is three dicts. A variable that is not bound is
+not there; `v@past` and `v@by` are as `gamedsl.ir.evaluate` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gamedsl.backends.drawing import Index
+from gamedsl.backends.events import Seen, appended
+from gamedsl.backends.flow import Flow
+from gamedsl.backends.places import (
+    Path,
+    apply,
+    fitting,
+    nested,
+    part,
+    path_of,
+    stored,
+    with_less,
+    with_more,
+    writes,
+)  # fmt: skip
+from gamedsl.backends.readers import told
+from gamedsl.ir.evaluate import Scope, evaluate, none_here
+from gamedsl.ir.expr import Expr
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose, Draw, Place, Show, Statement
+from gamedsl.ir.types import PerSeat, PerValue, Type
+from gamedsl.ir.values import name_of
+
+
+class World:
+    """See the module docstring. `bindings` are the variables by name, `paid` streams per seat."""
+
+    __slots__ = ("_flow", "_ir", "bindings", "paid", "seen")
+
+    def __init__(self, ir: GameIR, flow: Flow) -> None:
+        self._ir = ir
+        self._flow = flow
+        self.bindings: dict[str, Any] = {state.name: state.start for state in ir.state}
+        self.paid: dict[str, Mapping[str, Any]] = dict.fromkeys(flow.streams, self.nothing())
+        self.seen: dict[str, Seen] = dict.fromkeys(ir.seats, ())
+
+    def copy(self) -> World:
+        twin = World.__new__(World)
+        twin._ir, twin._flow = self._ir, self._flow
+        twin.bindings = self.bindings.copy()
+        twin.paid = self.paid.copy()
+        twin.seen = self.seen.copy()
+        return twin
+
+    def nothing(self) -> dict[str, Any]:
+        """A stream of which nothing was paid."""
+        return dict.fromkeys(self._ir.seats, 0)
+
+    # reading
+
+    def scope(self, me: str | None) -> Scope:
+        """What an expression reads, if `me` reads it."""
+        return Scope(self._ir.seats, self.bindings, self._ir.lets_by_name, self.paid, me)
+
+    def value(self, expr: Expr, me: str | None) -> Any:
+        return evaluate(expr, self.scope(me))
+
+    def holds(self, condition: Expr, me: str | None) -> bool:
+        """Whether a condition holds. EvaluationError where it is none."""
+        value = self.value(condition, me)
+        if value is None:
+            raise none_here(condition)
+        return bool(value)
+
+    # writing
+
+    def bind(self, variable: str, value: Any) -> None:
+        self.bindings[variable] = value
+        self._remember(variable)
+
+    def unbind(self, names: Iterable[str]) -> None:
+        """Forget the last values of variables, and whose they were; not the past ones."""
+        for name in names:
+            self.bindings.pop(name, None)
+            self.bindings.pop(f"{name}@by", None)
+
+    def carry_out(self, statement: Statement, me: str | None) -> None:
+        for write in writes(statement, self.scope(me)):
+            variable, value = apply(write, self.bindings.get)
+            self.bindings[variable] = value
+
+    def bind_choices(self, step: Choose, chosen: Mapping[str, Any]) -> None:
+        """Bind what seats chose at a step, all worked out in the state before."""
+        if step.place is not None:
+            paths = [path_of(step.place, self.scope(seat)) for seat in chosen]
+            for path, value in zip(paths, chosen.values(), strict=True):
+                self._store(step.place, step.place.type, path, value)
+            self._remember(step.variable)
+        elif step.joint:
+            self.bind(step.variable, {**(self.bindings.get(step.variable) or {}), **chosen})
+        else:
+            self.bind(step.variable, *chosen.values())
+        if not step.joint and step.variable in self._flow.by_seat:
+            key = f"{step.variable}@by"
+            self.bindings[key] = {**self.bindings.get(key, {}), **chosen}
+
+    def bind_drawn(
+        self, step: Draw, index: Index, value: Any, *, last: bool, me: str | None
+    ) -> None:
+        """Bind what chance brought for one index, tell it, and take it out of its bag.
+
+        `me` acts; `last` says that there is no further index.
+        """
+        drawer = self.scope(index[0] if step.by_seat else me)
+        items = (value,) if step.source.take is None else value
+        if step.source.bag is not None:
+            bag = step.source.bag
+            path = path_of(bag, drawer)
+            left = part(self.bindings[bag.variable], path, bag.span)
+            for item in items:
+                left = with_less(left, item)
+            self._put(bag, path, left)
+        owner = index[0] if step.by_seat else None
+        if step.place is None:
+            before = self.bindings.get(step.variable) if index else None
+            self.bindings[step.variable] = nested(before, index, value)
+        else:
+            path, type = (*path_of(step.place, drawer), *index), step.place.type
+            for _ in index:
+                type = type.of if isinstance(type, PerSeat | PerValue) else type
+            new = value
+            if step.how == "append":
+                new = part(self.bindings.get(step.place.variable), path, step.place.span)
+                for item in items:
+                    new = with_more(new, item)
+            self._store(step.place, type, path, new)
+            owner = owner or next((key for key in path if key in self._ir.seats), None)
+        if last:
+            self._remember(step.variable)
+        if owner is None and step.readers.kind in ("owner", "others"):
+            owner = me
+        name = ":".join(map(name_of, (*index[step.by_seat :], value)))
+        self.tell(step, owner, owner or "", value, step.type, name, me)
+
+    def _store(self, place: Place, type: Type, path: Path, value: Any) -> None:
+        """Put a value of this type at a path inside a place's variable, if it fits."""
+        self._put(place, path, fitting(value, type, place, place.span))
+
+    def _put(self, place: Place, path: Path, value: Any) -> None:
+        whole = self.bindings.get(place.variable)
+        self.bindings[place.variable] = stored(whole, path, value, place.span)
+
+    def _remember(self, variable: str) -> None:
+        """Keep the value that a variable has now among its past ones."""
+        if variable in self._flow.past:
+            key = f"{variable}@past"
+            self.bindings[key] = (*self.bindings.get(key, ()), self.bindings[variable])
+
+    # telling
+
+    def tell(
+        self, step: Choose | Draw | Show, owner: str | None, seat: str, value: Any, type: Type,
+        name: str, me: str | None,
+    ) -> None:  # fmt: skip
+        """Let those who see a value know it, in an event of `seat`; the value is `owner`'s."""
+        chooser = seat if isinstance(step, Choose) else ""
+        for reader, shown in told(step.readers, owner, chooser, value, type, name, self.scope(me)):
+            self.seen[reader] = appended(self.seen[reader], step.id, seat, shown)

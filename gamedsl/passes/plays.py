@@ -1,0 +1,70 @@
+"""Looks for plays that the rules do not cover: a loop that does not end, a seat that cannot move, a
+number without a value.
+
+A fixed sequence of decisions is proved instead (`gamedsl.passes.payoffs`). Of other games random
+plays are made, seeded, until `MOVES` are spent: what fails in none of them may still fail, and then
+shows where it happens, as an `EvaluationError`.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from gamedsl.backends.events import known
+from gamedsl.backends.interpreter import Interpreter
+from gamedsl.backends.kernel import PlayError, State
+from gamedsl.diagnostics import Problems
+from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.ir.game import GameIR
+
+MOVES = 1_000
+"""Moves of all random plays together."""
+
+PLAYS = 100
+"""Random plays at most."""
+
+
+def plays_end(ir: GameIR, problems: Problems) -> None:
+    """GD0402: a random play comes to a point of which the rules say nothing; with its moves."""
+    if ir.plain:
+        return
+    kernel = Interpreter(ir)
+    spent = 0
+    for play in range(PLAYS):
+        random, told = Random(play), ""
+        try:
+            state = kernel.start()
+            while state.kind != "end":
+                told = _told(state, ir)
+                spent += 1
+                if state.kind == "chance":
+                    state.draw(state.pick(random.getrandbits(62)))
+                else:
+                    state.choose([random.choice(ask.legal) for ask in state.asks])
+            told = _told(state, ir)
+            _ = state.payoffs, state.rewards
+        except EvaluationError as error:
+            _report(error, told, problems)
+            return
+        if spent >= MOVES:
+            return
+
+
+def _told(state: State, ir: GameIR) -> str:
+    """Where a play stands: what each seat has seen."""
+    lines = [f"{seat}: {known(seen)}" for seat in ir.seats if (seen := state.seen(seat))]
+    return "\n".join(line if len(line) < 200 else line[:197] + "…" for line in lines[:6])
+
+
+def _report(error: EvaluationError, told: str, problems: Problems) -> None:
+    witness = tuple(told.splitlines())
+    if isinstance(error, PlayError):
+        problems.add(
+            "GD0437", error.message, error.span, why="in some play", witness=(
+                *error.witness, *witness)[:8],
+        )  # fmt: skip
+        return
+    problems.add(
+        "GD0402", f"this has no value in some play: {error.message}", error.span, why="no value",
+        witness=witness,
+    )  # fmt: skip

@@ -1,0 +1,458 @@
+"""Two engines walked in lock-step: a game of ours and its twin in OpenSpiel.
+
+Ours is read through the public interface alone (`Env.reset`, `Episode.decisions`, `chance`,
+`draw`, `step`, `fork`, `information`, `payoffs`), theirs through `pyspiel.State`. At every node both
+must agree on its kind, on who acts, on the legal actions or the chance outcomes (a bijection under
+the names of an `Agreement`, probabilities within 1e-12), and at the end on the returns. Over all
+the nodes met, two histories must be one information set of ours if and only if they are one of
+theirs.
+
+Both sides are brought to one form first: where several act at once there is one node per actor, in
+seat order. A node without a choice that only one side has is passed over only where the agreement
+says that this side may have it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from gamedsl import Action
+
+Kind = Literal["chance", "decision", "terminal"]
+Mode = Literal["tree", "positions", "random"]
+Path = tuple["Path", str, str] | None
+"""The history of ours, newest first: what came before, who moved, what."""
+
+TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What one has to know to lay a game of ours beside one of theirs.
+
+    `action` and `chance` give for a canonical name of ours what theirs calls it: the number of an
+    action, or the string that `action_to_string` gives for it.
+
+    `information` says what of theirs is the information state of the seat to act:
+    - `state`: `information_state_string`.
+    - `observation`: `observation_string`, where that holds all that the seat has seen.
+    - `observations`: the sequence of the seat's observation strings and of all players' actions,
+      for games whose information state OpenSpiel does not give and whose actions are public.
+    - None: not compared.
+
+    `ours_has` and `theirs_has` name the kinds of nodes without a choice (one chance outcome, one
+    legal action) that stand on that side only. `scale` times our payoffs are their returns.
+    """
+
+    action: Callable[[int, str], int | str]
+    chance: Callable[[str], int | str] = int
+    information: Literal["state", "observation", "observations"] | None = "state"
+    ours_has: frozenset[Kind] = frozenset()
+    theirs_has: frozenset[Kind] = frozenset()
+    scale: Fraction = Fraction(1)
+
+
+class Difference(AssertionError):
+    """The engines disagree; the text shows where and how."""
+
+
+@dataclass
+class Walked:
+    """What a comparison went through: nodes of theirs by kind, and information sets by seat."""
+
+    nodes: Counter[Kind] = field(default_factory=Counter)
+    sets: dict[int, int] = field(default_factory=dict)
+    shared: int = 0
+    """How often an information set was met again: at 0 the partition has not been tested."""
+
+    @property
+    def histories(self) -> int:
+        return self.nodes.total()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One point of a game: `options` are names of ours, or numbers of actions of theirs."""
+
+    kind: Kind
+    seat: int
+    options: tuple[Any, ...]
+    odds: tuple[Any, ...] = ()
+
+
+class Ours:
+    """A place in our game: an episode, and what has been chosen of a step under way."""
+
+    __slots__ = ("chosen", "episode", "seats")
+
+    def __init__(self, episode: Any, seats: tuple[str, ...], chosen: tuple[str, ...] = ()) -> None:
+        self.episode, self.seats, self.chosen = episode, seats, chosen
+
+    def node(self) -> Node:
+        if self.episode.done:
+            return Node("terminal", -1, ())
+        if self.episode.chance:
+            outcomes = self.episode.chance
+            return Node(
+                "chance", -1,
+                tuple(o.name for o in outcomes), tuple(o.probability for o in outcomes),
+            )  # fmt: skip
+        asked = self.episode.decisions[len(self.chosen)]
+        return Node("decision", self.seats.index(asked.seat), tuple(asked.legal))
+
+    def after(self, node: Node, i: int) -> Ours:
+        if node.kind == "chance":
+            episode = self.episode.fork()
+            episode.draw(i)
+            return Ours(episode, self.seats)
+        chosen = (*self.chosen, node.options[i])
+        asked = self.episode.decisions
+        if len(chosen) < len(asked):
+            return Ours(self.episode, self.seats, chosen)
+        episode = self.episode.fork()
+        episode.step({d.seat: Action(name) for d, name in zip(asked, chosen, strict=True)})
+        return Ours(episode, self.seats)
+
+    def keys(self) -> tuple[Hashable, Hashable]:
+        """The information of the seat to act, as the decision and as the episode name it."""
+        asked = self.episode.decisions[len(self.chosen)]
+        return hash(asked.information_set), hash((asked.seat, self.episode.information(asked.seat)))
+
+    def returns(self) -> list[Any]:
+        return [self.episode.payoffs[seat] for seat in self.seats]
+
+
+class Theirs:
+    """A place in their game; `observed` is what each player has observed, hashed as it goes."""
+
+    __slots__ = ("chosen", "information", "observed", "state")
+
+    def __init__(
+        self,
+        state: Any,
+        information: str | None,
+        chosen: tuple[int, ...] = (),
+        observed: tuple[int, ...] = (),
+    ) -> None:
+        self.state, self.information, self.chosen, self.observed = (
+            state, information, chosen, observed,
+        )  # fmt: skip
+
+    def node(self) -> Node:
+        state = self.state
+        if state.is_terminal():
+            return Node("terminal", -1, ())
+        if state.is_chance_node():
+            actions, odds = zip(*state.chance_outcomes(), strict=True)
+            return Node("chance", -1, actions, odds)
+        seat = len(self.chosen) if state.is_simultaneous_node() else state.current_player()
+        return Node("decision", seat, tuple(state.legal_actions(seat)))
+
+    def after(self, node: Node, i: int) -> Theirs:
+        action = node.options[i]
+        if self.state.is_simultaneous_node():
+            chosen = (*self.chosen, action)
+            if len(chosen) < self.state.num_players():
+                return Theirs(self.state, self.information, chosen, self.observed)
+            state = self.state.clone()
+            state.apply_actions(list(chosen))
+        else:
+            state = self.state.child(action)
+        return Theirs(state, self.information, (), self._observe(state, node, action))
+
+    def label(self, node: Node, action: int) -> str:
+        return str(self.state.action_to_string(node.seat, action))
+
+    def key(self, seat: int) -> Hashable:
+        if self.information == "state":
+            return hash((seat, self.state.information_state_string(seat)))
+        if self.information == "observation":
+            return hash((seat, self.state.observation_string(seat)))
+        return hash((seat, self.observed[seat]))
+
+    def returns(self) -> list[float]:
+        return list(self.state.returns())
+
+    def _observe(self, state: Any, node: Node, action: int) -> tuple[int, ...]:
+        if self.information != "observations":
+            return ()
+        act = action if node.kind == "decision" else None
+        before = self.observed or (0,) * state.num_players()
+        return tuple(
+            hash((behind, act, state.observation_string(player)))
+            for player, behind in enumerate(before)
+        )
+
+
+class Partition:
+    """Information sets of the two sides, which must be the same sets of histories."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._ours: dict[Hashable, tuple[Hashable, Path]] = {}
+        self._theirs: dict[Hashable, tuple[Hashable, Path]] = {}
+        self.shared = 0
+        self.sizes: Counter[int] = Counter()
+
+    def meet(self, seat: int, ours: Hashable, theirs: Hashable, path: Path) -> str | None:
+        """Note that a history has these keys; a text if another history contradicts it."""
+        new = ours not in self._ours
+        known, behind = self._ours.setdefault(ours, (theirs, path))
+        if known != theirs:
+            return f"one information set of ours ({self.name}), two of theirs{_other(behind)}"
+        known, behind = self._theirs.setdefault(theirs, (ours, path))
+        if known != ours:
+            return f"one information set of theirs, two of ours ({self.name}){_other(behind)}"
+        self.sizes[seat] += new
+        self.shared += not new
+        return None
+
+
+def compare(
+    ours: Any,
+    theirs: Any,
+    agreement: Agreement,
+    mode: Mode = "tree",
+    *,
+    games: int = 2_000,
+    seed: int = 0,
+) -> Walked:
+    """Walk both games and raise `Difference` at the first disagreement.
+
+    `tree` goes through all histories. `positions` goes through each of their positions once, as
+    `str(state)` names it: for games where nothing else matters for what follows. `random` plays
+    `games` random games, every second one a variation of the one before it: the same moves as far
+    as they are legal, but one of them drawn anew, so that information sets are met again.
+    """
+    return _Walk(ours, theirs, agreement).go(mode, games, seed)
+
+
+class _Walk:
+    def __init__(self, ours: Any, theirs: Any, agreement: Agreement) -> None:
+        self.ours, self.theirs, self.agreement = ours, theirs, agreement
+        self.where = ""
+        self.walked = Walked()
+        self.partitions = (Partition("Decision.information_set"), Partition("Episode.information"))
+
+    def go(self, mode: Mode, games: int, seed: int) -> Walked:
+        if len(self.ours.seats) != self.theirs.num_players():
+            raise Difference(f"seats: ours {self.ours.seats}, theirs {self.theirs.num_players()}")
+        if mode == "random":
+            self._play(games, seed)
+        else:
+            self._explore(merge=mode == "positions")
+        self.walked.sets = dict(sorted(self.partitions[0].sizes.items()))
+        self.walked.shared = self.partitions[0].shared
+        return self.walked
+
+    def _start(self) -> tuple[Ours, Theirs]:
+        episode = self.ours.reset(seed=0, chance="asked", forced="asked")
+        information = self.agreement.information
+        return (
+            Ours(episode, tuple(self.ours.seats)),
+            Theirs(self.theirs.new_initial_state(), information),
+        )
+
+    def _explore(self, *, merge: bool) -> None:
+        stack: list[tuple[Ours, Theirs, Path]] = [(*self._start(), None)]
+        known: set[str] = set()
+        while stack:
+            ours, theirs, path = stack.pop()
+            ours, theirs, path, mine, other, pairs = self._meet(ours, theirs, path)
+            if merge:
+                position = str(theirs.state)
+                if position in known:
+                    continue
+                known.add(position)
+            self.walked.nodes[other.kind] += 1
+            for i, j in reversed(pairs):
+                behind = (path, *self._step(mine, i))
+                stack.append((self._after(ours, mine, i, behind), theirs.after(other, j), behind))
+
+    def _play(self, games: int, seed: int) -> None:
+        rng = random.Random(seed)
+        script: list[int] = []
+        for number in range(games):
+            self.where = f"random game {number} of seed {seed}"
+            change = rng.randrange(len(script)) if number % 2 and script else None
+            script = list(self._one_game(rng, script if change is not None else [], change))
+
+    def _one_game(
+        self, rng: random.Random, script: list[int], change: int | None
+    ) -> Iterator[int]:
+        """Play one game and yield what was done, as numbers of theirs."""
+        ours, theirs = self._start()
+        path: Path = None
+        for turn in range(1_000_000):
+            ours, theirs, path, mine, other, pairs = self._meet(ours, theirs, path)
+            self.walked.nodes[other.kind] += 1
+            if other.kind == "terminal":
+                return
+            wanted = script[turn] if turn < len(script) and turn != change else None
+            if wanted not in other.options:
+                weights = other.odds or (1,) * len(other.options)
+                wanted = rng.choices(other.options, weights)[0]
+            yield wanted
+            i, j = next(pair for pair in pairs if other.options[pair[1]] == wanted)
+            path = (path, *self._step(mine, i))
+            ours, theirs = self._after(ours, mine, i, path), theirs.after(other, j)
+
+    def _meet(
+        self, ours: Ours, theirs: Theirs, path: Path
+    ) -> tuple[Ours, Theirs, Path, Node, Node, list[tuple[int, int]]]:
+        """Compare two nodes, past those that one side alone has; the last is what corresponds."""
+        mine, other = ours.node(), theirs.node()
+        while True:
+            if _alone(mine, other) and mine.kind in self.agreement.ours_has:
+                path = (path, *self._step(mine, 0))
+                ours = self._after(ours, mine, 0, path)
+                mine = ours.node()
+            elif _alone(other, mine) and other.kind in self.agreement.theirs_has:
+                theirs = theirs.after(other, 0)
+                other = theirs.node()
+            else:
+                break
+        if (mine.kind, mine.seat) != (other.kind, other.seat):
+            self._differ("who moves differs", path, theirs, self._told(mine), self._told(other))
+        if mine.kind == "terminal":
+            self._same_returns(ours, theirs, path)
+            return ours, theirs, path, mine, other, []
+        pairs = self._pairs(mine, theirs, other, path)
+        if mine.kind == "decision" and self.agreement.information is not None:
+            self._same_information(ours, theirs, other.seat, path)
+        return ours, theirs, path, mine, other, pairs
+
+    def _pairs(
+        self, mine: Node, theirs: Theirs, other: Node, path: Path
+    ) -> list[tuple[int, int]]:
+        named = [self._translated(mine, name) for name in mine.options]
+        places: dict[Any, int] = {action: j for j, action in enumerate(other.options)}
+        if any(isinstance(name, str) for name in named):
+            places = {theirs.label(other, action): j for j, action in enumerate(other.options)}
+        if len(named) != len(places) or set(named) != set(places):
+            what = "legal actions differ" if mine.kind == "decision" else "chance outcomes differ"
+            only_mine = [n for n, t in zip(mine.options, named) if t not in places]
+            only_theirs = [t for t in places if t not in named]
+            self._differ(
+                what, path, theirs,
+                " ".join(mine.options), " ".join(map(str, places)),
+                f"only ours: {only_mine}" + (", some twice" if _twice(named) else ""),
+                f"only theirs: {only_theirs}",
+            )  # fmt: skip
+        pairs = sorted(((i, places[n]) for i, n in enumerate(named)), key=lambda pair: pair[1])
+        if mine.kind == "chance":
+            self._same_odds(mine, other, pairs, path, theirs)
+        return pairs
+
+    def _same_odds(
+        self, mine: Node, other: Node, pairs: list[tuple[int, int]], path: Path, theirs: Theirs
+    ) -> None:
+        wrong = [
+            (mine.options[i], str(mine.odds[i]), other.odds[j])
+            for i, j in pairs
+            if abs(float(mine.odds[i]) - other.odds[j]) > TOLERANCE
+        ]
+        if wrong or sum(mine.odds) != 1:
+            ours = " ".join(f"{n}:{p}" for n, p in zip(mine.options, mine.odds))
+            odds = " ".join(f"{n}:{p:.6f}" for n, p in zip(other.options, other.odds))
+            self._differ("probabilities differ", path, theirs, ours, odds, f"wrong: {wrong}")
+
+    def _same_returns(self, ours: Ours, theirs: Theirs, path: Path) -> None:
+        mine, other = ours.returns(), theirs.returns()
+        if any(
+            m is None or abs(float(m * self.agreement.scale) - t) > TOLERANCE
+            for m, t in zip(mine, other, strict=True)
+        ):
+            self._differ("returns differ", path, theirs, " ".join(map(str, mine)), str(other))
+
+    def _same_information(self, ours: Ours, theirs: Theirs, seat: int, path: Path) -> None:
+        key = theirs.key(seat)
+        for partition, mine in zip(self.partitions, ours.keys(), strict=True):
+            problem = partition.meet(seat, mine, key, path)
+            if problem:
+                asked = ours.episode.decisions[len(ours.chosen)]
+                told = theirs.state.information_state_string(seat) if (
+                    self.agreement.information == "state"
+                ) else theirs.state.observation_string(seat)  # fmt: skip
+                self._differ(
+                    f"information of {asked.seat}: {problem}", path, theirs,
+                    f"{asked.information_set} | {ours.episode.information(asked.seat)}", repr(told),
+                )  # fmt: skip
+
+    def _after(self, ours: Ours, node: Node, i: int, path: Path) -> Ours:
+        try:
+            return ours.after(node, i)
+        except Exception as error:
+            error.add_note(f"history: {shown(path)}")
+            raise
+
+    def _translated(self, node: Node, name: str) -> int | str:
+        if node.kind == "chance":
+            return self.agreement.chance(name)
+        return self.agreement.action(node.seat, name)
+
+    def _step(self, node: Node, i: int) -> tuple[str, str]:
+        who = "chance" if node.kind == "chance" else self.ours.seats[node.seat]
+        return who, node.options[i]
+
+    def _told(self, node: Node) -> str:
+        if node.kind == "terminal":
+            return "the end"
+        who = "chance" if node.kind == "chance" else f"player {node.seat}"
+        return f"{who}, {len(node.options)} options: {' '.join(map(str, node.options[:40]))}"
+
+    def _differ(
+        self, what: str, path: Path, theirs: Theirs, mine: str, other: str, *more: str
+    ) -> None:
+        lines = [
+            what,
+            f"  against: {self.theirs}" + (f"  ({self.where})" if self.where else ""),
+            f"  history, ours:   {shown(path)}",
+            f"  history, theirs: {_replayed(self.theirs, theirs.state)}",
+            f"  ours:   {mine}",
+            f"  theirs: {other}",
+            *(f"  {line}" for line in more),
+            "  their state:",
+            *(f"    {line}" for line in str(theirs.state).splitlines()),
+        ]
+        raise Difference("\n".join(lines))
+
+
+def shown(path: Path) -> str:
+    """A history in words."""
+    steps = []
+    while path is not None:
+        path, who, name = path
+        steps.append(f"{who} {name}".strip())
+    return " · ".join(reversed(steps)) or "the start"
+
+
+def _alone(node: Node, facing: Node) -> bool:
+    """Whether a node leaves no choice, and the other side has no such node here."""
+    if len(node.options) != 1:
+        return False
+    return (facing.kind, facing.seat, len(facing.options)) != (node.kind, node.seat, 1)
+
+
+def _twice(names: list[Any]) -> bool:
+    return len(set(names)) < len(names)
+
+
+def _other(path: Path) -> str:
+    return f"\n  the other history: {shown(path)}"
+
+
+def _replayed(game: Any, state: Any) -> str:
+    at, told = game.new_initial_state(), []
+    for action in state.history():
+        if at.is_simultaneous_node():
+            told.append(str(action))
+            continue
+        told.append(at.action_to_string(at.current_player(), action))
+        at.apply_action(action)
+    return " · ".join(told) or "the start"
