@@ -188,7 +188,7 @@ def default_rules(ir: GameIR) -> str:
     """
     count = len(ir.seats)
     players = f"game for {count} player{'s' if count > 1 else ''}."
-    if ir.labels.kind == "plain":
+    if ir.labels.kind in ("plain", "partly"):
         return f"This is {ir.name}, a {players} {ir.about}".strip()
     return players.capitalize()
 
@@ -202,7 +202,7 @@ def default_ask(
     the instruction apart from them (`benchmarks/label_skew.py`).
     """
     listed = "\n".join(("Options:", *options))
-    if len(step.actors) == 1:
+    if not step.joint or len(step.actors) == 1:
         return listed
     *first, last = (shown_role[seat] for seat in step.actors)
     actors = "All" if set(step.actors) == set(ir.seats) else f"{', '.join(first)} and {last}"

@@ -43,8 +43,10 @@ from gamedsl.ir.types import (
     fits,
     join,
     plain,
+    range_type,
 )
 from gamedsl.sema.entries import Entries
+from gamedsl.sema.intervals import interval
 from gamedsl.sema.narrow import facts
 from gamedsl.sema.scope import LetName, VariableName, report_taken
 from gamedsl.syntax import ast
@@ -80,6 +82,8 @@ class Calls(Entries):
             return self.never(node)
         if function == "**" and fits(types[0], WHOLE) and _natural(arguments[1]):
             result = WHOLE
+        if function == "..":
+            result = _range_between(*arguments) or result
         if function in ("other", "others"):
             return self.other(node, function, arguments[0])
         if function in ORDERED_BY_TYPE:
@@ -318,6 +322,14 @@ def _constants(function: str, arguments: tuple[ir.Expr, ...]) -> tuple[ir.Expr, 
         if order is not None:
             return (ir.Const(TEXT, first.span, order),)
     return ()
+
+
+def _range_between(first: ir.Expr, last: ir.Expr) -> Type | None:
+    """The type of `first..last`, where it is known between which numbers they lie."""
+    low, high = interval(first), interval(last)
+    if low is None or high is None or low[0] > high[1]:
+        return None
+    return List(range_type(low[0], high[1]))
 
 
 def _looked_through(value: ir.Expr, collection: ir.Expr) -> ir.Expr:

@@ -1,131 +1,33 @@
-"""The steps that do something: choose, draw, deal, show, do and pay."""
+"""The steps that do something: choose, show, do and pay, and those of chance."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from dataclasses import replace
-from fractions import Fraction
-from pathlib import Path
-from typing import Any
-
-from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics import Note
 from gamedsl.ir import expr as ir
-from gamedsl.ir.builtins import element
 from gamedsl.ir.program import (
-    NOBODY,
     Choose,
     Do,
-    Draw,
-    Key,
     Pay,
-    Place,
-    Readers,
     Show,
-    Source,
-    State,
     Step,
 )
 from gamedsl.ir.types import (
-    BOOL,
     NUMBER,
     SEAT,
-    WHOLE,
-    Bag,
-    List,
-    Never,
-    Number,
     PerSeat,
-    PerValue,
-    Set,
     Type,
-    fits,
     join,
 )
-from gamedsl.sema.actions import Moves
-from gamedsl.sema.narrow import Facts, facts
+from gamedsl.sema.draws import Draws
 from gamedsl.sema.options import Options, read_options
 from gamedsl.sema.roles import unknown_role
-from gamedsl.sema.scope import Names, StateName, TypeName, VariableName, report_taken
-from gamedsl.sema.state import read_readers
-from gamedsl.sema.statements import read_place, read_statements
-from gamedsl.sema.typer import GameTyper
-from gamedsl.sema.types import Types, part_of
-from gamedsl.sema.values import constant, syntax
+from gamedsl.sema.statements import read_statements
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 
-_TAKE = re.compile(r"(.+?)\s+of\s+(.+)\Z", re.DOTALL)
 
-
-class Heads:
-    """Reads one step after another. `bound` are the names that the steps of each open loop bind,
-    `acting` the seats that may be `me` where no step says who acts (None: nobody)."""
-
-    def __init__(
-        self,
-        typer: GameTyper,
-        actions: dict[str, Options],
-        moves: Moves | None,
-        near: Path,
-        problems: Problems,
-    ) -> None:
-        self.typer = typer
-        self.actions = actions
-        self.moves = moves
-        self.near = near
-        self.problems = problems
-        self.state: list[State] = []
-        self.bound: list[list[str]] = []
-        self.acting: tuple[str, ...] | None = None
-        self.facts: Facts = frozenset()
-        self.chain: tuple[str, ...] = ()
-        self.counts: Counter[str] = Counter()
-        self.counters: set[str] = set()
-        """The names that loops have declared."""
-
-    @property
-    def names(self) -> Names:
-        return self.typer.names
-
-    @property
-    def types(self) -> Types:
-        return Types(self.names, self.problems, self.near)
-
-    # expressions of steps
-
-    def expression(self, node: Node, expected: Type | None = None) -> ir.Expr | None:
-        """A typed expression of a step; None (and a diagnostic) if it is wrong."""
-        tree = syntax(node, self.problems)
-        if tree is None:
-            return None
-        me = self.acting is not None
-        typed = self.typer.typed(tree, me=me, expected=expected, facts=self.facts)
-        return None if isinstance(typed.type, Never) else typed
-
-    def checked(self, node: Node, wanted: Type, what: str, *, me: bool = False) -> ir.Expr | None:
-        tree = syntax(node, self.problems)
-        if tree is None:
-            return None
-        me = me or self.acting is not None
-        typed = self.typer.checked(tree, wanted, what, me=me, facts=self.facts)
-        return None if isinstance(typed.type, Never) else typed
-
-    def condition(self, node: Node) -> tuple[ir.Expr | None, Facts]:
-        """A truth, and what is known where it holds."""
-        typed = self.checked(node, BOOL, "a condition")
-        tree = syntax(node, self.problems) if typed is not None else None
-        return typed, facts(tree, True) if tree is not None else frozenset()
-
-    def readers(self, node: Node | None) -> Readers:
-        return read_readers(node, self.names, self.problems, self.typer)
-
-    def number(self, name: str) -> str:
-        """The id of the next step of that name."""
-        self.counts[name] += 1
-        return name if self.counts[name] == 1 else f"{name}_{self.counts[name]}"
-
-    # heads
+class Heads(Draws):
+    """Reads one step after another."""
 
     def head(self, item: Mapping, condition: ir.Expr | None) -> Step | None:
         """The step of a map that has a head."""
@@ -276,162 +178,6 @@ class Heads:
             )
         return type
 
-    # chance
-
-    def draw(self, item: Mapping, head: Entry, condition: ir.Expr | None) -> Step | None:
-        deal, source = head.key.text == "deal", item.get("from")
-        if source is None:
-            return None
-        found, target = self.source(source), self.target(head.value)
-        per = self.per(item, deal)
-        if found is None or target is None or per is None:
-            return None
-        origin, type = found
-        variable, place, span = target
-        indices, keys = per
-        seen, how = item.get("seen_by"), "set"
-        whole = type
-        for key in reversed(keys):
-            whole = PerSeat(whole) if key == SEAT else PerValue(key, whole)
-        by_seat = bool(keys) and keys[0] == SEAT
-        if place is not None:
-            place = self.own(place, whole) if self.acting is not None else place
-            inner = self.below(place.type, len(keys))
-            if isinstance(inner, List | Set | Bag) and fits(type, inner.of):
-                how = "append"
-            elif not self.storable(whole, place, head.value.span):
-                return None
-            readers = self.readers_of(variable) if seen is None else self.readers(seen)
-        else:
-            readers = self.drawn_readers(item, head, by_seat)
-            inner_type = whole.of if isinstance(whole, PerSeat) else whole
-            if not self.declare(variable, inner_type, by_seat, self.names.seats, span):
-                return None
-        return Draw(
-            self.number(variable), variable, origin, type, readers, item.span, per=indices,
-            deal=deal, by_seat=by_seat, place=place, how=how, condition=condition,  # type: ignore[arg-type]
-        )  # fmt: skip
-
-    def drawn_readers(self, item: Mapping, head: Entry, by_seat: bool) -> Readers:
-        seen = item.entry("seen_by")
-        if seen is None:
-            self.problems.add(
-                "GD0429", f"it is not said who sees `{head.value.span.text}`", head.value.span,
-                why="chance is hidden or shown, and nothing is guessed",
-                help=f"add `seen_by: {'owner' if by_seat else 'all'}`",
-            )  # fmt: skip
-            return NOBODY
-        readers = self.readers(seen.value)
-        if readers.kind in ("owner", "others") and not by_seat:
-            self.problems.add(
-                "GD0426", f"`{head.value.span.text}` has no owner", seen.value.span,
-                why="it is one value for all",
-                help="add `per: role`, or name who sees it",
-            )  # fmt: skip
-        return readers
-
-    def per(
-        self, item: Mapping, deal: bool
-    ) -> tuple[tuple[tuple[Any, ...], ...], tuple[Type, ...]] | None:
-        """The values of each index of a draw, and their types."""
-        if deal:
-            return (self.names.seats,), (SEAT,)
-        node = item.get("per")
-        indices, keys = [], []
-        for part in node.items if isinstance(node, Sequence) else () if node is None else (node,):
-            found = self.types.read(part)
-            if found is None:
-                return None
-            indices.append(tuple(value for _, value in found.choices))
-            keys.append(found.type)
-        return tuple(indices), tuple(keys)
-
-    def source(self, node: Node) -> tuple[Source, Type] | None:
-        """What is drawn from, and the type of one outcome."""
-        if isinstance(node, Mapping):
-            return self.weighted(node)
-        take: ir.Expr | None = None
-        if isinstance(node, Scalar) and (many := _TAKE.match(node.text)):
-            count = self.checked(part_of(node, *many.span(1)), WHOLE, "how many are drawn")
-            node = part_of(node, *many.span(2))
-            if count is None:
-                return None
-            take = count
-        if isinstance(node, Sequence):
-            options = read_options(node, self.typer, self.problems)
-            if options is None:
-                return None
-            values = tuple(c.value for c in options.choices)
-            typed: ir.Expr | None = ir.Const(List(options.type, len(values)), node.span, values)
-        else:
-            place = self.stored(node)
-            if place is not None:
-                of = element(place.type)
-                assert of is not None
-                return Source("bag", bag=place, take=take), List(of) if take else of
-            typed = self.values_of(node)
-        if typed is None:
-            return None
-        of = element(typed.type)
-        if of is None:
-            self.problems.add(
-                "GD0420", "chance draws from a collection", node.span, why=f"this is {typed.type}",
-                help="write a type, a range such as `1..6`, or a list",
-            )  # fmt: skip
-            return None
-        return Source("values", values=typed, take=take), List(of) if take else of
-
-    def values_of(self, node: Node) -> ir.Expr | None:
-        known = self.names.declared.get(node.text) if isinstance(node, Scalar) else None
-        if isinstance(known, TypeName):
-            values = tuple(value for _, value in known.choices)
-            return ir.Const(List(known.type, len(values)), node.span, values)
-        return self.expression(node)
-
-    def stored(self, node: Node) -> Place | None:
-        """The declared collection that a text names, from which chance takes out."""
-        if not isinstance(node, Scalar):
-            return None
-        root = re.match(r"[A-Za-z_][A-Za-z0-9_]*", node.text)
-        known = self.names.declared.get(root[0]) if root else None
-        if not isinstance(known, StateName) or "(" in node.text or ".." in node.text:
-            return None
-        tree = syntax(node, self.problems)
-        place = (
-            read_place(tree, self.typer, me=self.acting is not None, facts=self.facts)
-            if tree is not None
-            else None
-        )
-        return place if place is not None and isinstance(place.type, List | Set | Bag) else None
-
-    def weighted(self, node: Mapping) -> tuple[Source, Type] | None:
-        """`{a: 1/3, b: 2/3}`: names or numbers with probabilities that sum to 1."""
-        keys = Sequence(tuple(entry.key for entry in node), node.span)
-        options = read_options(keys, self.typer, self.problems)
-        total, odds = Fraction(0), []
-        for entry in node:
-            found = constant(entry.value, self.typer, self.problems, NUMBER)
-            if found is None or options is None:
-                return None
-            if not isinstance(found[2], Number) or found[1] < 0:
-                self.problems.add(
-                    "GD0421", "a probability is a number from 0 to 1", entry.value.span,
-                    why=f"this is {entry.value.span.text}",
-                )  # fmt: skip
-                return None
-            odds.append(Fraction(found[1]))
-            total += odds[-1]
-        if options is None:
-            return None
-        if total != 1:
-            self.problems.add(
-                "GD0433", f"these probabilities sum to {total}, not to 1", node.span,
-                why="exactly 1 is needed", help="write fractions, such as `1/3`",
-            )  # fmt: skip
-            return None
-        pairs = zip((c.value for c in options.choices), odds, strict=True)
-        return Source("weights", weights=tuple(p for p in pairs if p[1])), options.type
-
     # the other heads
 
     def show(self, item: Mapping, head: Entry, condition: ir.Expr | None) -> Step | None:
@@ -476,78 +222,3 @@ class Heads:
             if typed is not None:
                 found.update(dict.fromkeys(seats, typed))
         return tuple((seat, found[seat]) for seat in self.names.seats if seat in found)
-
-    # what is bound
-
-    def target(self, node: Node) -> tuple[str, Place | None, Span] | None:
-        """What a head binds: a name, or (a part of) declared state; per-role state is the actor's
-        own part where a role acts."""
-        if not isinstance(node, Scalar):
-            return None
-        name = node.text
-        known = self.names.declared.get(name)
-        if name.isidentifier() and not isinstance(known, StateName):
-            return name, None, node.span
-        tree = syntax(node, self.problems)
-        if tree is None:
-            return None
-        me = self.acting is not None
-        place = read_place(tree, self.typer, me=me, facts=self.facts)
-        return (place.variable, place, node.span) if place is not None else None
-
-    def storable(self, type: Type, place: Place, span: Span) -> bool:
-        if fits(type, place.type):
-            return True
-        self.problems.add(
-            "GD0306", f"`{span.text}` must be {place.type}", span, why=f"bound to {type} here"
-        )
-        return False
-
-    def own(self, place: Place, type: Type) -> Place:
-        """The actor's own entry, where the state is per role and one value is stored."""
-        if not isinstance(place.type, PerSeat) or fits(type, place.type):
-            return place
-        key = Key("entry", ir.Me(SEAT, place.span))
-        return replace(place, keys=(*place.keys, key), type=place.type.of)
-
-    def below(self, type: Type, depth: int) -> Type:
-        """The type of one entry, `depth` maps down."""
-        for _ in range(depth):
-            if isinstance(type, PerSeat | PerValue):
-                type = type.of
-        return type
-
-    def readers_of(self, variable: str) -> Readers:
-        """Those of a declared state variable."""
-        return next((s.readers for s in self.state if s.name == variable), Readers("all"))
-
-    def declare(
-        self, variable: str, type: Type, joint: bool, actors: tuple[str, ...], span: Span
-    ) -> bool:
-        """Bind a name; a second step may bind it again with the same type."""
-        earlier = self.names.declared.get(variable)
-        if isinstance(earlier, VariableName):
-            joined = join(earlier.type, type)
-            if joined is None or earlier.joint != joint:
-                kind = "by several roles at once" if joint else f"{type}, by one role"
-                self.problems.add(
-                    "GD0319",
-                    f"`{variable}` is bound twice, in different ways",
-                    span,
-                    why=kind if earlier.joint != joint else f"here {type}",
-                    notes=(Note(earlier.span, f"first bound here, to {earlier.type}"),),
-                    help="choose another name",
-                )
-                return False
-            type = joined
-            actors = tuple(s for s in self.names.seats if s in (*earlier.actors, *actors))
-        else:
-            here, first = span, self.names.anywhere(variable)
-            if self.chain and first is not None:
-                here, first = first, span
-            if report_taken(variable, here, first, self.problems):
-                return False
-        self.names.declared[variable] = VariableName(type, joint, actors, span)
-        for names in self.bound:
-            names.append(variable)
-        return True

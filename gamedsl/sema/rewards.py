@@ -11,8 +11,8 @@ from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import find
 from gamedsl.sema.params import Params
 from gamedsl.sema.scope import Names, StreamName
-from gamedsl.sema.turns import open_used, settings_of
 from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.uses import open_used, settings_of
 from gamedsl.sema.values import NOTHING, syntax
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span

@@ -21,7 +21,7 @@ from gamedsl.sema.library import Document, find
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
 
 if TYPE_CHECKING:
-    from gamedsl.sema.turns import Turns
+    from gamedsl.sema.uses import Uses
 
 Build = Callable[[Document, dict[str, Entry], Problems, tuple[str, ...]], GameIR | None]
 
@@ -38,9 +38,9 @@ class Stages:
     lets: list[Let] = field(default_factory=list)
     built: dict[tuple[str, str], GameIR | None] = field(default_factory=dict)
 
-    def use(self, turns: Turns, node: Node, name: Scalar) -> tuple[program.Step, ...]:
+    def use(self, turns: Uses, node: Node, name: Scalar) -> tuple[program.Step, ...]:
         """The stage that a `use` step stands for; nothing (and diagnostics) if it is wrong."""
-        from gamedsl.sema.turns import settings_of
+        from gamedsl.sema.uses import settings_of
 
         given = settings_of(node)
         inner = self.game(turns, name, given)
@@ -64,7 +64,7 @@ class Stages:
             return ()
         return (self.stage(inner, seats, typed, turns, node),)
 
-    def game(self, turns: Turns, name: Scalar, given: dict[str, Entry]) -> GameIR | None:
+    def game(self, turns: Uses, name: Scalar, given: dict[str, Entry]) -> GameIR | None:
         chain = (*self.chain, *turns.chain)
         if name.text in chain or len(chain) >= MAX_DEPTH + 4:
             turns.problems.add(
@@ -85,7 +85,7 @@ class Stages:
         inner: GameIR,
         seats: tuple[str, ...],
         weight: ir.Expr,
-        turns: Turns,
+        turns: Uses,
         node: Node,
     ) -> program.Stage:
         rename = Renamer(f"{inner.name}.", dict(zip(inner.seats, seats, strict=True)), turns.number)

@@ -1,0 +1,151 @@
+"""Values from their canonical names: the inverse of `gamedsl.ir.values.name_of`, by type.
+
+Events know what was drawn or shown by its name alone; views read it back. Within one type no two
+values have one name, so that there is one way to read a name at most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from gamedsl.ir.types import (
+    Bag,
+    Bool,
+    Enum,
+    Grid,
+    List,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Tuple,
+    Type,
+    Union,
+    domain,
+)  # fmt: skip
+from gamedsl.ir.values import Bag as BagValue
+from gamedsl.ir.values import name_of
+
+_NUMBER = re.compile(r"-?\d+(?:/\d+)?")
+
+Read = Iterator[tuple[Any, str]]
+"""Ways to read the beginning of a text: the value, and what is left of the text."""
+
+
+@lru_cache(maxsize=65_536)
+def value_of(name: str, type: Type, seats: tuple[str, ...]) -> Any:
+    """The value of a type that has this name. ValueError where there is none."""
+    for value, rest in _read(name, type, seats):
+        if not rest:
+            return value
+    raise ValueError(f"`{name}` is not {type}")
+
+
+def _read(text: str, type: Type, seats: tuple[str, ...]) -> Read:
+    match type:
+        case Bool():
+            yield from _one_of(text, {"true": True, "false": False})
+        case Number():
+            found = _NUMBER.match(text)
+            if found:
+                number = Fraction(found[0])
+                yield int(number) if number.denominator == 1 else number, text[found.end() :]
+        case Enum(members=members):
+            yield from _one_of(text, {name: name for name in members})
+        case Seat():
+            yield from _one_of(text, {name: name for name in seats})
+        case NoneType():
+            yield from _one_of(text, {"none": None})
+        case Option(of=inner):
+            yield from _one_of(text, {"none": None})
+            yield from _read(text, inner, seats)
+        case Union(of=options):
+            for option in options:
+                yield from _read(text, option, seats)
+        case Record() | Tuple():
+            types = type.types if isinstance(type, Record) else type.of
+            yield from _row(text, types, ",", seats)
+        case Grid(rows=rows, columns=columns, of=inner):
+            yield from _row(text, (inner,) * (rows * columns), ",", seats)
+        case List(of=inner, length=length):
+            yield from _items(text, inner, ",", seats, length)
+        case Set(of=inner):
+            yield from ((frozenset(v), rest) for v, rest in _braced(text, inner, seats))
+        case Bag(of=inner):
+            yield from ((BagValue.of(v), rest) for v, rest in _braced(text, inner, seats))
+        case PerSeat() | PerValue():
+            yield from _map(text, type, seats)
+
+
+def _one_of(text: str, values: dict[str, Any]) -> Read:
+    """Longest first: one name may begin another."""
+    for name in sorted(values, key=len, reverse=True):
+        if text.startswith(name):
+            yield values[name], text[len(name) :]
+
+
+def _row(text: str, types: tuple[Type, ...], mark: str, seats: tuple[str, ...]) -> Read:
+    """One value of each type, with marks between them."""
+    if not types:
+        yield (), text
+        return
+    for first, rest in _read(text, types[0], seats):
+        if len(types) == 1:
+            yield (first,), rest
+        elif rest.startswith(mark):
+            for more, left in _row(rest[len(mark) :], types[1:], mark, seats):
+                yield (first, *more), left
+
+
+def _items(
+    text: str, type: Type, mark: str, seats: tuple[str, ...], length: int | None = None
+) -> Read:
+    """Any number of values of a type, or `length`, with marks between them; the most first."""
+    if length is not None:
+        yield from _row(text, (type,) * length, mark, seats)
+        return
+    for first, rest in _read(text, type, seats):
+        if rest.startswith(mark):
+            for more, left in _items(rest[len(mark) :], type, mark, seats):
+                if more:
+                    yield (first, *more), left
+        yield (first,), rest
+    yield (), text
+
+
+def _braced(text: str, type: Type, seats: tuple[str, ...]) -> Read:
+    """Items between braces, a space between them."""
+    if text.startswith("{"):
+        for values, rest in _items(text[1:], type, " ", seats):
+            if rest.startswith("}"):
+                yield values, rest[1:]
+
+
+def _map(text: str, type: PerSeat | PerValue, seats: tuple[str, ...]) -> Read:
+    """`{ann:1 bob:2}`, its keys in their order; of a partial one, some of them."""
+    keys = seats if isinstance(type, PerSeat) else domain(type.key, seats) or ()
+    if text.startswith("{"):
+        for values, rest in _entries(text[1:], keys, type.of, seats, first=True):
+            if rest.startswith("}"):
+                yield values, rest[1:]
+
+
+def _entries(
+    text: str, keys: tuple[Any, ...], type: Type, seats: tuple[str, ...], *, first: bool
+) -> Read:
+    for place, key in enumerate(keys):
+        head = f"{'' if first else ' '}{name_of(key)}:"
+        if text.startswith(head):
+            for value, rest in _read(text[len(head) :], type, seats):
+                more = _entries(rest, keys[place + 1 :], type, seats, first=False)
+                for others, left in more:
+                    yield {key: value, **others}, left
+    yield {}, text

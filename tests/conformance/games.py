@@ -1,0 +1,377 @@
+"""The games that are compared with OpenSpiel: rules as OpenSpiel has them, names, differences.
+
+One row a configuration. `rules` are facts about OpenSpiel 2.0.2, found by running it. What stands
+on one side only is declared in the row's `Agreement` and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyspiel
+
+import gamedsl
+from tests.conformance.lockstep import Agreement, Mode
+
+VARIANTS = Path(__file__).parent / "variants"
+"""Games of OpenSpiel's that are shipped ones with other numbers, as `extends`."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """How one configuration is walked. `games` are those of a random walk."""
+
+    mode: Mode
+    games: int = 0
+    slow: bool = False
+
+
+TREE = (Walk("tree"),)
+RANDOM = (Walk("random", 100), Walk("random", 2_000, slow=True))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A game of ours, one of theirs, and how they agree.
+
+    `histories` is the number of nodes of their tree, simultaneous ones as one node per actor, and
+    `sets` the number of information sets by player; both only for trees that are walked whole.
+    """
+
+    id: str
+    ours: str | Path
+    theirs: Callable[[], Any]
+    agreement: Callable[[gamedsl.Env], Agreement]
+    walks: tuple[Walk, ...] = TREE
+    params: Mapping[str, Any] = field(default_factory=dict)
+    histories: int | None = None
+    sets: tuple[int, ...] | None = None
+    rules: str = ""
+
+    def env(self) -> gamedsl.Env:
+        return gamedsl.load(self.ours, params=self.params).env()
+
+
+def spiel(text: str, params: Mapping[str, Any] | None = None) -> Callable[[], Any]:
+    return lambda: pyspiel.load_game(text, dict(params)) if params else pyspiel.load_game(text)
+
+
+def always(agreement: Agreement) -> Callable[[gamedsl.Env], Agreement]:
+    return lambda env: agreement
+
+
+def numbers(*names: str) -> Callable[[str], int]:
+    """Names to their places: theirs counts from 0 in the order that is given."""
+    places = {name: place for place, name in enumerate(names)}
+    return lambda name: places[name]
+
+
+def moves(*names: str) -> Callable[[int, str], int]:
+    """As `numbers`, for actions: the same for every seat."""
+    place = numbers(*names)
+    return lambda seat, name: place(name)
+
+
+def less_one(name: str) -> int:
+    return int(name) - 1
+
+
+def arguments(name: str) -> list[str]:
+    """`mark(0,2)` to ["0", "2"]."""
+    return name.partition("(")[2].removesuffix(")").split(",")
+
+
+# poker
+
+KUHN_RULES = """
+One card of players + 1 each, player 0 first, a chance node each; ante 1, at most one bet of 1. Pass
+and bet are the only actions; after the first bet every other player answers once, in cyclic order,
+also those who had passed, and nothing cuts that short. The highest card among the bettor and the
+callers (among all if nobody bet) takes the pot.
+"""
+
+KUHN_MOVES = {"check": 0, "fold": 0, "bet": 1, "call": 1}
+
+KUHN = [
+    Row(
+        "kuhn_poker", "kuhn_poker", spiel("kuhn_poker"),
+        always(Agreement(lambda seat, name: KUHN_MOVES[name], numbers("J", "Q", "K"))),
+        histories=58, sets=(6, 6), rules=KUHN_RULES,
+    ),
+]  # fmt: skip
+
+LEDUC_CARDS = numbers(*(",".join(card) for card in product("JQK", "ab")))
+
+LEDUC = [
+    Row(
+        "leduc_poker", "leduc_poker", spiel("leduc_poker"),
+        always(Agreement(moves("fold", "call", "raise"), LEDUC_CARDS)),
+        histories=9_457, sets=(468, 468),
+        rules="""
+Six cards (rank i // 2, suit i % 2), one each and one on the board after the first round if nobody
+folded. Ante 1; raises of 2 in the first round and of 4 in the second, two at most in each; fold
+only against a higher stake; player 0 opens both rounds. A pair with the board wins, then the higher
+rank; equal ranks share. The winner gets what the loser put in.
+""",
+    ),
+]  # fmt: skip
+
+# boards
+
+TIC_TAC_TOE = [
+    Row(
+        "tic_tac_toe", "tic_tac_toe", spiel("tic_tac_toe"),
+        # Perfect information: what a seat knows is the history, so the partition says nothing.
+        always(
+            Agreement(
+                lambda seat, name: 3 * int(arguments(name)[0]) + int(arguments(name)[1]),
+                information=None,
+            )
+        ),
+        (Walk("positions"), Walk("tree", slow=True)),
+        histories=549_946,
+        rules="Cells 0 to 8 row by row, player 0 is x; three in a row win 1, a full board pays 0.",
+    ),
+]  # fmt: skip
+
+
+def connect_four(
+    rows: int, columns: int, run: int, walks: tuple[Walk, ...], histories: int | None = None
+) -> Row:
+    return Row(
+        f"connect_four-{rows}x{columns}", "connect_four",
+        spiel(f"connect_four(rows={rows},columns={columns},x_in_row={run})"),
+        # Theirs names the column alone. Perfect information: as for tic-tac-toe.
+        always(Agreement(lambda seat, name: int(arguments(name)[1]), information=None)),
+        walks, {"rows": rows, "columns": columns, "run": run}, histories,
+        rules="An action is a column that is not full; a run in any direction wins 1.",
+    )  # fmt: skip
+
+
+CONNECT_FOUR = [
+    connect_four(6, 7, 4, RANDOM),
+    connect_four(3, 4, 3, (Walk("positions"), Walk("tree", slow=True)), 277_167),
+]
+
+# hanabi
+
+HANABI_RULES = """
+Every player's whole hand is dealt before the next player's, a card a chance node, identical cards
+merged; rank 1 has three copies, the highest rank one, the others two. Discarding needs a spent
+information token, a hint needs a token and must touch a card. Slots close up, the new card goes to
+the end, drawn right after the play or discard. Completing a colour gives a token back. The end: no
+lives (returns 0), all colours complete, or one more turn each after the last card was drawn.
+
+OpenSpiel gives no information state, and its observation forgets (it shows the discards, not who
+discarded what when). Ours has perfect recall. The two are compared through the sequence of
+observations together with the actions, which are public: equal for theirs if and only if equal for
+ours.
+"""
+
+
+def hanabi_action(players: int, colours: Sequence[str]) -> Callable[[int, str], str]:
+    """`play(0)`, `hint(player_2,red)` to their strings, where hints count from the speaker on."""
+
+    def named(seat: int, name: str) -> str:
+        action, rest = name.partition("(")[0], arguments(name)
+        if action != "hint":
+            return f"({action.capitalize()} {rest[0]})"
+        offset = (int(rest[0].removeprefix("player_")) - 1 - seat) % players
+        if rest[1] in colours:
+            return f"(Reveal player +{offset} color {'RYGWB'[colours.index(rest[1])]})"
+        return f"(Reveal player +{offset} rank {rest[1]})"
+
+    return named
+
+
+def hanabi_deal(colours: Sequence[str]) -> Callable[[str], str]:
+    def named(name: str) -> str:
+        colour, rank = name.split(",")
+        return f"(Deal {'RYGWB'[colours.index(colour)]}{rank})"
+
+    return named
+
+
+COLOURS = ("red", "yellow", "green", "white", "blue")
+
+
+def hanabi(
+    id: str,
+    walks: tuple[Walk, ...],
+    ours: str = "hanabi",
+    *,
+    players: int = 2,
+    colours: Sequence[str] = COLOURS,
+    params: Mapping[str, Any] | None = None,
+    theirs: str = "",
+    histories: int | None = None,
+) -> Row:
+    agreement = Agreement(
+        hanabi_action(players, colours), hanabi_deal(colours), information="observations"
+    )
+    name = f"hanabi(players={players}{theirs and ','}{theirs})"
+    given = {"players": players} | dict(params or {})
+    return Row(
+        id, ours, spiel(name), always(agreement), walks, given, histories, rules=HANABI_RULES
+    )
+
+
+SMALL = "colors=2,ranks=3,hand_size=2,max_information_tokens=3,max_life_tokens=1"
+TOY = {"colours": ["red"], "copies": "{1: 3, 2: 1}", "hand_size": 1, "clues": 2, "lives": 2}
+
+HANABI = [
+    *(
+        hanabi(
+            f"hanabi-{n}", (Walk("random", 20), Walk("random", 2_000, slow=True)), players=n
+        )
+        for n in (2, 3, 4, 5)
+    ),
+    hanabi(
+        "small_hanabi", (Walk("random", 300), Walk("random", 2_000, slow=True)), "small_hanabi",
+        colours=("red", "blue"), theirs=SMALL,
+    ),
+    hanabi(
+        "hanabi-toy", TREE, colours=("red",), params=TOY,
+        theirs="colors=1,ranks=2,hand_size=1,max_information_tokens=2,max_life_tokens=2",
+        histories=3_729,
+    ),
+]  # fmt: skip
+
+# tricks, dice, signals
+
+GOOFSPIEL_RULES = """
+A prize is drawn, both bid a card of their hand at once, the higher bid takes the prize, a tie
+nobody; only the winner becomes known. OpenSpiel plays the last round, where nobody has a choice,
+without nodes; ours has them.
+"""
+
+
+def goofspiel(id: str, theirs: str, histories: int, sets: tuple[int, ...] | None) -> Row:
+    agreement = Agreement(
+        lambda seat, name: less_one(name), less_one, ours_has=frozenset({"chance", "decision"})
+    )
+    game = f"goofspiel({theirs})"
+    load = spiel(f"turn_based_simultaneous_game(game={game})" if "turns" in id else game)
+    return Row(
+        id, "goofspiel", load, always(agreement), histories=histories, sets=sets,
+        rules=GOOFSPIEL_RULES,
+    )  # fmt: skip
+
+
+GOOFSPIEL = [
+    goofspiel("goofspiel", "num_cards=3,imp_info=True,points_order=random", 418, (45, 45)),
+    goofspiel(
+        "goofspiel-in-turns", "num_cards=3,imp_info=True,points_order=random", 418, (45, 45)
+    ),
+]
+
+
+def liars_dice(faces: int, histories: int, sets: int, walks: tuple[Walk, ...] = TREE) -> Row:
+    def action(seat: int, name: str) -> str:
+        return "Liar" if name == "liar" else "-".join(arguments(name))
+
+    return Row(
+        f"liars_dice-{faces}", "liars_dice", spiel(f"liars_dice(numdice=1,dice_sides={faces})"),
+        always(Agreement(action, less_one)), walks, {"faces": faces}, histories, (sets, sets),
+        rules="""
+A die each, player 0's first. Bids are (count, face), each higher than the last, count before face;
+"liar" once there is a bid. The highest face is wild. Enough matches: the bidder wins 1, else the
+caller.
+""",
+    )  # fmt: skip
+
+
+LIARS_DICE = [
+    liars_dice(2, 127, 16),
+    liars_dice(3, 1_147, 96),
+    liars_dice(4, 8_181, 512),
+    liars_dice(6, 294_883, 12_288, (Walk("random", 300), Walk("tree", slow=True))),
+]
+
+
+def lewis_signaling(states: int, messages: int, histories: int) -> Row:
+    def agreement(env: gamedsl.Env) -> Agreement:
+        words, objects = (numbers(*env.action_names(seat)) for seat in env.seats)
+
+        # The scene is all objects: a draw with one outcome, which they do not have.
+        return Agreement(
+            lambda seat, name: (words, objects)[seat](name), objects, ours_has=frozenset({"chance"})
+        )
+
+    payoffs = ",".join("1" if i == j else "0" for i in range(states) for j in range(states))
+    given = {"num_states": states, "num_messages": messages, "payoffs": payoffs}
+    return Row(
+        f"lewis_signaling-{states}-{messages}", "lewis_signaling",
+        spiel("lewis_signaling", given), agreement,
+        params={"words": messages, "objects": states, "shown": states},
+        histories=histories, sets=(states, messages),
+        rules="A state that the sender sees, a message, an action; both get 1 if it is the state.",
+    )  # fmt: skip
+
+
+LEWIS_SIGNALING = [lewis_signaling(3, 3, 40), lewis_signaling(4, 2, 45)]
+
+# one shot, and again and again
+
+
+def matrix(id: str, theirs: str, *actions: str, ours: str | Path | None = None) -> Row:
+    return Row(
+        id, ours or id, spiel(theirs), always(Agreement(moves(*actions))),
+        sets=(1, 1), histories=1 + len(actions) + len(actions) ** 2,
+    )  # fmt: skip
+
+
+MATRIX = [
+    matrix("rock_paper_scissors", "matrix_rps", "rock", "paper", "scissors"),
+    matrix("matching_pennies", "matrix_mp", "heads", "tails"),
+    matrix("chicken", "matrix_cd", "straight", "swerve"),
+    *(
+        matrix(f"matrix_{name}", f"matrix_{name}", *actions, ours=VARIANTS / f"matrix_{name}.yaml")
+        for name, actions in {
+            "pd": ("cooperate", "defect"),
+            "sh": ("stag", "hare"),
+            "bos": ("opera", "football"),
+            "brps": ("rock", "paper", "scissors"),
+            "coordination": ("left", "right"),
+        }.items()
+    ),
+]
+
+
+def tabled(name: str, actions: Sequence[str], rows: Any, columns: Any) -> Any:
+    return pyspiel.create_matrix_game(name, name, actions, actions, rows, columns)
+
+
+DILEMMA = ["cooperate", "defect"], [[3, 0], [5, 1]], [[3, 5], [0, 1]]
+
+
+def repeated(id: str, ours: str, rounds: int, stage: Callable[[], Any], *actions: str) -> Row:
+    """All of the past is seen, so the observation is the information state."""
+    times = {"num_repetitions": rounds, "recall": rounds}
+    joint = len(actions) ** 2
+    before = sum(joint**t for t in range(rounds))
+    return Row(
+        id, ours, lambda: pyspiel.create_repeated_game(stage(), times),
+        always(Agreement(moves(*actions), information="observation")),
+        params={"rounds": rounds}, histories=(1 + len(actions)) * before + joint**rounds,
+        sets=(before, before),
+        rules="The stage game several times; all earlier moves are seen; the sum is returned.",
+    )  # fmt: skip
+
+
+REPEATED = [
+    repeated(
+        "repeated_prisoners_dilemma", "repeated_prisoners_dilemma", 5,
+        lambda: tabled("dilemma", *DILEMMA), "cooperate", "defect",
+    ),
+]  # fmt: skip
+
+ROWS = [
+    *KUHN, *LEDUC, *TIC_TAC_TOE, *CONNECT_FOUR, *HANABI, *GOOFSPIEL, *LIARS_DICE, *LEWIS_SIGNALING,
+    *MATRIX, *REPEATED,
+]  # fmt: skip

@@ -1,0 +1,34 @@
+"""Every shipped game that OpenSpiel has too is the same game, node by node."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.games import ROWS, Row, Walk
+from tests.conformance.lockstep import compare
+
+CASES = [
+    pytest.param(
+        row, walk, id=f"{row.id}-{walk.mode}{walk.games or ''}",
+        marks=[pytest.mark.slow] if walk.slow else [],
+    )
+    for row in ROWS
+    for walk in row.walks
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "walk"), CASES)
+def test_lockstep(row: Row, walk: Walk):
+    env = row.env()
+    agreement = row.agreement(env)
+    walked = compare(env, row.theirs(), agreement, walk.mode, games=walk.games)
+    if walk.mode == "tree":
+        assert row.histories in (None, walked.histories)
+        assert row.sets in (None, tuple(walked.sets.values()))
+    if walk.mode == "random" and agreement.information:
+        assert walked.shared > walk.games
+
+
+def test_rows_have_names_of_their_own():
+    ids = [row.id for row in ROWS]
+    assert len(set(ids)) == len(ids)

@@ -1,0 +1,78 @@
+"""Lotteries: exact odds, a fixed order, and what a seed draws."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+
+import pytest
+from scipy.stats import chisquare
+
+from gamedsl.backends.chance import Lottery, equally, ticket, weighted
+from gamedsl.ir.values import Bag
+
+
+def listed(lottery: Lottery) -> dict[object, Fraction]:
+    return {lottery.value(i): lottery.probability(i) for i in range(lottery.size)}
+
+
+def test_copies_are_one_outcome_with_their_weight() -> None:
+    lottery = equally(Bag.of(["a", "b", "a", "c"]))
+    assert listed(lottery) == {"a": Fraction(1, 2), "b": Fraction(1, 4), "c": Fraction(1, 4)}
+    assert [lottery.outcome(t) for t in range(lottery.total)] == [0, 0, 1, 2]
+
+
+def test_weights_are_exact_and_those_of_zero_do_not_happen() -> None:
+    weights = {"a": Fraction(1, 3), "b": Fraction(0), "c": Fraction(2, 3)}
+    lottery = weighted(tuple(weights.items()))
+    assert listed(lottery) == {"a": Fraction(1, 3), "c": Fraction(2, 3)}
+    assert [lottery.outcome(t) for t in range(3)] == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("items", "take"),
+    [("abcd", 2), ("aabbc", 2), ("aabbc", 3), ("aaab", 4), ("abc", 0), ("abcabd", 1)],
+)
+def test_a_selection_weighs_each_hand_by_the_ways_to_draw_it(items: str, take: int) -> None:
+    """The definition: all selections of copies are equally likely; hands that look alike merge."""
+    lottery = equally(Bag.of(items), take)
+    first = {item: items.index(item) for item in items}
+    hands = Counter(
+        tuple(sorted((items[i] for i in picked), key=first.__getitem__))
+        for picked in combinations(range(len(items)), take)
+    )
+    ways = comb(len(items), take)
+    assert listed(lottery) == {hand: Fraction(count, ways) for hand, count in hands.items()}
+    assert lottery.total == ways
+    drawn = [lottery.outcome(t) for t in range(lottery.total)]
+    assert drawn == sorted(drawn)
+    counted = Counter(lottery.value(i) for i in drawn)
+    assert counted == hands
+
+
+def test_a_large_selection_is_never_listed() -> None:
+    lottery = equally(Bag.of(range(1000)), 50)
+    assert lottery.size == comb(1000, 50)
+    last = lottery.outcome(lottery.total - 1)
+    assert last == lottery.size - 1
+    assert lottery.value(last) == tuple(range(950, 1000))
+    assert lottery.value(lottery.outcome(lottery.total // 3)) == tuple(
+        sorted(lottery.value(lottery.outcome(lottery.total // 3)))
+    )
+
+
+def test_tickets_are_even_and_depend_on_the_whole_key() -> None:
+    drawn = Counter(ticket(7, seed, "card", "1.2", "x") for seed in range(7000))
+    assert chisquare([drawn[i] for i in range(7)]).pvalue > 0.01
+    keys = [(1, "a", "", ""), (2, "a", "", ""), (1, "b", "", ""), (1, "a", "1", ""), (1, "a", "", "1")]
+    assert len({ticket(2**64, *key) for key in keys}) == 5
+
+
+def test_tickets_are_the_same_everywhere_and_cover_large_numbers() -> None:
+    assert ticket(52, 7, "card", "", "") == 0
+    total = comb(1000, 500)
+    drawn = [ticket(total, seed) for seed in range(50)]
+    assert max(drawn) > total * 9 // 10
+    assert min(drawn) < total // 10
