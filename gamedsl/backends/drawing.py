@@ -13,7 +13,7 @@ from gamedsl.ir.evaluate import Scope, evaluate, none_here
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Draw, walk_steps
 from gamedsl.ir.types import domain
-from gamedsl.ir.values import Bag, name_of
+from gamedsl.ir.values import Bag
 
 Index = tuple[Any, ...]
 
@@ -66,7 +66,8 @@ class Drawing:
             return Bag.of(values(items))
         ranks = self._ranks.get(step.id)
         if ranks is None:
-            listed = domain(step.type, self._seats) or ()
-            ranks = self._ranks[step.id] = {value: i for i, value in enumerate(listed)}
-        order = sorted(items, key=lambda value: (ranks.get(value, len(ranks)), name_of(value)))
+            every = domain(step.type, self._seats) or ()
+            ranks = self._ranks[step.id] = {value: i for i, value in enumerate(every)}
+        distinct = dict.fromkeys(values(items))
+        order = sorted(distinct, key=lambda value: ranks.get(value, len(ranks)))
         return Bag({v: items[v] for v in order}) if isinstance(items, Bag) else Bag.of(order)

@@ -135,7 +135,11 @@ def text(report: dict[str, Any]) -> str:
     names = report["labels"]["names"]
     if report["labels"]["kind"] == "plain":
         return "\n".join([*lines, "labels: plain, every option is called by its name"])
-    drawn = f", drawn per {report['labels']['per']}" if report["labels"]["kind"] in ("masked", "partly") else ""
+    drawn = (
+        f", drawn per {report['labels']['per']}"
+        if report["labels"]["kind"] in ("masked", "partly")
+        else ""
+    )
     lines.append(f"labels: {report['labels']['kind']}{drawn} (not sent)")
     width = max(map(len, names.values()), default=0)
     lines += [f"  {label:<{width}}  {name}" for name, label in names.items()]

@@ -232,7 +232,10 @@ def _transcripts(run: Run) -> dict[str, Any] | None:
     for one in run.transcripts:
         labels = one.get("labels", {}).get("labels", {})
         steps = "; ".join(
-            ", ".join(f"{seat}: {_labelled(name, labels)}" for seat, name in s["choices"].items())
+            ", ".join(
+                f"{what}: {_labelled(name, labels)}"
+                for what, name in (s.get("choices") or s["chance"]).items()
+            )
             for s in one["steps"]
         )
         failed = "; ".join(f"{s} forfeited ({f['reason']})" for s, f in one["failures"].items())

@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import (
+    NOBODY,
     Key,
     Place,
     Readers,
@@ -20,6 +22,7 @@ from gamedsl.ir.types import (
     Never,
     PerSeat,
     PerValue,
+    Record,
     Type,
     fits,
     join,
@@ -33,13 +36,16 @@ from gamedsl.sema.statements import read_place
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import syntax
-from gamedsl.source.nodes import Node, Scalar
+from gamedsl.source.nodes import Mapping, Node, Scalar
 from gamedsl.source.spans import Span
 
 
 class Bindings:
-    """What is known while steps are read. `bound` are the names that the steps of each open loop bind,
-    `acting` the seats that may be `me` where no step says who acts (None: nobody)."""
+    """What is known while steps are read.
+
+    `bound` are the names that the steps of each open loop bind, `acting` the seats that may be `me`
+    where no step says who acts (None: nobody).
+    """
 
     def __init__(
         self,
@@ -96,8 +102,31 @@ class Bindings:
         tree = syntax(node, self.problems) if typed is not None else None
         return typed, facts(tree, True) if tree is not None else frozenset()
 
-    def readers(self, node: Node | None) -> Readers:
-        return read_readers(node, self.names, self.problems, self.typer)
+    def readers(self, node: Node | None, type: Type | None = None) -> Readers:
+        """`seen_by`: who sees a value, or, in a map, each field of one; fields that are not named
+        are seen by nobody."""
+        if not isinstance(node, Mapping):
+            return read_readers(node, self.names, self.problems, self.typer)
+        if not isinstance(type, Record):
+            self.problems.add(
+                "GD0439", "this value has no fields", node.span,
+                why=f"it is {type}" if type is not None else "no record",
+                help="write who sees all of it, such as `seen_by: all`",
+            )  # fmt: skip
+            return NOBODY
+        fields = []
+        for entry in node:
+            index = type.index(entry.key.text)
+            if index is None:
+                guess = did_you_mean(entry.key.text, [name for name, _ in type.fields])
+                self.problems.add(
+                    "GD0309", f"`{entry.key.text}` is no field", entry.key.span, why=f"of {type}",
+                    help=f"did you mean `{guess}`?" if guess
+                    else "the fields: " + ", ".join(name for name, _ in type.fields),
+                )  # fmt: skip
+                continue
+            fields.append((index, self.readers(entry.value)))
+        return Readers("nobody", fields=tuple(fields), span=node.span)
 
     def number(self, name: str) -> str:
         """The id of the next step of that name."""

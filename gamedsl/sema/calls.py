@@ -163,7 +163,7 @@ class Calls(Entries):
         elif first is not None:
             typed.append(self.infer(first, wanted))
         for argument in given[1:]:
-            typed.append(self.infer(argument, element(typed[0].type) if name == "count" else None))
+            typed.append(self.meant(argument, element(typed[0].type) if name == "count" else None))
         return tuple(typed)
 
     def past(self, node: ast.Call) -> ir.Expr:

@@ -31,7 +31,7 @@ from gamedsl.ir.types import (
 )
 from gamedsl.sema.bindings import Bindings
 from gamedsl.sema.options import read_options
-from gamedsl.sema.scope import StateName, TypeName
+from gamedsl.sema.scope import DataName, StateName, TypeName
 from gamedsl.sema.statements import read_place
 from gamedsl.sema.types import part_of
 from gamedsl.sema.values import constant, syntax
@@ -66,9 +66,9 @@ class Draws(Bindings):
                 how = "append"
             elif not self.storable(whole, place, head.value.span):
                 return None
-            readers = self.readers_of(variable) if seen is None else self.readers(seen)
+            readers = self.readers_of(variable) if seen is None else self.readers(seen, type)
         else:
-            readers = self.drawn_readers(item, head, by_seat)
+            readers = self.drawn_readers(item, head, by_seat, type)
             inner_type = whole.of if isinstance(whole, PerSeat) else whole
             if not self.declare(variable, inner_type, by_seat, self.names.seats, span):
                 return None
@@ -77,7 +77,7 @@ class Draws(Bindings):
             deal=deal, by_seat=by_seat, place=place, how=how, condition=condition,  # type: ignore[arg-type]
         )  # fmt: skip
 
-    def drawn_readers(self, item: Mapping, head: Entry, by_seat: bool) -> Readers:
+    def drawn_readers(self, item: Mapping, head: Entry, by_seat: bool, type: Type) -> Readers:
         seen = item.entry("seen_by")
         if seen is None:
             self.problems.add(
@@ -86,7 +86,7 @@ class Draws(Bindings):
                 help=f"add `seen_by: {'owner' if by_seat else 'all'}`",
             )  # fmt: skip
             return NOBODY
-        readers = self.readers(seen.value)
+        readers = self.readers(seen.value, type)
         if readers.kind in ("owner", "others") and not by_seat:
             self.problems.add(
                 "GD0426", f"`{head.value.span.text}` has no owner", seen.value.span,
@@ -148,6 +148,8 @@ class Draws(Bindings):
 
     def values_of(self, node: Node) -> ir.Expr | None:
         known = self.names.declared.get(node.text) if isinstance(node, Scalar) else None
+        if isinstance(known, DataName):
+            return ir.Const(List(known.type, len(known.rows)), node.span, known.rows)
         if isinstance(known, TypeName):
             values = tuple(value for _, value in known.choices)
             return ir.Const(List(known.type, len(values)), node.span, values)

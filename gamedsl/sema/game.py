@@ -13,6 +13,7 @@ from gamedsl.ir.program import Pay, Step, walk_steps
 from gamedsl.ir.program import Stage as StageStep
 from gamedsl.ir.types import BOOL, Type
 from gamedsl.sema.actions import Moves, declare_actions, is_declared_form
+from gamedsl.sema.data import Data
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
 from gamedsl.sema.params import Params
@@ -88,6 +89,7 @@ class _Reader:
         types = Types(names, problems, self.near)
         types.declare(root.get("types"))
         state = States(types, problems, self.typer.learned).declare(root.get("state"))
+        Data(types, problems).declare(root.get("data"))
         if problems.errors:
             return None
         declare_lets(root.get("let"), names, problems)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from gamedsl.diagnostics import Note
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import (
@@ -26,7 +28,7 @@ from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 
 
-class Heads(Draws):
+class Heads(Draws, ABC):
     """Reads one step after another."""
 
     def head(self, item: Mapping, condition: ir.Expr | None) -> Step | None:
@@ -145,9 +147,9 @@ class Heads(Draws):
             names += binds
         return (options,) * len(seats)
 
+    @abstractmethod
     def body(self, action: Mapping) -> tuple[Step, ...]:
         """The effects of a declared action: its `do`, then its `turns`."""
-        raise NotImplementedError
 
     def no_actions(self, seat: str, span: Span) -> None:
         """Told where the role is declared if the step is a protocol's, and else at the step."""

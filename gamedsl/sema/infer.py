@@ -11,7 +11,7 @@ from typing import Any
 
 from gamedsl.diagnostics import Note
 from gamedsl.ir import expr as ir
-from gamedsl.ir.builtins import element
+from gamedsl.ir.builtins import COMPARISONS, element
 from gamedsl.ir.builtins_collections import fields_of
 from gamedsl.ir.types import (
     BOOL,
@@ -79,6 +79,8 @@ class Typer(Calls):
         """An expression as one of the type wanted, where its values are values of that type too: a
         list of known length for a tuple, a tuple for a record, a list for a set."""
         inner, type = plain(wanted), typed.type
+        if isinstance(type, Never) or fits(type, wanted):
+            return typed
         if isinstance(inner, Tuple | Record) and isinstance(type, List | Tuple):
             parts = type.of if isinstance(type, Tuple) else (type.of,) * (type.length or 0)
             places = inner.of if isinstance(inner, Tuple) else inner.types
@@ -87,6 +89,11 @@ class Typer(Calls):
         if isinstance(inner, Set) and isinstance(type, List) and fits(Set(type.of), inner):
             return ir.Apply(Set(type.of), typed.span, "set", (typed,))
         return typed
+
+    def meant(self, node: ast.Node, expected: Type | None) -> ir.Expr:
+        """Type what is read as a value of a type, if there is one."""
+        typed = self.infer(node, expected)
+        return typed if expected is None else self.fitted(typed, expected)
 
     def infer(self, node: ast.Node, expected: Type | None = None) -> ir.Expr:
         if self.level >= MAX_NESTING:
@@ -161,12 +168,14 @@ class Typer(Calls):
         if node.op in ("in", "not in"):
             collection = self.collection(right) if isinstance(right, ast.Name) else None
             collection = collection or self.infer(right)
-            return self.infer(left, element(collection.type)), collection
-        if isinstance(left, ast.Name) and not (isinstance(right, ast.Name) and self.known(left)):
+            return self.meant(left, element(collection.type)), collection
+        typed = self.meant if node.op in ("==", "!=", *COMPARISONS) else self.infer
+        known = isinstance(left, ast.Name) and isinstance(right, ast.Name) and self.known(left)
+        if isinstance(left, ast.Name | ast.Display) and not known:
             second = self.infer(right)
-            return self.infer(left, second.type), second
+            return typed(left, second.type), second
         first = self.infer(left)
-        return first, self.infer(right, first.type)
+        return first, typed(right, first.type)
 
     def known(self, node: ast.Name) -> bool:
         return (
@@ -180,6 +189,8 @@ class Typer(Calls):
         test = self.truth(node.test, self.infer(node.test), "the condition")
         then = self.given(node.test, True, node.then, expected)
         other = self.given(node.test, False, node.other, expected or then.type)
+        if expected is not None:
+            then, other = self.fitted(then, expected), self.fitted(other, expected)
         type = join(then.type, other.type)
         if type is None:
             self.problems.add(
@@ -198,7 +209,7 @@ class Typer(Calls):
             inner = element(expected) if expected is not None else None
             places = () if inner is None else (inner,) * len(node.items)
         wanted = places or (None,) * len(node.items)
-        items = tuple(map(self.infer, node.items, wanted))
+        items = tuple(map(self.meant, node.items, wanted))
         if any(isinstance(item.type, Never) for item in items):
             return self.never(node)
         if node.kind == "tuple":

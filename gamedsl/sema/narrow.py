@@ -19,9 +19,9 @@ def key(node: ast.Node) -> str:
             return name
         case ast.Attribute(of=of, name=name):
             return f"{key(of)}.{name.id}" if key(of) else ""
-        case ast.Index(of=of, keys=(one,)):
-            inner = key(one) or (str(one.value) if isinstance(one, ast.Literal) else "")
-            return f"{key(of)}[{inner}]" if key(of) and inner else ""
+        case ast.Index(of=of, keys=keys):
+            inner = [key(k) or (str(k.value) if isinstance(k, ast.Literal) else "") for k in keys]
+            return f"{key(of)}[{', '.join(inner)}]" if key(of) and all(inner) else ""
     return ""
 
 

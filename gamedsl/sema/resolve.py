@@ -71,6 +71,10 @@ class Resolver(ABC):
     def infer(self, node: ast.Node, expected: Type | None = None) -> ir.Expr:
         """Type any expression; `Typer` has the forms."""
 
+    @abstractmethod
+    def meant(self, node: ast.Node, expected: Type | None) -> ir.Expr:
+        """Type what is read as a value of a type, if there is one."""
+
     def never(self, node: ast.Node) -> ir.Expr:
         return ir.Const(NEVER, node.span, None)
 

@@ -71,6 +71,15 @@ class TypeName:
 
 
 @dataclass(frozen=True, slots=True)
+class DataName:
+    """The rows of a data file, of one record type."""
+
+    type: Type
+    rows: tuple[Any, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class StreamName:
     """A per-role map of payoffs, as reward files read it."""
 

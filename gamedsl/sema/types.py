@@ -235,9 +235,20 @@ class Types:
         """The first words of a text file, one a line."""
         file, take = node.get("file"), node.get("take")
         assert isinstance(file, Scalar)
-        path = self.near.parent / file.text
+        text = self.file(file)
+        if text is None:
+            return None
+        words = tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+        count = self.number(take, 1, len(words)) if take is not None else len(words)
+        return self.of(Enum(name, words[:count]), node.span) if count else None
+
+    # parts
+
+    def file(self, file: Scalar) -> str | None:
+        """The text of a file that the game names, relative to the game's own."""
+        path = file.span.source.folder / file.text
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            return path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             self.problems.add(
                 "GD0424", f"`{file.text}` cannot be read", file.span,
@@ -245,11 +256,6 @@ class Types:
                 help="a path is relative to the file that names it",
             )  # fmt: skip
             return None
-        words = tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
-        count = self.number(take, 1, len(words)) if take is not None else len(words)
-        return self.of(Enum(name, words[:count]), node.span) if count else None
-
-    # parts
 
     def collection(self, value: Any, type: Type, span: Span, name: str) -> TypeName | None:
         """The type whose values are the elements of a collection."""

@@ -69,7 +69,10 @@ def read(path: Path | str, problems: Problems) -> Source | None:
             help="keep long texts and tables in data files of their own",
         )
         return None
-    return _decode(name, data, problems)
+    source = _decode(name, data, problems)
+    if source is not None:
+        source.folder = Path(path).parent
+    return source
 
 
 def _decode(name: str, data: bytes, problems: Problems) -> Source | None:

@@ -7,16 +7,19 @@ Only this package counts lines; everything above it carries `Span`s and hands th
 from __future__ import annotations
 
 from bisect import bisect_right
+from pathlib import Path
 from typing import NamedTuple
 
 
 class Source:
-    """One input text and the name it is shown under."""
+    """One input text and the name it is shown under; `folder` is where its file lies, which the
+    paths written in it start from."""
 
-    __slots__ = ("name", "text", "_line_starts")
+    __slots__ = ("_line_starts", "folder", "name", "text")
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, folder: Path | None = None) -> None:
         self.name = name
+        self.folder = folder or Path()
         self.text = text
         self._line_starts: list[int] | None = None
 

@@ -203,26 +203,29 @@ COLOURS = ("red", "yellow", "green", "white", "blue")
 def hanabi(
     id: str,
     walks: tuple[Walk, ...],
-    ours: str = "hanabi",
+    ours: str | Path = "hanabi",
     *,
     players: int = 2,
+    hand: int | None = None,
     colours: Sequence[str] = COLOURS,
-    params: Mapping[str, Any] | None = None,
     theirs: str = "",
     histories: int | None = None,
 ) -> Row:
+    hand = hand or (5 if players < 4 else 4)
     agreement = Agreement(
-        hanabi_action(players, colours), hanabi_deal(colours), information="observations"
-    )
+        hanabi_action(players, colours), hanabi_deal(colours), information="observations",
+        # Ours deals round the table, theirs hand by hand.
+        deal=tuple(card * players + player for player in range(players) for card in range(hand)),
+    )  # fmt: skip
     name = f"hanabi(players={players}{theirs and ','}{theirs})"
-    given = {"players": players} | dict(params or {})
     return Row(
-        id, ours, spiel(name), always(agreement), walks, given, histories, rules=HANABI_RULES
-    )
+        id, ours, spiel(name), always(agreement), walks, {"players": players}, histories,
+        rules=HANABI_RULES,
+    )  # fmt: skip
 
 
 SMALL = "colors=2,ranks=3,hand_size=2,max_information_tokens=3,max_life_tokens=1"
-TOY = {"colours": ["red"], "copies": "{1: 3, 2: 1}", "hand_size": 1, "clues": 2, "lives": 2}
+TOY = "colors=1,ranks=2,hand_size=1,max_information_tokens=2,max_life_tokens=2"
 
 HANABI = [
     *(
@@ -233,11 +236,10 @@ HANABI = [
     ),
     hanabi(
         "small_hanabi", (Walk("random", 300), Walk("random", 2_000, slow=True)), "small_hanabi",
-        colours=("red", "blue"), theirs=SMALL,
+        colours=("red", "blue"), hand=2, theirs=SMALL,
     ),
     hanabi(
-        "hanabi-toy", TREE, colours=("red",), params=TOY,
-        theirs="colors=1,ranks=2,hand_size=1,max_information_tokens=2,max_life_tokens=2",
+        "toy_hanabi", TREE, VARIANTS / "toy_hanabi.yaml", colours=("red",), hand=1, theirs=TOY,
         histories=3_729,
     ),
 ]  # fmt: skip
@@ -358,7 +360,7 @@ def repeated(id: str, ours: str, rounds: int, stage: Callable[[], Any], *actions
     return Row(
         id, ours, lambda: pyspiel.create_repeated_game(stage(), times),
         always(Agreement(moves(*actions), information="observation")),
-        params={"rounds": rounds}, histories=(1 + len(actions)) * before + joint**rounds,
+        histories=(1 + len(actions)) * before + joint**rounds,
         sets=(before, before),
         rules="The stage game several times; all earlier moves are seen; the sum is returned.",
     )  # fmt: skip

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -29,6 +29,9 @@ Path = tuple["Path", str, str] | None
 """The history of ours, newest first: what came before, who moved, what."""
 
 TOLERANCE = 1e-12
+
+EAGERNESS = 0.9
+"""How often an eager player takes what raises its return at once."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,11 @@ class Agreement:
 
     `ours_has` and `theirs_has` name the kinds of nodes without a choice (one chance outcome, one
     legal action) that stand on that side only. `scale` times our payoffs are their returns.
+
+    `deal` is for games that begin with a deal from one deck in another order than theirs: the card
+    that theirs deals as number k is number `deal[k]` of ours. Until the deal is over theirs is fed
+    in our order, so that outcomes and probabilities are compared node by node; then its cards are
+    dealt again in its own order, which must be as likely.
     """
 
     action: Callable[[int, str], int | str]
@@ -55,6 +63,7 @@ class Agreement:
     ours_has: frozenset[Kind] = frozenset()
     theirs_has: frozenset[Kind] = frozenset()
     scale: Fraction = Fraction(1)
+    deal: tuple[int, ...] = ()
 
 
 class Difference(AssertionError):
@@ -130,18 +139,17 @@ class Ours:
 class Theirs:
     """A place in their game; `observed` is what each player has observed, hashed as it goes."""
 
-    __slots__ = ("chosen", "information", "observed", "state")
+    __slots__ = ("agreement", "chosen", "observed", "state")
 
     def __init__(
         self,
         state: Any,
-        information: str | None,
+        agreement: Agreement,
         chosen: tuple[int, ...] = (),
         observed: tuple[int, ...] = (),
     ) -> None:
-        self.state, self.information, self.chosen, self.observed = (
-            state, information, chosen, observed,
-        )  # fmt: skip
+        self.state, self.agreement = state, agreement
+        self.chosen, self.observed = chosen, observed
 
     def node(self) -> Node:
         state = self.state
@@ -158,20 +166,22 @@ class Theirs:
         if self.state.is_simultaneous_node():
             chosen = (*self.chosen, action)
             if len(chosen) < self.state.num_players():
-                return Theirs(self.state, self.information, chosen, self.observed)
+                return Theirs(self.state, self.agreement, chosen, self.observed)
             state = self.state.clone()
             state.apply_actions(list(chosen))
         else:
             state = self.state.child(action)
-        return Theirs(state, self.information, (), self._observe(state, node, action))
+            if self.agreement.deal and len(state.history()) == len(self.agreement.deal):
+                return self._dealt_again(state)
+        return Theirs(state, self.agreement, (), self._observe(state, node, action))
 
     def label(self, node: Node, action: int) -> str:
         return str(self.state.action_to_string(node.seat, action))
 
     def key(self, seat: int) -> Hashable:
-        if self.information == "state":
+        if self.agreement.information == "state":
             return hash((seat, self.state.information_state_string(seat)))
-        if self.information == "observation":
+        if self.agreement.information == "observation":
             return hash((seat, self.state.observation_string(seat)))
         return hash((seat, self.observed[seat]))
 
@@ -179,7 +189,7 @@ class Theirs:
         return list(self.state.returns())
 
     def _observe(self, state: Any, node: Node, action: int) -> tuple[int, ...]:
-        if self.information != "observations":
+        if self.agreement.information != "observations":
             return ()
         act = action if node.kind == "decision" else None
         before = self.observed or (0,) * state.num_players()
@@ -187,6 +197,20 @@ class Theirs:
             hash((behind, act, state.observation_string(player)))
             for player, behind in enumerate(before)
         )
+
+    def _dealt_again(self, dealt: Any) -> Theirs:
+        """The deal of a state in their order, checked to be as likely as in ours."""
+        cards = dealt.history()
+        again = Theirs(dealt.get_game().new_initial_state(), replace(self.agreement, deal=()))
+        likely = [_likelihood(dealt.get_game(), cards)]
+        cards = [cards[k] for k in self.agreement.deal]
+        likely.append(_likelihood(dealt.get_game(), cards))
+        if abs(likely[0] - likely[1]) > TOLERANCE:
+            raise Difference(f"a deal is not as likely in the other order: {cards}, {likely}")
+        for card in cards:
+            node = again.node()
+            again = again.after(node, node.options.index(card))
+        return again
 
 
 class Partition:
@@ -227,7 +251,8 @@ def compare(
     `tree` goes through all histories. `positions` goes through each of their positions once, as
     `str(state)` names it: for games where nothing else matters for what follows. `random` plays
     `games` random games, every second one a variation of the one before it: the same moves as far
-    as they are legal, but one of them drawn anew, so that information sets are met again.
+    as they are legal, but one of them drawn anew, so that information sets are met again. In half
+    of the games the players mostly take what raises their return at once, so that play gets far.
     """
     return _Walk(ours, theirs, agreement).go(mode, games, seed)
 
@@ -252,10 +277,9 @@ class _Walk:
 
     def _start(self) -> tuple[Ours, Theirs]:
         episode = self.ours.reset(seed=0, chance="asked", forced="asked")
-        information = self.agreement.information
         return (
             Ours(episode, tuple(self.ours.seats)),
-            Theirs(self.theirs.new_initial_state(), information),
+            Theirs(self.theirs.new_initial_state(), self.agreement),
         )
 
     def _explore(self, *, merge: bool) -> None:
@@ -280,10 +304,12 @@ class _Walk:
         for number in range(games):
             self.where = f"random game {number} of seed {seed}"
             change = rng.randrange(len(script)) if number % 2 and script else None
-            script = list(self._one_game(rng, script if change is not None else [], change))
+            script = list(
+                self._one_game(rng, script if change is not None else [], change, number % 4 > 1)
+            )
 
     def _one_game(
-        self, rng: random.Random, script: list[int], change: int | None
+        self, rng: random.Random, script: list[int], change: int | None, eager: bool
     ) -> Iterator[int]:
         """Play one game and yield what was done, as numbers of theirs."""
         ours, theirs = self._start()
@@ -295,8 +321,7 @@ class _Walk:
                 return
             wanted = script[turn] if turn < len(script) and turn != change else None
             if wanted not in other.options:
-                weights = other.odds or (1,) * len(other.options)
-                wanted = rng.choices(other.options, weights)[0]
+                wanted = _chosen(rng, theirs, other, eager)
             yield wanted
             i, j = next(pair for pair in pairs if other.options[pair[1]] == wanted)
             path = (path, *self._step(mine, i))
@@ -445,6 +470,24 @@ def _twice(names: list[Any]) -> bool:
 
 def _other(path: Path) -> str:
     return f"\n  the other history: {shown(path)}"
+
+
+def _chosen(rng: random.Random, theirs: Theirs, node: Node, eager: bool) -> int:
+    """A random option, by its probability at a chance node; an eager player's is mostly a best."""
+    options: Sequence[int] = node.options
+    joint = theirs.state.is_simultaneous_node()
+    if eager and node.kind == "decision" and not joint and rng.random() < EAGERNESS:
+        gains = [theirs.state.child(action).returns()[node.seat] for action in options]
+        options = [a for a, gain in zip(options, gains, strict=True) if gain == max(gains)]
+    return rng.choices(options, node.odds or (1,) * len(options))[0]
+
+
+def _likelihood(game: Any, cards: list[int]) -> float:
+    state, likely = game.new_initial_state(), 1.0
+    for card in cards:
+        likely *= dict(state.chance_outcomes())[card]
+        state.apply_action(card)
+    return likely
 
 
 def _replayed(game: Any, state: Any) -> str:

@@ -156,6 +156,15 @@ VALUES: list[tuple[str, Any]] = [
     ("what in shown", False),
     ("any(what in c for c in hand[me])", False),
     ("Suit.a in shown", True),
+    ("card.me == (K, a)", True),
+    ("(K, b) != card.me", True),
+    ("card.me < (K, b)", False),
+    ("(J, b) in hand.me and (K, b) not in hand.me", True),
+    ("count(hand.me, (Q, a))", 1),
+    ("[0, 1] in empty(board)", True),
+    ("seen == [2, 0]", True),
+    ("at.me == [1, 1]", True),
+    ("board[0, 1] if board[0, 0] == none else index(board[0, 0])", 0),
     # order
     ("shown < card.me", True),
     ("card.bob <= card.bob", True),
@@ -254,6 +263,8 @@ EXPECTED: list[tuple[str, Type, Any]] = [
     ("Card", Set(CARD), frozenset((r, s) for r in "JQK" for s in "ba")),
     ("(J, a)", CARD, ("J", "a")),
     ("[a, b]", List(SUIT), ("a", "b")),
+    ("[(J, a), shown]", List(CARD), (("J", "a"), ("Q", "a"))),
+    ("(J, a) if flag else shown", Option(CARD), ("J", "a")),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import given
@@ -85,7 +86,7 @@ def test_order_is_that_of_the_parts(type: Type, data: st.DataObject) -> None:
 
 
 numbers = st.recursive(
-    st.sampled_from(["a", "b", "0", "1", "3", "len(xs)"]),
+    st.sampled_from(["a", "b", "0", "1", "3", "len([a, b])"]),
     lambda inner: st.one_of(
         st.builds("({} {} {})".format, inner, st.sampled_from(["+", "-", "*"]), inner),
         st.builds("({} {} {})".format, inner, st.sampled_from(["//", "%"]), st.just("b")),
@@ -104,10 +105,9 @@ def test_values_lie_in_their_interval(text: str, a: int, b: int) -> None:
     declared: dict[str, Any] = {
         "a": StateName(range_type(-2, 4), PLACE),
         "b": StateName(range_type(1, 3), PLACE),
-        "xs": StateName(ir.Const(WHOLE, PLACE, 0).type, PLACE),
     }
     problems = Problems()
-    tree = parse_expression(scalar(text.replace("len(xs)", "len([a, b])")), problems)
+    tree = parse_expression(scalar(text), problems)
     assert tree is not None
     typed = Typer(Names(declared=declared), problems).expression(tree)
     assert not problems.found, render(problems.found)
@@ -143,7 +143,5 @@ def test_no_expression_over_values_crashes(text: str) -> None:
     if not problems.found and not any(
         isinstance(p, ir.LetCall | ir.LetMap) for p in ir.walk(typed)
     ):
-        try:
+        with suppress(EvaluationError):
             evaluate(typed, Scope(("ann", "bob"), me="ann"))
-        except EvaluationError as error:
-            assert error.message

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from gamedsl.backends.interpreter import History, Interpreter
 from gamedsl.ir import expr as ex
 from gamedsl.ir.game import GameIR, Labels, Let, Reward, Role
 from gamedsl.ir.program import (
@@ -18,6 +19,7 @@ from gamedsl.ir.program import (
     Draw,
     Drop,
     Key,
+    Loop,
     Pay,
     Place,
     Readers,
@@ -158,6 +160,62 @@ def game(
         reward=Reward("individual", split or own, (), HERE, HERE),
         labels=Labels("plain"), templates=(), settings=(), span=HERE, **more,
     )  # fmt: skip
+
+
+AB = ("a", "b")
+GO = ("go", "stop")
+
+
+def start(ir: GameIR) -> History:
+    return Interpreter(ir).start()
+
+
+def played(ir: GameIR, *moves: Any) -> History:
+    """A history after moves: a name for one who chooses, a list of them, or an outcome's number."""
+    history = start(ir)
+    for move in moves:
+        before = history.copy()
+        if isinstance(move, int):
+            history.draw(move)
+        else:
+            history.choose([move] if isinstance(move, str) else move)
+        assert before.kind != "end"
+    return history
+
+
+def paid(ir: GameIR, *moves: Any) -> Any:
+    """What the first seat gets after moves that end the game."""
+    history = played(ir, *moves)
+    assert history.kind == "end"
+    return history.payoffs[ir.seats[0]]
+
+
+def names(history: History, seat: str) -> list[str]:
+    return [f"{event.seat}.{event.step}={event.name}" for event in history.seen(seat)]
+
+
+def asked(history: History) -> list[tuple[str, str]]:
+    return [(ask.seat, ask.step) for ask in history.asks]
+
+
+def loop(*body: Any, id: str = "loop", **more: Any) -> Loop:
+    given = {k: it(v) if k in ("times", "items") else v for k, v in more.items()}
+    return Loop(id, body, HERE, **given)
+
+
+def trace(value: Any) -> Any:
+    """Append to the list `log`."""
+    return add("log", value)
+
+
+LOG = [state("log", ())]
+
+
+def logged(*turns: Any, states: tuple[Any, ...] = (), **more: Any) -> Any:
+    """What the steps of a game without choices append to `log`."""
+    history = start(game(AB, turns, {"a": 0}, state=(*LOG, *states), **more))
+    assert history.kind == "end"
+    return history._world.bindings["log"]
 
 
 def kuhn() -> GameIR:

@@ -4,8 +4,20 @@ import pytest
 from small_games import FakeEnv, kuhn_tree, public_goods_env, ultimatum_env
 
 import gamedsl
-from gamedsl.solve import InfoSet, TooLarge, TreeBuilder, one_shot, tabulate
+from gamedsl.ir.program import Source
+from gamedsl.runtime import Env
+from gamedsl.solve import (
+    InfoSet,
+    TooLarge,
+    TreeBuilder,
+    expected,
+    exploitability,
+    one_shot,
+    tabulate,
+    uniform,
+)  # fmt: skip
 from gamedsl.solve.tree import CHANCE, ImperfectRecall
+from tests.runtime.programs import AB, choose, draw, game, it, kuhn, mine, state
 
 
 def test_simultaneous_step_is_one_blind_decision_node_per_actor():
@@ -68,6 +80,44 @@ def test_a_tree_above_the_limit_is_refused_at_once():
     assert len(tabulate(ultimatum_env(), limit=10)) == 10
     with pytest.raises(TooLarge):
         tabulate(ultimatum_env(), limit=9)
+
+
+def test_chance_is_a_node_with_its_odds():
+    """Kuhn poker: the counts that OpenSpiel has, and the value -1/18 of its equilibrium."""
+    tree = tabulate(Env(kuhn()))
+    chance = [node for node, info in enumerate(tree.info) if info == CHANCE]
+    assert (len(tree), len(chance), len(tree.terminals)) == (58, 4, 30)
+    assert [info.seat for info in tree.info_sets].count("first") == 6
+    assert len(tree.info_sets) == 12
+    assert sorted(tree.odds[node] for node in chance) == [(Fraction(1, 2),) * 2] * 3 + [
+        (Fraction(1, 3),) * 3
+    ]
+    third = {"bet": Fraction(1, 3), "call": Fraction(1, 3)}
+    bold = {("first", 1, "answer_2"), ("second", 0, "reply"), ("second", 1, "answer")}
+    sure = {("first", 2, "answer_2"), ("second", 2, "reply"), ("second", 2, "answer")}
+    policy = {}
+    for info in tree.info_sets:
+        place = info.seat, int(info.key.split("card=")[1][0]), info.step
+        share = third[info.actions[1]] if place in bold else Fraction(place in sure)
+        policy[info.key] = dict(zip(info.actions, (1 - share, share), strict=True))
+    assert expected(tree, policy) == {"first": Fraction(-1, 18), "second": Fraction(1, 18)}
+    assert exploitability(tree, policy).nash_conv == 0
+    assert expected(tree, uniform(tree))["first"] == Fraction(1, 8)
+
+
+def test_nodes_with_one_way_on_are_there_if_asked_for():
+    turns = [draw("sure", {"yes": 1}), choose("x", AB, [1, 2], joint=True, legal=mine("may"))]
+    ir = game(AB, turns, {"a": 0}, state=[state("may", {"a": (1, 2), "b": (2,)})])
+    assert len(tabulate(Env(ir))) == 3
+    tree = tabulate(Env(ir), forced="asked")
+    assert [info.actions for info in tree.info_sets] == [("1", "2"), ("2",)]
+    assert (len(tree), len(tree.terminals)) == (6, 2)
+
+
+def test_chance_that_is_too_large_is_not_listed():
+    hand = draw("hand", Source("values", values=it(tuple(range(200))), take=it(50)))
+    with pytest.raises(TooLarge, match="more than 10 nodes"):
+        tabulate(Env(game(AB, [hand, choose("x", AB[:1], [1, 2])], {"a": 0})), limit=10)
 
 
 def test_void_payoffs_in_a_legal_history_are_an_error():

@@ -1,0 +1,347 @@
+"""Views as vectors of floats, of one size for every moment of a game, with a name for each float.
+
+First whose view it is and at which step the seat is asked, then the parts of the declared state
+that the seat may ever see, then what steps bind, as it was told last. Members of enums, seats,
+truth values and options of a choice are one-hot, as are ranges of up to `ONE_HOT` numbers; longer
+ranges are scaled to 0..1; a number of no declared range is itself. A list has as many places as it
+may have items, filled from the front, and its length; a set is a 0 or 1 for each value, a bag a
+count. What is not there, not bound or hidden is all zeros. Text is left out.
+
+A vector shows the present: it is Markov as far as the declared state is. A game that keeps in its
+bindings what matters later needs `Episode.information`, which forgets nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from gamedsl.ir.program import Readers, State
+from gamedsl.ir.types import (
+    Bag,
+    Bool,
+    Enum,
+    Grid,
+    List,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Text,
+    Tuple,
+    Type,
+    Union,
+    domain,
+    plain,
+)  # fmt: skip
+from gamedsl.ir.values import Bag as BagValue
+from gamedsl.ir.values import name_of
+from gamedsl.runtime.views import Hidden, Slot, View, Viewer
+
+if TYPE_CHECKING:
+    from numbers import Real
+
+ONE_HOT = 32
+"""Numbers of a range that are one-hot; a longer range is scaled."""
+
+MOST_COUNTED = 4_096
+"""Values of which a set or bag is counted one by one; of a larger type there is the total only."""
+
+
+class Component(NamedTuple):
+    """One float of a vector: its name, and between which values it lies."""
+
+    name: str
+    low: float
+    high: float
+
+
+class Code(Protocol):
+    """How values of one type become floats."""
+
+    def components(self, name: str) -> Iterable[Component]:
+        """As many as `write` writes, under the name of what is encoded."""
+        ...
+
+    def write(self, value: Any, out: list[float]) -> None:
+        """Append the floats of a value; None and `Hidden` are zeros."""
+        ...
+
+
+class OneHot:
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._names = tuple(map(name_of, values))
+        self._place = {value: i for i, value in enumerate(values)}
+
+    def components(self, name: str) -> Iterable[Component]:
+        return (Component(f"{name}={value}", 0, 1) for value in self._names)
+
+    def write(self, value: Any, out: list[float]) -> None:
+        start = len(out)
+        out += [0.0] * len(self._names)
+        if not isinstance(value, Hidden) and value in self._place:
+            out[start + self._place[value]] = 1.0
+
+
+class Amount:
+    """A number, scaled where it has bounds."""
+
+    def __init__(self, low: int | None, high: int | None) -> None:
+        self._low, self._high = low, high
+
+    def components(self, name: str) -> Iterable[Component]:
+        bounded = self._low is not None
+        return (Component(name, 0 if bounded else -inf, 1 if bounded else inf),)
+
+    def write(self, value: Any, out: list[float]) -> None:
+        if value is None or isinstance(value, Hidden):
+            out.append(0.0)
+        elif self._low is None or self._high is None:
+            out.append(float(value))
+        else:
+            out.append(float((value - self._low) / (self._high - self._low)))
+
+
+class Length:
+    """How many items a list or bag has, hidden or not."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+
+    def components(self, name: str) -> Iterable[Component]:
+        return (Component(f"len({name})", 0, 1 if self._most else inf),)
+
+    def write(self, value: Any, out: list[float]) -> None:
+        if isinstance(value, Hidden):
+            length = value.length or 0
+        elif isinstance(value, BagValue):
+            length = value.total
+        else:
+            length = 0 if value is None else len(value)
+        out.append(length / (self._most or 1))
+
+
+class Parts:
+    """The parts of a record, tuple, grid or map, one after the other."""
+
+    def __init__(self, parts: Sequence[tuple[str, Any, Code]]) -> None:
+        """Of each part: what is added to the name, where it lies in the value, and its code."""
+        self._parts = tuple(parts)
+
+    def components(self, name: str) -> Iterable[Component]:
+        for suffix, _, code in self._parts:
+            yield from code.components(f"{name}{suffix}")
+
+    def write(self, value: Any, out: list[float]) -> None:
+        for _, key, code in self._parts:
+            if value is None or isinstance(value, Hidden):
+                code.write(value and Hidden(), out)
+            else:
+                code.write(value.get(key) if isinstance(value, dict) else value[key], out)
+
+
+class Items:
+    """A list of bounded length."""
+
+    def __init__(self, item: Code, most: int, fixed: bool) -> None:
+        self._item, self._most = item, most
+        self._length = None if fixed else Length(most)
+
+    def components(self, name: str) -> Iterable[Component]:
+        if self._length is not None:
+            yield from self._length.components(name)
+        for place in range(self._most):
+            yield from self._item.components(f"{name}[{place}]")
+
+    def write(self, value: Any, out: list[float]) -> None:
+        if self._length is not None:
+            self._length.write(value, out)
+        items = () if value is None or isinstance(value, Hidden) else value
+        for place in range(self._most):
+            self._item.write(items[place] if place < len(items) else None, out)
+
+
+class Counts:
+    """A 0 or 1 for each value that may be in a set, or how many of it are in a bag."""
+
+    def __init__(self, values: Sequence[Any], most: float) -> None:
+        self._values, self._most = tuple(values), most
+
+    def components(self, name: str) -> Iterable[Component]:
+        return (Component(f"{name}({name_of(v)})", 0, self._most) for v in self._values)
+
+    def write(self, value: Any, out: list[float]) -> None:
+        inside = () if value is None or isinstance(value, Hidden) else value
+        if isinstance(inside, BagValue):
+            out += [float(inside.get(v, 0)) for v in self._values]
+        else:
+            out += [float(v in inside) for v in self._values]
+
+
+class Maybe:
+    """Something that may be not there: a 0 or 1 that says so, before a code that cannot."""
+
+    def __init__(self, code: Code, word: str) -> None:
+        self._code, self._word = code, word
+
+    def components(self, name: str) -> Iterable[Component]:
+        yield Component(f"{name} {self._word}", 0, 1)
+        yield from self._code.components(name)
+
+    def write(self, value: Any, out: list[float]) -> None:
+        out.append(float(value is not None and not isinstance(value, Hidden)))
+        self._code.write(value, out)
+
+
+NOTHING = Parts(())
+
+
+class Layout:
+    """The vectors of one seat of a game."""
+
+    def __init__(self, viewer: Viewer, seat: str) -> None:
+        self._seats = viewer.ir.seats
+        self._steps = tuple(step.id for step in viewer.ir.steps if seat in step.actors)
+        self._me = OneHot(self._seats)
+        self._asked = OneHot(self._steps)
+        self._state = [
+            (state.name, code) for state in viewer.states for code in (self._seen(state, seat),)
+        ]
+        self._bound = [
+            ((slot.variable, slot.key), self._told(slot))
+            for slot in viewer.slots.values()
+            if any(_may_see(readers, seat, owner) for readers, owner in slot.readers)
+        ]
+        self.components: tuple[Component, ...] = tuple(self._components())
+
+    def vector(self, view: View) -> tuple[float, ...]:
+        """As many floats as `components`."""
+        out: list[float] = []
+        self._me.write(view.seat, out)
+        self._asked.write(view.step, out)
+        for name, code in self._state:
+            code.write(view.state.get(name), out)
+        for place, code in self._bound:
+            code.write(view.bound.get(place), out)
+        return tuple(out)
+
+    def _components(self) -> Iterable[Component]:
+        yield from self._me.components("me")
+        yield from (Component(f"asked:{step}", 0, 1) for step in self._steps)
+        for name, code in self._state:
+            yield from code.components(name)
+        for (name, key), code in self._bound:
+            yield from code.components(name + "".join(f"[{part}]" for part in key))
+
+    def _seen(self, state: State, seat: str) -> Code:
+        """The code of what a seat may ever see of a declared variable."""
+        readers, type = state.readers, state.type
+        if readers.kind in ("owner", "others") and isinstance(type, PerSeat):
+            return Parts([
+                (f"[{whose}]", whose, self._part(type.of, readers, seat, whose))
+                for whose in self._seats
+            ])  # fmt: skip
+        return self._part(type, readers, seat, "")
+
+    def _part(self, type: Type, readers: Readers, seat: str, owner: str) -> Code:
+        if not _may_see(readers, seat, owner):
+            return _lengths(type, self._seats)
+        code = code_of(type, self._seats)
+        return Maybe(code, "is seen") if readers.kind == "test" else code
+
+    def _told(self, slot: Slot) -> Code:
+        """The code of what steps bind; where zeros could be a value, with whether it is bound."""
+        if slot.options:
+            whole = all(name.lstrip("-").isdigit() for name in slot.options)
+            if not whole or len(slot.options) <= ONE_HOT:
+                return OneHot(slot.options)
+            return Maybe(_Named(slot.options), "is bound")
+        code = code_of(slot.type, self._seats)
+        return code if isinstance(code, OneHot) else Maybe(code, "is bound")
+
+
+class _Named(Amount):
+    """A number that is known by its name."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(min(map(int, names)), max(map(int, names)))
+
+    def write(self, value: Any, out: list[float]) -> None:
+        super().write(int(value) if isinstance(value, str) else value, out)
+
+
+def code_of(type: Type, seats: tuple[str, ...]) -> Code:
+    """How values of a type become floats."""
+    match type:
+        case Number(low=int() as low, high=int() as high) if high - low < ONE_HOT:
+            return OneHot(range(low, high + 1))
+        case Number(low=low, high=high):
+            return Amount(low, high)
+        case Bool() | Enum() | Seat() | Union():
+            values = domain(type, seats)
+            return NOTHING if values is None else OneHot(values)
+        case Option(of=inner):
+            code = code_of(inner, seats)
+            return code if isinstance(code, OneHot) else Maybe(code, "is there")
+        case Record(fields=fields):
+            named = [(f".{n}", i, code_of(t, seats)) for i, (n, t) in enumerate(fields)]
+            return Parts(named)
+        case Tuple(of=types):
+            return Parts([(f".{i}", i, code_of(t, seats)) for i, t in enumerate(types)])
+        case Grid(rows=rows, columns=columns, of=inner):
+            code = code_of(inner, seats)
+            places = [(r, c) for r in range(rows) for c in range(columns)]
+            return Parts([(f"[{r},{c}]", r * columns + c, code) for r, c in places])
+        case PerSeat(of=inner):
+            code = code_of(inner, seats)
+            return Parts([(f"[{seat}]", seat, code) for seat in seats])
+        case PerValue(key=key, of=inner):
+            code = code_of(inner, seats)
+            return Parts([(f"[{name_of(v)}]", v, code) for v in domain(key, seats) or ()])
+        case List(of=inner, length=length, at_most=most):
+            size = most if length is None else length
+            if size is None:
+                return Length(None)
+            return Items(code_of(inner, seats), size, length is not None)
+        case Set(of=inner) | Bag(of=inner):
+            values = domain(inner, seats)
+            if values is None or len(values) > MOST_COUNTED:
+                return Length(None)
+            return Counts(values, 1 if isinstance(type, Set) else inf)
+        case NoneType() | Text():
+            return NOTHING
+    raise TypeError(f"no floats for {type}")
+
+
+def _lengths(type: Type, seats: tuple[str, ...]) -> Code:
+    """The code of what is public of a hidden value, as `gamedsl.runtime.views.masked` has it."""
+    match type:
+        case List(length=length, at_most=most):
+            return Length(most if length is None else length)
+        case Bag():
+            return Length(None)
+        case PerSeat(of=List() | Bag() as inner):
+            return Parts([(f"[{seat}]", seat, _lengths(inner, seats)) for seat in seats])
+        case PerValue(key=key, of=List() | Bag() as inner):
+            code = _lengths(inner, seats)
+            return Parts([(f"[{name_of(v)}]", v, code) for v in domain(key, seats) or ()])
+    return NOTHING
+
+
+def _may_see(readers: Readers, seat: str, owner: str) -> bool:
+    """Whether a seat may ever see something of a value; `owner` is empty where anybody's it is."""
+    if readers.fields:
+        return any(_may_see(inner, seat, owner) for _, inner in readers.fields)
+    match readers.kind:
+        case "owner":
+            return owner in ("", seat)
+        case "others":
+            return owner != seat
+        case "seats":
+            return seat in readers.seats
+    return readers.kind != "nobody"

@@ -1,0 +1,328 @@
+"""What a seat sees at any time: its parts of the declared state, and what it was told.
+
+Of declared state a seat sees what the readers of the variable say, now; of a hidden list or bag it
+sees the length. What steps bound it knows from the events that it has seen, and from nothing else,
+so that a view is the same in all histories that the seat cannot tell apart. A view has three forms:
+plain data, a text for people, and a vector of floats (`gamedsl.runtime.vectors`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gamedsl.backends.events import Event, Seen
+from gamedsl.backends.kernel import State as Play
+from gamedsl.backends.readers import reads
+from gamedsl.ir.evaluate import Scope
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose, Draw, Readers, Show, Stage, State, walk_steps
+from gamedsl.ir.types import (
+    Bag,
+    Grid,
+    List,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Set,
+    Tuple,
+    Type,
+    plain,
+)  # fmt: skip
+from gamedsl.ir.values import Bag as BagValue
+from gamedsl.ir.values import name_of
+from gamedsl.runtime.reading import value_of
+
+if TYPE_CHECKING:
+    from gamedsl.runtime.vectors import Layout
+
+Key = tuple[str, ...]
+"""Whose, or what for: the seat that chose or is drawn for, and the indices of a draw, by name."""
+
+
+class Hidden(NamedTuple):
+    """Stands where a seat may not look; of a list or bag it is told the length."""
+
+    length: int | None = None
+
+
+HIDDEN = Hidden()
+
+
+@dataclass(frozen=True)
+class View:
+    """What one seat sees. `step` is what it must choose now, `legal` its options; none otherwise.
+
+    `state` are the declared variables that there are, by name, with `Hidden` in them; `bound` is
+    what steps bound as the seat was told last, by variable and key.
+    """
+
+    seat: str
+    role: str
+    step: str | None
+    legal: tuple[str, ...]
+    state: Mapping[str, Any]
+    bound: Mapping[tuple[str, Key], Any]
+    seen: Seen
+    _viewer: Viewer = field(repr=False, compare=False)
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """As plain data with canonical names, ready for JSON; what is hidden is left out, and of a
+        hidden list there is `{"length": n}`. Fractions are texts."""
+        types = self._viewer.types
+        state = {
+            name: data_of(value, types[name])
+            for name, value in self.state.items()
+            if value is not HIDDEN
+        }
+        bound: dict[str, Any] = {}
+        for (name, key), value in self.bound.items():
+            inner = bound
+            for part in (name, *key[:-1]) if key else ():
+                inner = inner.setdefault(part, {})
+            inner[key[-1] if key else name] = data_of(value, self._viewer.slots[name, key].type)
+        return {
+            "seat": self.seat,
+            "role": self.role,
+            "step": self.step,
+            "legal": list(self.legal),
+            "state": state,
+            "bound": bound,
+            "seen": [event._asdict() for event in self.seen],
+        }
+
+    @cached_property
+    def text(self) -> str:
+        """For people: a board is a grid, a hand a list, what is hidden is a number of things."""
+        from gamedsl.runtime.view_text import text_of
+
+        return text_of(self, self._viewer)
+
+    @cached_property
+    def vector(self) -> tuple[float, ...]:
+        """As many floats as `Env.vector_names` has names."""
+        return self._viewer.layout(self.seat).vector(self)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Something that steps bind: a variable, for one key. `options` are the names of what may be
+    chosen; of a draw or show there are none, and `type` says what it may be."""
+
+    variable: str
+    key: Key
+    type: Type
+    options: tuple[str, ...] = ()
+    readers: tuple[tuple[Readers, str], ...] = ()
+    """Of each step that binds it, with the seat whose it then is (empty: nobody's)."""
+
+
+class Viewer:
+    """Makes the views of one game."""
+
+    def __init__(self, ir: GameIR) -> None:
+        steps = tuple(walk_steps(ir.turns))
+        stages = (state for step in steps if isinstance(step, Stage) for state in step.state)
+        self.ir = ir
+        self.states: tuple[State, ...] = (*ir.state, *stages)
+        self.types = {state.name: state.type for state in self.states}
+        self._steps = {step.id: step for step in steps if isinstance(step, Choose | Draw | Show)}
+        self.slots = self._find_slots()
+        self._layouts: dict[str, Layout] = {}
+
+    def view(self, seat: str, play: Play, step: str | None, legal: tuple[str, ...]) -> View:
+        """What a seat sees at this point of a play, where it must choose at `step` (or nowhere).
+
+        ValueError where there is no such seat.
+        """
+        if seat not in self.ir.role_of:
+            raise ValueError(f"there is no seat `{seat}`; there are {', '.join(self.ir.seats)}")
+        variables = play.variables
+        scope = Scope(self.ir.seats, variables, self.ir.lets_by_name, {}, seat)
+        state = {
+            s.name: masked(variables[s.name], s.type, s.readers, seat, scope)
+            for s in self.states
+            if s.name in variables
+        }
+        seen = play.seen(seat)
+        role = self.ir.role_of[seat]
+        return View(seat, role, step, legal, state, self.told(seat, seen), seen, self)
+
+    def layout(self, seat: str) -> Layout:
+        """How the vectors of a seat are made."""
+        from gamedsl.runtime.vectors import Layout
+
+        found = self._layouts.get(seat)
+        if found is None:
+            found = self._layouts[seat] = Layout(self, seat)
+        return found
+
+    def told(self, seat: str, seen: Seen) -> dict[tuple[str, Key], Any]:
+        """What a seat was told last of everything that steps bind, by variable and key."""
+        bound = {}
+        for event in seen:
+            found = self._read(seat, event)
+            if found is not None:
+                slot, value = found
+                bound[slot.variable, slot.key] = value
+        return bound
+
+    def _read(self, seat: str, event: Event) -> tuple[Slot, Any] | None:
+        """Which slot an event filled, and with what; None where it is of declared state."""
+        step = self._steps[event.step]
+        if step.variable in self.types:
+            return None
+        if isinstance(step, Choose):
+            key = (event.seat,) if (step.variable, (event.seat,)) in self.slots else ()
+            return self.slots[step.variable, key], self._chosen(step, seat, event)
+        name = event.name
+        if isinstance(step, Show):
+            return self.slots[step.variable, ()], self._named(name, step.value.type, step.readers)
+        for key in _keys(step):
+            head = "".join(f"{part}:" for part in key[step.by_seat :])
+            if (not step.by_seat or key[0] == event.seat) and name.startswith(head):
+                drawn = self._named(name[len(head) :], step.type, step.readers)
+                return self.slots[step.variable, key], drawn
+        raise ValueError(f"`{name}` is no outcome of `{step.id}`")
+
+    def _chosen(self, step: Choose, seat: str, event: Event) -> Any:
+        if step.readers.fields and seat != event.seat:
+            return self._named(event.name, step.type, step.readers)
+        return event.name
+
+    def _named(self, name: str, type: Type, readers: Readers) -> Any:
+        """The value of a name; a record of which only some fields are told has `Hidden` in it."""
+        record = plain(type)
+        if not readers.fields or not isinstance(record, Record):
+            return value_of(name, type, self.ir.seats)
+        return next(_fields(name, record, self.ir.seats))
+
+    def _find_slots(self) -> dict[tuple[str, Key], Slot]:
+        steps = [step for step in self._steps.values() if step.variable not in self.types]
+        actors: dict[str, set[str]] = {}
+        for step in steps:
+            if isinstance(step, Choose):
+                actors.setdefault(step.variable, set()).update(step.actors)
+        slots: dict[tuple[str, Key], Slot] = {}
+        for step in steps:
+            for slot in self._slots_of(step, len(actors.get(step.variable, ())) > 1):
+                place = slot.variable, slot.key
+                known = slots.get(place, slot)
+                slots[place] = Slot(
+                    *place, known.type,
+                    tuple(dict.fromkeys((*known.options, *slot.options))),
+                    tuple(dict.fromkeys((*known.readers, *slot.readers))),
+                )  # fmt: skip
+        return slots
+
+    def _slots_of(self, step: Choose | Draw | Show, many: bool) -> Iterable[Slot]:
+        if isinstance(step, Choose):
+            for seat, options in zip(step.actors, step.options, strict=True):
+                names = tuple(option.name for option in options)
+                key = (seat,) if step.joint or many else ()
+                yield Slot(step.variable, key, step.type, names, ((step.readers, seat),))
+        elif isinstance(step, Show):
+            yield Slot(step.variable, (), step.value.type, (), ((step.readers, ""),))
+        else:
+            for key in _keys(step):
+                owner = key[0] if step.by_seat else ""
+                yield Slot(step.variable, key, step.type, (), ((step.readers, owner),))
+
+
+def _keys(step: Draw) -> tuple[Key, ...]:
+    keys: tuple[Key, ...] = ((),)
+    for values in step.per:
+        keys = tuple((*key, name_of(value)) for key in keys for value in values)
+    return keys
+
+
+def _fields(name: str, record: Record, seats: tuple[str, ...]) -> Iterable[Any]:
+    """A record from `rank=K,suit=a`, where fields that are not named are hidden."""
+    value: list[Any] = [HIDDEN] * len(record.fields)
+    rest = name
+    for place, (field_name, type) in enumerate(record.fields):
+        head = f"{field_name}="
+        if not rest.startswith(head):
+            continue
+        ends = [i for i in range(len(head), len(rest) + 1) if rest[i : i + 1] in ("", ",")]
+        for end in ends:
+            try:
+                value[place] = value_of(rest[len(head) : end], type, seats)
+            except ValueError:
+                continue
+            rest = rest[end + 1 :]
+            break
+    yield tuple(value)
+
+
+def masked(
+    value: Any, type: Type, readers: Readers, seat: str, scope: Scope, owner: str | None = None
+) -> Any:
+    """A value of declared state as a seat sees it: `Hidden` stands where it may not look.
+
+    Of a per-role variable each entry is its own seat's. `scope` is the state now.
+    """
+    if readers.kind in ("owner", "others") and owner is None and isinstance(type, PerSeat):
+        return {
+            whose: masked(part, type.of, readers, seat, scope, whose)
+            for whose, part in value.items()
+        }
+    if readers.fields and isinstance(plain(type), Record) and value is not None:
+        record, shown = plain(type), dict(readers.fields)
+        assert isinstance(record, Record)
+        return tuple(
+            masked(part, inner, shown[place], seat, scope, owner) if place in shown else HIDDEN
+            for place, (part, inner) in enumerate(zip(value, record.types, strict=True))
+        )
+    return value if reads(readers, seat, owner, scope) else _lengths(value, type)
+
+
+def _lengths(value: Any, type: Type) -> Any:
+    """What is public of a hidden value: how long lists and bags in it are."""
+    match type:
+        case List() | Bag() if value is not None:
+            return Hidden(value.total if isinstance(value, BagValue) else len(value))
+        case PerSeat(of=inner) | PerValue(of=inner) if isinstance(inner, List | Bag):
+            return {key: _lengths(part, inner) for key, part in value.items()}
+    return HIDDEN
+
+
+def data_of(value: Any, type: Type) -> Any:
+    """A value as plain data: see `View.data`."""
+    if isinstance(value, Hidden):
+        return None if value.length is None else {"length": value.length}
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    match type:
+        case Option(of=inner):
+            return data_of(value, inner)
+        case Record():
+            named = zip(type.fields, value, strict=True)
+            return {n: data_of(part, inner) for (n, inner), part in named if part is not HIDDEN}
+        case Tuple(of=types):
+            return [data_of(part, inner) for part, inner in zip(value, types, strict=True)]
+        case List(of=inner):
+            return [data_of(part, inner) for part in value]
+        case Grid(columns=columns, of=inner):
+            cells = [data_of(part, inner) for part in value]
+            return [cells[at : at + columns] for at in range(0, len(cells), columns)]
+        case Set(of=inner):
+            return [data_of(part, inner) for part in sorted(value, key=_order)]
+        case Bag():
+            return {name_of(part): value[part] for part in sorted(value, key=_order)}
+        case PerSeat(of=inner) | PerValue(of=inner):
+            return {
+                name_of(k): data_of(v, inner) for k, v in value.items() if v is not HIDDEN
+            }
+    return str(value) if isinstance(value, Fraction) else name_of(value)
+
+
+def _order(value: Any) -> tuple[bool, Any, str]:
+    """Numbers by size, everything else by name."""
+    number = isinstance(value, int | Fraction)
+    return not number, value if number else 0, name_of(value)
