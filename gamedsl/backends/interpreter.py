@@ -100,6 +100,10 @@ class History:
         return self._world.seen[seat]
 
     @property
+    def variables(self) -> Mapping[str, Any]:
+        return self._world.bindings
+
+    @property
     def payoffs(self) -> Amounts:
         return self._settled().payoffs
 

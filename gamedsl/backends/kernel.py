@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from gamedsl.backends.events import Seen
 from gamedsl.ir.evaluate import EvaluationError
@@ -89,6 +89,12 @@ class State(Protocol):
     @property
     def streams(self) -> Mapping[str, Amounts]:
         """What was paid so far to each stream, per seat, and at the end the scores."""
+        ...
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """What every variable holds now, declared or bound by a step, by name; one that is not
+        bound is not there. Names with `@` in them are the backend's own."""
         ...
 
     def choose(self, names: Sequence[str]) -> None:

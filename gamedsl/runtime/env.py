@@ -25,6 +25,7 @@ from gamedsl.ir.outcome import count_outcomes, histories, payoffs_of
 from gamedsl.ir.program import Choose
 from gamedsl.runtime.decision import Action, Decision
 from gamedsl.runtime.history import Position, Tree, entries, least_payoffs
+from gamedsl.runtime.views import View, Viewer
 
 Amount = int | Fraction | None
 
@@ -96,6 +97,15 @@ class Env:
                 for option in step.options_of(seat)
             )
         )
+
+    def vector_names(self, seat: str) -> tuple[str, ...]:
+        """The names of the floats of `View.vector`, in order; see `gamedsl.runtime.vectors`."""
+        return tuple(component.name for component in self.viewer.layout(seat).components)
+
+    @cached_property
+    def viewer(self) -> Viewer:
+        """What makes the views of seats."""
+        return Viewer(self.ir)
 
     @cached_property
     def root(self) -> Position:
@@ -188,6 +198,19 @@ class Episode:
         """As many as `chance`, without listing them."""
         return 0 if self.payoffs else self._position.state.outcome_count
 
+    @property
+    def drawing(self) -> tuple[str, tuple[str, ...]]:
+        """The step at which chance draws now, and the index it draws for. ValueError where it is
+        not chance's turn."""
+        if self.done or self._position.state.kind != "chance":
+            raise ValueError("it is not chance's turn")
+        return self._position.state.draws
+
+    @property
+    def paid(self) -> Mapping[str, Mapping[str, int | Fraction]]:
+        """What was paid so far to each stream, by seat; once done, with the scores and `payoff`."""
+        return self._position.state.streams
+
     def step(self, replies: Mapping[str, Action | str | ParseFailure]) -> None:
         """Answer every decision. A text is read as a label; what is not one forfeits the episode.
 
@@ -226,6 +249,25 @@ class Episode:
     def information(self, seat: str) -> str:
         """All that a seat has seen so far, in canonical names, whether or not it acts now."""
         return information(seat, self._position.state.seen(seat))
+
+    def view(self, seat: str) -> View:
+        """What a seat sees now, whether or not it acts: as data, as text and as a vector.
+
+        ValueError where there is no such seat.
+        """
+        for decision in self.decisions:
+            if decision.seat == seat:
+                return self.env.viewer.view(
+                    seat, self._position.state, decision.step, decision.legal
+                )
+        return self.env.viewer.view(seat, self._position.state, None, ())
+
+    @property
+    def table(self) -> str:
+        """Everything there is, as text, as the referee sees it. Not for players."""
+        from gamedsl.runtime.view_text import everything
+
+        return everything(self.env.viewer, self._position.state)
 
     def fork(self) -> Episode:
         """An independent copy at the same point."""

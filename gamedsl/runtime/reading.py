@@ -26,6 +26,7 @@ from gamedsl.ir.types import (
     Record,
     Seat,
     Set,
+    Text,
     Tuple,
     Type,
     Union,
@@ -62,6 +63,8 @@ def _read(text: str, type: Type, seats: tuple[str, ...]) -> Read:
             yield from _one_of(text, {name: name for name in members})
         case Seat():
             yield from _one_of(text, {name: name for name in seats})
+        case Text():
+            yield text, ""
         case NoneType():
             yield from _one_of(text, {"none": None})
         case Option(of=inner):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gamedsl.ir.program import Readers, State
 from gamedsl.ir.types import (
@@ -37,14 +37,10 @@ from gamedsl.ir.types import (
     Type,
     Union,
     domain,
-    plain,
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
-from gamedsl.runtime.views import Hidden, Slot, View, Viewer
-
-if TYPE_CHECKING:
-    from numbers import Real
+from gamedsl.runtime.views import HIDDEN, Hidden, Slot, View, Viewer
 
 ONE_HOT = 32
 """Numbers of a range that are one-hot; a longer range is scaled."""
@@ -140,7 +136,7 @@ class Parts:
     def write(self, value: Any, out: list[float]) -> None:
         for _, key, code in self._parts:
             if value is None or isinstance(value, Hidden):
-                code.write(value and Hidden(), out)
+                code.write(HIDDEN, out)
             else:
                 code.write(value.get(key) if isinstance(value, dict) else value[key], out)
 
@@ -184,17 +180,21 @@ class Counts:
 
 
 class Maybe:
-    """Something that may be not there: a 0 or 1 that says so, before a code that cannot."""
+    """A 0 or 1 that says whether there is something, before a code that cannot tell.
 
-    def __init__(self, code: Code, word: str) -> None:
-        self._code, self._word = code, word
+    `none_too` says that none counts as something: it was bound, or is seen.
+    """
+
+    def __init__(self, code: Code, word: str, none_too: bool = False) -> None:
+        self._code, self._word, self._none_too = code, word, none_too
 
     def components(self, name: str) -> Iterable[Component]:
         yield Component(f"{name} {self._word}", 0, 1)
         yield from self._code.components(name)
 
     def write(self, value: Any, out: list[float]) -> None:
-        out.append(float(value is not None and not isinstance(value, Hidden)))
+        there = self._none_too if value is None else not isinstance(value, Hidden)
+        out.append(float(there))
         self._code.write(value, out)
 
 
@@ -215,7 +215,8 @@ class Layout:
         self._bound = [
             ((slot.variable, slot.key), self._told(slot))
             for slot in viewer.slots.values()
-            if any(_may_see(readers, seat, owner) for readers, owner in slot.readers)
+            if any(_may_see(r, seat, owner) for r, owner in slot.readers)
+            or slot.chosen_by(seat)
         ]
         self.components: tuple[Component, ...] = tuple(self._components())
 
@@ -225,9 +226,9 @@ class Layout:
         self._me.write(view.seat, out)
         self._asked.write(view.step, out)
         for name, code in self._state:
-            code.write(view.state.get(name), out)
+            code.write(view.state.get(name, HIDDEN), out)
         for place, code in self._bound:
-            code.write(view.bound.get(place), out)
+            code.write(view.bound.get(place, HIDDEN), out)
         return tuple(out)
 
     def _components(self) -> Iterable[Component]:
@@ -252,7 +253,7 @@ class Layout:
         if not _may_see(readers, seat, owner):
             return _lengths(type, self._seats)
         code = code_of(type, self._seats)
-        return Maybe(code, "is seen") if readers.kind == "test" else code
+        return Maybe(code, "is seen", True) if readers.kind == "test" else code
 
     def _told(self, slot: Slot) -> Code:
         """The code of what steps bind; where zeros could be a value, with whether it is bound."""
@@ -262,7 +263,8 @@ class Layout:
                 return OneHot(slot.options)
             return Maybe(_Named(slot.options), "is bound")
         code = code_of(slot.type, self._seats)
-        return code if isinstance(code, OneHot) else Maybe(code, "is bound")
+        certain = isinstance(code, OneHot) and not isinstance(slot.type, Option)
+        return code if certain else Maybe(code, "is bound", True)
 
 
 class _Named(Amount):

@@ -31,6 +31,7 @@ from gamedsl.ir.types import (
     Set,
     Tuple,
     Type,
+    join,
     plain,
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
@@ -112,14 +113,19 @@ class View:
 @dataclass(frozen=True)
 class Slot:
     """Something that steps bind: a variable, for one key. `options` are the names of what may be
-    chosen; of a draw or show there are none, and `type` says what it may be."""
+    chosen, whose names are its values; of a draw or show there are none, and `type` says what it
+    may be. `readers` are those of each step that binds it, with the seat whose it then is (empty:
+    nobody's)."""
 
     variable: str
     key: Key
     type: Type
     options: tuple[str, ...] = ()
     readers: tuple[tuple[Readers, str], ...] = ()
-    """Of each step that binds it, with the seat whose it then is (empty: nobody's)."""
+
+    def chosen_by(self, seat: str) -> bool:
+        """Whether a seat may choose it; it then knows what it chose, whoever else does."""
+        return bool(self.options) and any(owner == seat for _, owner in self.readers)
 
 
 class Viewer:
@@ -214,7 +220,7 @@ class Viewer:
                 place = slot.variable, slot.key
                 known = slots.get(place, slot)
                 slots[place] = Slot(
-                    *place, known.type,
+                    *place, join(known.type, slot.type) or known.type,
                     tuple(dict.fromkeys((*known.options, *slot.options))),
                     tuple(dict.fromkeys((*known.readers, *slot.readers))),
                 )  # fmt: skip

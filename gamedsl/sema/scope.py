@@ -103,7 +103,9 @@ class LetName:
     """The names of the file that wrote it; None where there is only one file."""
 
 
-Declared = ParamName | VariableName | StateName | ArgumentName | TypeName | StreamName | LetName
+Declared = (
+    ParamName | VariableName | StateName | ArgumentName | TypeName | DataName | StreamName | LetName
+)
 
 
 @dataclass

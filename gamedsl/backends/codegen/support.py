@@ -1,0 +1,341 @@
+"""What generated modules import: small functions on values, exact or raising.
+
+Each does what the reference does wherever that has a value. Where it has none, or where telling
+would take long, it raises any exception (`Replay` where no other comes by itself), upon which the
+reference backend decides. See `gamedsl.backends.codegen`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from gamedsl.backends.chance import Lottery, equally
+from gamedsl.backends.places import misfit, nested, part, stored, with_less, with_more
+from gamedsl.ir.builtins import exact, values
+from gamedsl.ir.builtins_base import MAX_BITS
+from gamedsl.ir.types import Type
+from gamedsl.ir.values import Bag, name_of
+from gamedsl.source.spans import Source, Span
+
+__all__ = [
+    "EMPTY",
+    "Bag",
+    "Replay",
+    "at_cell",
+    "at_item",
+    "below",
+    "beyond",
+    "cell_place",
+    "draw_from",
+    "entry",
+    "exact",
+    "few",
+    "field",
+    "fits",
+    "get",
+    "in_range",
+    "in_range_or_none",
+    "known_as",
+    "least_empty",
+    "line_in",
+    "marked",
+    "masks_of",
+    "name_of",
+    "nested",
+    "part_of",
+    "put",
+    "put_entry",
+    "put_item",
+    "refuse",
+    "settled_on",
+    "shortest",
+    "small",
+    "some",
+    "truth",
+    "values",
+    "whole",
+    "with_less",
+    "with_more",
+    "without_item",
+]
+
+EMPTY: Mapping[str, Any] = {}
+
+NOWHERE = Span(Source("generated", ""), 0, 0)
+
+_BEYOND = 1 << MAX_BITS
+
+
+class Replay(Exception):
+    """The fast path does not know: the reference decides."""
+
+
+def refuse() -> Any:
+    """The reference decides."""
+    raise Replay
+
+
+beyond = refuse
+"""Stands for an expression that may take more work than is allowed."""
+
+
+# numbers and truth
+
+
+def some(value: Any) -> Any:
+    """A value that is not none."""
+    if value is None:
+        raise Replay
+    return value
+
+
+def truth(value: Any) -> bool:
+    if value is None:
+        raise Replay
+    return bool(value)
+
+
+def whole(number: int) -> int:
+    """An integer of no more digits than are allowed."""
+    if -_BEYOND < number < _BEYOND:
+        return number
+    raise Replay
+
+
+def in_range(number: Any, low: int, high: int) -> Any:
+    if low <= number <= high:
+        return number
+    raise Replay
+
+
+def in_range_or_none(number: Any, low: int, high: int) -> Any:
+    if number is None or low <= number <= high:
+        return number
+    raise Replay
+
+
+# sizes
+
+
+def few(items: Any, most: int) -> Any:
+    """A collection, if it has no more items than were reckoned with."""
+    if len(items) > most:
+        raise Replay
+    return items
+
+
+def small(value: Any, most: int) -> Any:
+    """A value that is not none, and if it is a collection has no more items than that."""
+    if value is None:
+        raise Replay
+    if isinstance(value, Bag):
+        if value.total > most:
+            raise Replay
+    elif isinstance(value, tuple | dict | frozenset) and len(value) > most:
+        raise Replay
+    return value
+
+
+def shortest(items: Any, most: int) -> Any:
+    """A list, if it is not too long for its place."""
+    if len(items) > most:
+        raise Replay
+    return items
+
+
+# parts of values
+
+
+def get(of: Any, key: Any) -> Any:
+    """`of[key]`, none of none."""
+    if of is None or key is None:
+        return None
+    if isinstance(of, dict):
+        return of.get(key)
+    if not 0 <= key < len(of):
+        raise Replay
+    return of[key]
+
+
+def at_item(items: Any, place: int) -> Any:
+    if place < 0:
+        raise Replay
+    return items[place]
+
+
+def field(of: Any, index: int) -> Any:
+    return None if of is None else of[index]
+
+
+def at_cell(cells: Any, place: Any, rows: int, columns: int) -> Any:
+    """`cells[row, column]`, none of none."""
+    if cells is None or place is None or None in place:
+        return None
+    row, column = place
+    if not (0 <= row < rows and 0 <= column < columns):
+        raise Replay
+    return cells[row * columns + column]
+
+
+# places
+
+
+def entry(key: Any) -> Any:
+    """The key of a place."""
+    if key is None:
+        raise Replay
+    return key
+
+
+def cell_place(place: Any, rows: int, columns: int) -> int:
+    """The position of a cell in a grid."""
+    row, column = place
+    if not (0 <= row < rows and 0 <= column < columns):
+        raise Replay
+    return int(row * columns + column)
+
+
+def put(whole: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """A value with the part at a path replaced."""
+    return stored(whole, path, new, NOWHERE)
+
+
+def part_of(whole: Any, path: tuple[Any, ...]) -> Any:
+    return part(whole, path, NOWHERE)
+
+
+def put_entry(entries: Any, key: Any, new: Any) -> Any:
+    """A map with the value of one key replaced."""
+    if key not in entries:
+        raise Replay
+    return {**entries, key: new}
+
+
+def put_item(items: Any, place: int, new: Any) -> Any:
+    """A list or grid with one item replaced."""
+    if not 0 <= place < len(items):
+        raise Replay
+    return (*items[:place], new, *items[place + 1 :])
+
+
+def without_item(items: Any, place: int) -> Any:
+    if not 0 <= place < len(items):
+        raise Replay
+    return items[:place] + items[place + 1 :]
+
+
+def fits(value: Any, type: Type) -> Any:
+    """A value that may be stored under a type."""
+    if misfit(value, type) is not None:
+        raise Replay
+    return value
+
+
+def settled_on(found: Iterable[tuple[tuple[Any, ...], Any]]) -> dict[tuple[Any, ...], Any]:
+    """What each place is given, if none is given two different values."""
+    given: dict[tuple[Any, ...], Any] = {}
+    for path, value in found:
+        if given.setdefault(path, value) != value:
+            raise Replay
+    return given
+
+
+# grids
+
+
+def least_empty(cells: tuple[Any, ...], columns: Sequence[Sequence[int]]) -> list[int]:
+    """The first position of each column, from below, that holds none."""
+    found = []
+    for column in columns:
+        for place in column:
+            if cells[place] is None:
+                found.append(place)
+                break
+    return found
+
+
+def masks_of(cells: tuple[Any, ...], bits: Sequence[int]) -> dict[Any, int]:
+    """For each value in a grid, a number whose bits are the cells that hold it."""
+    masks: dict[Any, int] = {}
+    for value, bit in zip(cells, bits, strict=True):
+        if value is not None:
+            masks[value] = masks.get(value, 0) | bit
+    return masks
+
+
+def marked(masks: dict[Any, int] | None, old: Any, new: Any, bit: int) -> dict[Any, int] | None:
+    """`masks_of` a grid after one cell changed."""
+    if masks is None or old == new:
+        return masks
+    masks = masks.copy()
+    if old is not None:
+        masks[old] ^= bit
+    if new is not None:
+        masks[new] = masks.get(new, 0) | bit
+    return masks
+
+
+def line_in(
+    masks: dict[Any, int], strides: Sequence[Sequence[int]], again: Callable[[], Any]
+) -> Any:
+    """The value that fills a line; `strides` are the distances in bits of the cells of a line, for
+    each direction. `again` is asked where more than one value does."""
+    found = None
+    for value, mask in masks.items():
+        for shifts in strides:
+            run = mask
+            for shift in shifts:
+                run &= run >> shift
+            if run:
+                if found is not None:
+                    return again()
+                found = value
+                break
+    return found
+
+
+# chance
+
+
+def draw_from(
+    items: Any, ranks: Callable[[], Mapping[Any, int]], take: int | None, dealt: Iterable[Any]
+) -> Lottery:
+    """What may be drawn: as `gamedsl.backends.drawing.Drawing.lottery`."""
+    if isinstance(items, Bag | frozenset):
+        order = ranks()
+        missing = len(order)
+        distinct = list(items)
+        ranked = [order.get(item, missing) for item in distinct]
+        if missing in ranked:
+            distinct = list(dict.fromkeys(values(items)))
+        distinct.sort(key=lambda item: order.get(item, missing))
+        bag = Bag({v: items[v] for v in distinct}) if isinstance(items, Bag) else Bag.of(distinct)
+    else:
+        bag = Bag.of(values(items))
+    for item in dealt:
+        bag = bag.without(item) if item in bag else bag
+    if bag.total < (1 if take is None else take):
+        raise Replay
+    return equally(bag, take)
+
+
+# names
+
+
+def known_as(names: dict[Any, str], value: Any) -> str:
+    """The canonical name of a value, remembered in `names`; all in it are of one type."""
+    name = names.get(value)
+    if name is None:
+        if len(names) > _NAMES:
+            names.clear()
+        name = names[value] = name_of(value)
+    return name
+
+
+_NAMES = 10_000
+
+
+def below(names: Sequence[str], places: Iterable[int]) -> tuple[str, ...]:
+    """Names by their places, in order, each once."""
+    return tuple([names[place] for place in sorted(set(places))])

@@ -1,0 +1,146 @@
+"""Known numbers of known games: sizes of trees, values, and what uniform play earns.
+
+From the literature where a name is given, else found by running OpenSpiel. Nodes without a choice
+are left out, as OpenSpiel leaves them out, but for tic-tac-toe.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+import gamedsl
+from gamedsl.solve import Tree, expected, exploitability, tabulate, uniform
+from gamedsl.solve.tree import CHANCE, TERMINAL
+from tests.conformance.sequence_form import value
+
+
+def tree_of(name: str, params: dict | None = None) -> Tree:
+    return tabulate(gamedsl.load(name, params=params).env())
+
+
+LEWIS = {"words": 3, "objects": 3, "shown": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "chance", "decisions", "ends", "sets"),
+    [
+        ("kuhn_poker", {}, 4, 24, 30, (6, 6)),
+        ("leduc_poker", {}, 157, 3_780, 5_520, (468, 468)),
+        ("goofspiel", {}, 28, 174, 216, (45, 45)),
+        ("lewis_signaling", LEWIS, 1, 12, 27, (3, 3)),
+        # The highest bid leaves one option: 9 and 16 nodes fewer than OpenSpiel has.
+        ("liars_dice", {"faces": 3}, 4, 576 - 9 * 32, 567, None),
+    ],
+)
+def test_sizes(name, params, chance, decisions, ends, sets):
+    tree = tree_of(name, params)
+    kinds = Counter(info if info < 0 else 0 for info in tree.info)
+    assert (kinds[CHANCE], kinds[0], kinds[TERMINAL]) == (chance, decisions, ends)
+    if sets:
+        owners = Counter(tree.owner)
+        assert tuple(owners[i] for i in range(len(tree.seats))) == sets
+
+
+@pytest.mark.parametrize(
+    ("name", "earned", "nash_conv"),
+    [
+        ("kuhn_poker", Fraction(1, 8), Fraction(11, 12)),
+        ("leduc_poker", -0.078125, 4.747222),
+        ("goofspiel", 0, None),
+        ("rock_paper_scissors", 0, 0),
+    ],
+)
+def test_uniform_play(name, earned, nash_conv):
+    tree = tree_of(name)
+    policy = uniform(tree)
+    first, second = expected(tree, policy, "payoffs").values()
+    assert (first, second) == (pytest.approx(earned), pytest.approx(-earned))
+    if nash_conv is not None:
+        assert float(exploitability(tree, policy, "payoffs").nash_conv) == pytest.approx(
+            float(nash_conv), abs=1e-6
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("kuhn_poker", -1 / 18), ("leduc_poker", -0.0856064), ("goofspiel", 0)],
+)
+def test_value_of_the_game(name, known):
+    assert value(tree_of(name)) == pytest.approx(known, abs=1e-6)
+
+
+@pytest.mark.parametrize("bluff", [Fraction(0), Fraction(1, 7), Fraction(1, 3)])
+def test_equilibria_of_kuhn_poker(bluff):
+    """Kuhn (1950): the first player bluffs with the jack up to one time in three."""
+    often = {
+        ("first", "open"): {"J": bluff, "Q": Fraction(0), "K": 3 * bluff},
+        ("first", "answer"): {"J": Fraction(0), "Q": bluff + Fraction(1, 3), "K": Fraction(1)},
+        ("second", "reply"): {"J": Fraction(1, 3), "Q": Fraction(0), "K": Fraction(1)},
+        ("second", "answer"): {"J": Fraction(0), "Q": Fraction(1, 3), "K": Fraction(1)},
+    }
+    tree = tree_of("kuhn_poker")
+    policy = {}
+    for info in tree.info_sets:
+        card = next(c for c in "JQK" if f"card={c}" in info.key)
+        bold = often[info.seat, info.step][card]
+        policy[info.key] = dict(zip(info.actions, (1 - bold, bold), strict=True))
+    found = exploitability(tree, policy, "payoffs")
+    assert found.nash_conv == 0
+    assert found.values == {"first": Fraction(-1, 18), "second": Fraction(1, 18)}
+
+
+def positions(
+    name: str, plies: int, cell: Callable[[str], str], params: dict | None = None
+) -> Iterator[dict[frozenset, tuple[gamedsl.Episode, int, Fraction]]]:
+    """The positions of a board game ply by ply: an episode, the histories that lead there, and how
+    likely uniform play does. A position is who has taken which cells."""
+    start = gamedsl.load(name, params=params).env().reset(chance="asked", forced="asked")
+    ply: dict[frozenset, tuple[gamedsl.Episode, int, Fraction]] = {
+        frozenset(): (start, 1, Fraction(1))
+    }
+    for _ in range(plies + 1):
+        yield ply
+        after: dict[frozenset, tuple[gamedsl.Episode, int, Fraction]] = {}
+        for board, (episode, count, likely) in ply.items():
+            for asked, name in (
+                (asked, name) for asked in episode.decisions for name in asked.legal
+            ):
+                key = board | {(asked.seat, cell(name))}
+                known = after.get(key)
+                if known is None:
+                    moved = episode.fork()
+                    moved.step({asked.seat: gamedsl.Action(name)})
+                    known = moved, 0, Fraction(0)
+                share = likely / len(asked.legal)
+                after[key] = known[0], known[1] + count, known[2] + share
+        ply = after
+
+
+def test_tic_tac_toe_in_numbers():
+    boards, ends, games, earned = 0, Counter(), Counter(), Fraction(0)
+    for ply in positions("tic_tac_toe", 9, str):
+        boards += len(ply)
+        for episode, count, likely in ply.values():
+            if episode.done:
+                result = episode.payoffs["x"]
+                ends[result] += 1
+                games[result] += count
+                earned += likely * result
+    assert (boards, ends) == (5_478, {1: 626, -1: 316, 0: 16})
+    assert games == {1: 131_184, -1: 77_904, 0: 46_080}
+    assert games.total() == 255_168
+    assert float(earned) == pytest.approx(0.2968254, abs=1e-7)
+
+
+CONNECT_FOUR = (1, 7, 49, 238, 1_120, 4_263, 16_422, 54_859)
+
+
+@pytest.mark.parametrize("plies", [4, pytest.param(7, marks=pytest.mark.slow)])
+def test_connect_four_has_so_many_positions(plies):
+    found = [len(ply) for ply in positions("connect_four", plies, str)]
+    assert tuple(found) == CONNECT_FOUR[: plies + 1]
