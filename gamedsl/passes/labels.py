@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from gamedsl.backends.labels import capacity, masked_names, option_names, styles_of
 from gamedsl.backends.words import AUTO, STYLES
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose
 from gamedsl.source.spans import Span
 
 
 def labels_are_distinct(ir: GameIR, problems: Problems) -> None:
-    """Every option has exactly one label, writable as a reply; at no step is one the beginning of
-    another, so that the labels' probabilities are those of disjoint events."""
+    """Every option has exactly one label, writable as a reply."""
     if ir.labels.kind in ("masked", "partly"):
         _enough_words(ir, problems)
     elif ir.labels.kind == "fixed":
         _one_each(ir, problems)
         _writable(ir, problems)
         _different(ir, problems)
-    if ir.labels.kind != "masked":
-        for step in ir.steps:
-            _prefix_free(ir, step, problems)
 
 
 def _enough_words(ir: GameIR, problems: Problems) -> None:
@@ -95,28 +88,6 @@ def _different(ir: GameIR, problems: Problems) -> None:
                 notes=(Note(_place(ir, first[label], 1), f"the label of `{other}`"),),
             )  # fmt: skip
         first.setdefault(label, index)
-
-
-def _prefix_free(ir: GameIR, step: Choose, problems: Problems) -> None:
-    """Plain names only get a warning: such a game can be played and solved, but not trained."""
-    fixed = dict(ir.labels.fixed)
-    places = {name: _place(ir, index, 1) for index, (name, _) in enumerate(ir.labels.fixed)}
-    masked = frozenset(masked_names(ir))
-    for options in dict.fromkeys(step.options):
-        names = (choice.name for choice in options if choice.name not in masked)
-        labels = sorted((fixed.get(name, name), name) for name in names)
-        for (short, one), (long, two) in pairwise(labels):
-            if short == long or not short.strip() or not long.startswith(short):
-                continue
-            span = places.get(one, step.span)
-            problems.add(
-                "GD0504", f"the label `{short}` is the beginning of the label `{long}`", span,
-                why="a reply is scored token by token, so the two overlap",
-                notes=(Note(places[two], f"the label of `{two}`"),) if two in places else (),
-                help=f"write `{two}: {two}`" if fixed else "use `labels: masked`, or a map",
-                severity="error" if fixed else "warning",
-            )  # fmt: skip
-            break
 
 
 def _place(ir: GameIR, index: int, part: int) -> Span:

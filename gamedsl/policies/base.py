@@ -29,8 +29,9 @@ def silent(message: str) -> None:
 class Query:
     """One closed decision: who is asked (`adapter`), what (`messages`), and the legal `labels`.
 
-    No label may be empty, repeated, or the beginning of another: then no end token is scored and
-    the labels' probabilities are those of disjoint events.
+    No label may be empty or repeated. Where one is the beginning of another, in tokens, the end of
+    the answer is scored with each, so that the labels' probabilities are always those of disjoint
+    events.
     """
 
     messages: tuple[Message, ...]

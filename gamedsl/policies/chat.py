@@ -34,6 +34,9 @@ class HFTokenizer:
         self._tokenizer = tokenizer
         self.fingerprint = _fingerprint(tokenizer)
         self.takes_system = self._takes_system()
+        end = tokenizer.eos_token_id
+        self._end = (int(end),) if isinstance(end, int) else ()
+        """Ends an answer."""
         self._encode = lru_cache(maxsize=_CACHED)(self._encode_uncached)
 
     def count(self, text: str) -> int:
@@ -57,6 +60,8 @@ class HFTokenizer:
         text = self.render(messages)
         prompt = self._ids(text)
         encoded = tuple(self._label_ids(text, prompt, label) for label in labels)
+        if _overlap(encoded):
+            encoded = tuple((*ids, *self._end) for ids in encoded)
         _check_labels(labels, encoded)
         return Encoded(prompt, encoded)
 
@@ -99,6 +104,12 @@ def merge_system(messages: Sequence[Message]) -> tuple[Message, ...]:
     if not rest or rest[0][0] != "user":
         return (("user", system), *rest)
     return (("user", f"{system}\n\n{rest[0][1]}"), *rest[1:])
+
+
+def _overlap(encoded: Sequence[tuple[int, ...]]) -> bool:
+    """Whether the tokens of one label begin those of another: then each needs an end of its own."""
+    known = set(encoded)
+    return any(ids[:size] in known for ids in encoded for size in range(1, len(ids)))
 
 
 def _check_labels(labels: Sequence[str], encoded: Sequence[tuple[int, ...]]) -> None:

@@ -1,11 +1,12 @@
 """Views as vectors of floats, of one size for every moment of a game, with a name for each float.
 
-First whose view it is and at which step the seat is asked, then the parts of the declared state
-that the seat may ever see, then what steps bind, as it was told last. Members of enums, seats,
+First whose view it is, at which step the seat is asked and how often it was before, then the parts
+of the declared state that the seat may ever see, then what steps bind, as it was told last. Members of enums, seats,
 truth values and options of a choice are one-hot, as are ranges of up to `ONE_HOT` numbers; longer
-ranges are scaled to 0..1; a number of no declared range is itself. A list has as many places as it
-may have items, filled from the front, and its length; a set is a 0 or 1 for each value, a bag a
-count. What is not there, not bound or hidden is all zeros. Text is left out.
+ranges are scaled to 0..1; a number of no declared range is itself. A list has its length and as
+many places as it may have items, filled from the front; a set is a 0 or 1 for each value, a bag a
+count, as is a list without a bound or drawn in no order. What is not there, not bound or hidden is
+all zeros. Text is left out.
 
 A vector shows the present: it is Markov as far as the declared state is. A game that keeps in its
 bindings what matters later needs `Episode.information`, which forgets nothing.
@@ -37,6 +38,7 @@ from gamedsl.ir.types import (
     Type,
     Union,
     domain,
+    plain,
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
@@ -163,7 +165,7 @@ class Items:
 
 
 class Counts:
-    """A 0 or 1 for each value that may be in a set, or how many of it are in a bag."""
+    """A 0 or 1 for each value that may be in a set, or how many of it are in a bag or list."""
 
     def __init__(self, values: Sequence[Any], most: float) -> None:
         self._values, self._most = tuple(values), most
@@ -173,10 +175,8 @@ class Counts:
 
     def write(self, value: Any, out: list[float]) -> None:
         inside = () if value is None or isinstance(value, Hidden) else value
-        if isinstance(inside, BagValue):
-            out += [float(inside.get(v, 0)) for v in self._values]
-        else:
-            out += [float(v in inside) for v in self._values]
+        copies = inside if isinstance(inside, BagValue) else BagValue.of(inside)
+        out += [float(copies.get(v, 0)) for v in self._values]
 
 
 class Maybe:
@@ -215,8 +215,7 @@ class Layout:
         self._bound = [
             ((slot.variable, slot.key), self._told(slot))
             for slot in viewer.slots.values()
-            if any(_may_see(r, seat, owner) for r, owner in slot.readers)
-            or slot.chosen_by(seat)
+            if any(_may_see(r, seat, owner) for r, owner in slot.readers) or slot.chosen_by(seat)
         ]
         self.components: tuple[Component, ...] = tuple(self._components())
 
@@ -225,6 +224,7 @@ class Layout:
         out: list[float] = []
         self._me.write(view.seat, out)
         self._asked.write(view.step, out)
+        out.append(float(view.occurrence))
         for name, code in self._state:
             code.write(view.state.get(name, HIDDEN), out)
         for place, code in self._bound:
@@ -234,6 +234,7 @@ class Layout:
     def _components(self) -> Iterable[Component]:
         yield from self._me.components("me")
         yield from (Component(f"asked:{step}", 0, 1) for step in self._steps)
+        yield Component("asked before", 0, inf)
         for name, code in self._state:
             yield from code.components(name)
         for (name, key), code in self._bound:
@@ -262,6 +263,9 @@ class Layout:
             if not whole or len(slot.options) <= ONE_HOT:
                 return OneHot(slot.options)
             return Maybe(_Named(slot.options), "is bound")
+        drawn = plain(slot.type)
+        if slot.unordered and isinstance(drawn, List):
+            return Maybe(_counts(drawn.of, self._seats, inf), "is bound")
         code = code_of(slot.type, self._seats)
         certain = isinstance(code, OneHot) and not isinstance(slot.type, Option)
         return code if certain else Maybe(code, "is bound", True)
@@ -308,16 +312,18 @@ def code_of(type: Type, seats: tuple[str, ...]) -> Code:
         case List(of=inner, length=length, at_most=most):
             size = most if length is None else length
             if size is None:
-                return Length(None)
+                return _counts(inner, seats, inf)
             return Items(code_of(inner, seats), size, length is not None)
         case Set(of=inner) | Bag(of=inner):
-            values = domain(inner, seats)
-            if values is None or len(values) > MOST_COUNTED:
-                return Length(None)
-            return Counts(values, 1 if isinstance(type, Set) else inf)
+            return _counts(inner, seats, 1 if isinstance(type, Set) else inf)
         case NoneType() | Text():
             return NOTHING
     raise TypeError(f"no floats for {type}")
+
+
+def _counts(type: Type, seats: tuple[str, ...], most: float) -> Code:
+    values = domain(type, seats)
+    return Length(None) if values is None or len(values) > MOST_COUNTED else Counts(values, most)
 
 
 def _lengths(type: Type, seats: tuple[str, ...]) -> Code:

@@ -36,14 +36,25 @@ def text_of(view: View, viewer: Viewer) -> str:
 
 
 def everything(viewer: Viewer, play: Play) -> str:
-    """All variables, as the referee sees them. Not for players: nothing is left out."""
+    """The declared state and all that steps bound last, as the referee sees them. Not for players:
+    nothing is left out."""
     lines: list[str] = []
+    bound = {name for name, _ in viewer.slots}
     for name, value in play.variables.items():
         if name in viewer.types:
             lines += _entry(name, value, viewer.types[name])
-        elif "@" not in name:
-            lines.append(f"{name}: {_plain(value)}")
+        elif name in bound and isinstance(value, dict):
+            parts = (f"{name_of(k)} {_called(name, v, viewer)}" for k, v in value.items())
+            lines.append(f"{name}: {', '.join(parts)}")
+        elif name in bound:
+            lines.append(f"{name}: {_called(name, value, viewer)}")
     return "\n".join(lines)
+
+
+def _called(name: str, value: Any, viewer: Viewer) -> str:
+    if isinstance(value, dict | frozenset):
+        return _plain(value)
+    return viewer.names.get((name, value)) or _plain(value)
 
 
 def _entry(name: str, value: Any, type: Type) -> Iterator[str]:
@@ -52,7 +63,7 @@ def _entry(name: str, value: Any, type: Type) -> Iterator[str]:
         case Grid() if not isinstance(value, Hidden):
             yield f"{name}:"
             yield from _grid(value, type)
-        case (PerSeat(of=inner) | PerValue(of=inner)) if isinstance(value, dict):
+        case PerSeat(of=inner) | PerValue(of=inner) if isinstance(value, dict):
             shown = {name_of(k): v for k, v in value.items() if v is not HIDDEN}
             if _is_short(inner):
                 parts = (f"{k} {one_line(v, inner)}" for k, v in shown.items())

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gamedsl.backends.events import Event, Seen
+from gamedsl.backends.events import Event, Seen, occurrences
 from gamedsl.backends.kernel import State as Play
 from gamedsl.backends.readers import reads
 from gamedsl.ir.evaluate import Scope
@@ -71,6 +71,11 @@ class View:
     seen: Seen
     _viewer: Viewer = field(repr=False, compare=False)
 
+    @property
+    def occurrence(self) -> int:
+        """How often the seat has chosen before at the step at which it is asked; else 0."""
+        return occurrences(self.seen, self.step, self.seat) if self.step else 0
+
     @cached_property
     def data(self) -> dict[str, Any]:
         """As plain data with canonical names, ready for JSON; what is hidden is left out, and of a
@@ -122,6 +127,8 @@ class Slot:
     type: Type
     options: tuple[str, ...] = ()
     readers: tuple[tuple[Readers, str], ...] = ()
+    unordered: bool = False
+    """Whether it is a selection, in no order."""
 
     def chosen_by(self, seat: str) -> bool:
         """Whether a seat may choose it; it then knows what it chose, whoever else does."""
@@ -139,6 +146,13 @@ class Viewer:
         self.types = {state.name: state.type for state in self.states}
         self._steps = {step.id: step for step in steps if isinstance(step, Choose | Draw | Show)}
         self.slots = self._find_slots()
+        self.names = {
+            (step.variable, option.value): option.name
+            for step in ir.steps
+            for options in step.options
+            for option in options
+        }
+        """What values of choices are called, by variable and value."""
         self._layouts: dict[str, Layout] = {}
 
     def view(self, seat: str, play: Play, step: str | None, legal: tuple[str, ...]) -> View:
@@ -223,6 +237,7 @@ class Viewer:
                     *place, join(known.type, slot.type) or known.type,
                     tuple(dict.fromkeys((*known.options, *slot.options))),
                     tuple(dict.fromkeys((*known.readers, *slot.readers))),
+                    known.unordered and slot.unordered,
                 )  # fmt: skip
         return slots
 
@@ -236,8 +251,9 @@ class Viewer:
             yield Slot(step.variable, (), step.value.type, (), ((step.readers, ""),))
         else:
             for key in _keys(step):
-                owner = key[0] if step.by_seat else ""
-                yield Slot(step.variable, key, step.type, (), ((step.readers, owner),))
+                readers = (step.readers, key[0] if step.by_seat else "")
+                many = step.source.take is not None
+                yield Slot(step.variable, key, step.type, (), (readers,), many)
 
 
 def _keys(step: Draw) -> tuple[Key, ...]:
@@ -322,9 +338,7 @@ def data_of(value: Any, type: Type) -> Any:
         case Bag():
             return {name_of(part): value[part] for part in sorted(value, key=_order)}
         case PerSeat(of=inner) | PerValue(of=inner):
-            return {
-                name_of(k): data_of(v, inner) for k, v in value.items() if v is not HIDDEN
-            }
+            return {name_of(k): data_of(v, inner) for k, v in value.items() if v is not HIDDEN}
     return str(value) if isinstance(value, Fraction) else name_of(value)
 
 

@@ -70,7 +70,9 @@ class Draws(Bindings):
         else:
             readers = self.drawn_readers(item, head, by_seat, type)
             inner_type = whole.of if isinstance(whole, PerSeat) else whole
-            if not self.declare(variable, inner_type, by_seat, self.names.seats, span):
+            if not self.declare(
+                variable, inner_type, by_seat, self.names.seats if by_seat else (), span
+            ):
                 return None
         return Draw(
             self.number(variable), variable, origin, type, readers, item.span, per=indices,

@@ -190,7 +190,7 @@ class Heads(Draws, ABC):
             return None
         type, joint = typed.type, isinstance(typed.type, PerSeat)
         inner = type.of if isinstance(type, PerSeat) else type
-        if not self.declare(name.text, inner, joint, self.names.seats, name.span):
+        if not self.declare(name.text, inner, joint, self.names.seats if joint else (), name.span):
             return None
         return Show(self.number(name.text), name.text, typed, readers, item.span, condition)
 

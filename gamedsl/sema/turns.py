@@ -229,7 +229,7 @@ class Turns(Uses):
         if isinstance(known, StateName) and name.text in self.counters and known.type == type:
             pass
         elif not report_taken(name.text, name.span, self.names.anywhere(name.text), self.problems):
-            self.names.declared[name.text] = StateName(type, name.span)
+            self.names.declared[name.text] = StateName(type, name.span, fixed=True)
             self.counters.add(name.text)
         for names in self.bound:
             names.append(name.text)

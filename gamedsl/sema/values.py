@@ -20,7 +20,7 @@ from gamedsl.syntax.parser import parse_expression
 NOTHING = ir.Const(NEVER, Span(Source("", ""), 0, 0), None)
 """Stands for an expression that could not be read."""
 
-_PLAY = ir.Read, ir.Stream, ir.LetCall, ir.LetMap
+_PLAY = ir.Read, ir.LastBy, ir.Past, ir.Me, ir.Stream, ir.LetCall, ir.LetMap
 
 
 def syntax(node: Node, problems: Problems) -> ast.Node | None:

@@ -267,9 +267,7 @@ def goofspiel(id: str, theirs: str, histories: int, sets: tuple[int, ...] | None
 
 GOOFSPIEL = [
     goofspiel("goofspiel", "num_cards=3,imp_info=True,points_order=random", 418, (45, 45)),
-    goofspiel(
-        "goofspiel-in-turns", "num_cards=3,imp_info=True,points_order=random", 418, (45, 45)
-    ),
+    goofspiel("goofspiel-in-turns", "num_cards=3,imp_info=True,points_order=random", 418, (45, 45)),
 ]
 
 

@@ -352,9 +352,7 @@ class _Walk:
             self._same_information(ours, theirs, other.seat, path)
         return ours, theirs, path, mine, other, pairs
 
-    def _pairs(
-        self, mine: Node, theirs: Theirs, other: Node, path: Path
-    ) -> list[tuple[int, int]]:
+    def _pairs(self, mine: Node, theirs: Theirs, other: Node, path: Path) -> list[tuple[int, int]]:
         named = [self._translated(mine, name) for name in mine.options]
         places: dict[Any, int] = {action: j for j, action in enumerate(other.options)}
         if any(isinstance(name, str) for name in named):

@@ -68,10 +68,19 @@ def test_a_label_that_melts_into_the_prompt_keeps_the_prompts_ids() -> None:
         assert encoded.labels == (tokenizer._ids(label), tokenizer._ids("z"))
 
 
-@pytest.mark.parametrize("labels", [(), ("",), ("a", "a"), ("st", "stag")])
+@pytest.mark.parametrize("labels", [(), ("",), ("a", "a")])
 def test_unusable_labels_are_refused(labels: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="label"):
         _tokenizer().encode(Query(CHAT, labels, "a"))
+
+
+def test_labels_that_begin_one_another_are_ended() -> None:
+    tokenizer = _tokenizer()
+    end = (tokenizer._tokenizer.eos_token_id,)
+    short, long = tokenizer.encode(Query(CHAT, ("st", "stag"), "a")).labels
+    assert (short, long) == (tokenizer._ids("st") + end, tokenizer._ids("stag") + end)
+    apart = tokenizer.encode(Query(CHAT, ("stag", "hare"), "a")).labels
+    assert not any(label[-1:] == end for label in apart)
 
 
 def test_fingerprint_is_stable_and_sees_the_template_and_the_vocabulary() -> None:

@@ -1,0 +1,348 @@
+"""The state of a generated game: what all of them share.
+
+A generated module adds a slot for each variable of its game and a function for each operation of
+`gamedsl.backends.flow`. Such a function takes the state, and returns the function to go on with, or
+None at a decision, at a chance node and at the end. What happened is kept in two chains that copies
+share: `_moves`, to play it again, and `_log`, what whom was told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gamedsl.backends.chance import Lottery, ticket
+from gamedsl.backends.events import Seen, appended, known, occurrences
+from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome
+from gamedsl.ir.outcome import Settlement
+from gamedsl.ir.values import name_of
+
+if TYPE_CHECKING:
+    from gamedsl.backends.generated import Generated
+    from gamedsl.backends.interpreter import History
+
+Go = Any
+"""The function to go on with, or None; its own type cannot be written down."""
+
+Told = tuple[Any, Any, str, str, str]
+"""An entry of the log: the entry before it; who was told (None: everyone; a tuple of seats; a map
+of seat to the name that it was told); the step, the seat and the name of the event."""
+
+
+class Asking(NamedTuple):
+    """Where seats choose: the step, and what happens once they have."""
+
+    step: str
+    take: Callable[[Any, Sequence[str]], Go]
+
+
+class Drawing(NamedTuple):
+    """Where chance draws: the step, the names of each index, what happens once it has, and which
+    passes of the loops around it are under way."""
+
+    step: str
+    indices: tuple[tuple[str, ...], ...]
+    take: Callable[[Any, Any], Go]
+    passes: Callable[[Any], tuple[int, ...]]
+
+
+class Play:
+    """A history of a generated game. A `gamedsl.backends.kernel.State`."""
+
+    __slots__ = (
+        "_asked", "_drawn", "_known", "_log", "_lottery", "_moves", "_reference", "_result",
+        "_seen", "_site", "kind", "legal", "me",
+    )  # fmt: skip
+
+    kernel: Generated
+    """Set in the class that each kernel makes of it."""
+
+    kind: Kind
+    me: str | None
+    """Who acts."""
+    legal: tuple[tuple[str, ...], ...]
+    """The names of what each who is asked may choose; only while somebody is."""
+    _asked: tuple[str, ...]
+    _site: Any
+    _drawn: tuple[Any, ...]
+    """What the draw under way has brought, index by index."""
+    _lottery: Lottery
+    _log: Told | None
+    _moves: tuple[Any, Any] | None
+    """The last move, a tuple of names or the number of an outcome, and all before it."""
+    _known: Mapping[str, tuple[Any, str]]
+    """What was asked for before: up to which entry of the log, and as which text."""
+    _seen: Mapping[str, tuple[Any, Seen]]
+    _result: Settlement | None
+    _reference: History
+
+    def __init__(self) -> None:
+        self.kind = "end"
+        self.me = None
+        self.legal = self._asked = self._drawn = ()
+        self._log = self._moves = self._result = self._site = None
+        self._lottery = self._reference = None  # type: ignore[assignment]
+        self._known = {}
+        self._seen = {}
+        try:
+            go = self._begin()
+            while go is not None:
+                go = go(self)
+        except Exception:
+            self._replay()
+
+    # what a generated class has of its own
+
+    def _begin(self) -> Go:
+        """Set all variables to what they are at the start; the first function to go on with."""
+        raise NotImplementedError
+
+    def copy(self) -> Play:
+        raise NotImplementedError
+
+    def _settle(self) -> Settlement:
+        raise NotImplementedError
+
+    def _paid(self) -> Mapping[str, Amounts]:
+        """What was paid so far to each stream."""
+        raise NotImplementedError
+
+    # moving
+
+    def choose(self, names: Sequence[str]) -> None:
+        names = tuple(names)
+        self._moves = names, self._moves
+        try:
+            go = self._site.take(self, names)
+            while go is not None:
+                go = go(self)
+        except Exception:
+            self._replay()
+
+    def draw(self, outcome: int) -> str:
+        value = self._lottery.value(outcome)
+        self._moves = outcome, self._moves
+        try:
+            go = self._site.take(self, value)
+            while go is not None:
+                go = go(self)
+        except Exception:
+            self._replay()
+        return name_of(value)
+
+    def apply(self, *numbers: int) -> None:
+        if self.kind == "chance":
+            self.draw(*numbers)
+        else:
+            legal = self.legal
+            if len(numbers) == 1:
+                self.choose((legal[0][numbers[0]],))
+            else:
+                self.choose([names[i] for names, i in zip(legal, numbers, strict=True)])
+
+    def _replay(self) -> None:
+        """Let the reference play the same moves: it raises the error that there is, with its place
+        in the file; or else it goes on in this state's stead."""
+        moves, chain = [], self._moves
+        while chain is not None:
+            move, chain = chain
+            moves.append(move)
+        history = self.kernel.reference.start()
+        for move in reversed(moves):
+            if isinstance(move, int):
+                history.draw(move)
+            else:
+                history.choose(move)
+        self._reference = history
+        self.__class__ = self.kernel.stand_in
+
+    # decisions
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        if self.kind != "decide":
+            return ()
+        step = self._site.step
+        return tuple(
+            [
+                Ask(seat, step, occurrences(self.seen(seat), step, seat), legal)
+                for seat, legal in zip(self._asked, self.legal, strict=True)
+            ]
+        )
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        if self.kind == "decide":
+            return tuple(map(len, self.legal))
+        return (self._lottery.size,) if self.kind == "chance" else ()
+
+    # chance
+
+    @property
+    def draws(self) -> tuple[str, tuple[str, ...]]:
+        site = self._site
+        return site.step, site.indices[len(self._drawn)]
+
+    @property
+    def outcome_count(self) -> int:
+        return self._lottery.size if self.kind == "chance" else 0
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        if self.kind != "chance":
+            return ()
+        lottery = self._lottery
+        return tuple(
+            Outcome(name_of(lottery.value(i)), lottery.probability(i)) for i in range(lottery.size)
+        )
+
+    def pick(self, seed: int) -> int:
+        step, index = self.draws
+        passes = ".".join(map(str, self._site.passes(self)))
+        drawn = ticket(self._lottery.total, seed, step, passes, ",".join(index))
+        return self._lottery.outcome(drawn)
+
+    def sample(self, random: Callable[[], float]) -> int:
+        lottery = self._lottery
+        return lottery.outcome(int(random() * lottery.total))
+
+    # what is seen
+
+    def seen(self, seat: str) -> Seen:
+        last, seen = self._seen.get(seat, (None, ()))
+        if last is not self._log:
+            for step, whom, name in self._news(seat, last):
+                seen = appended(seen, step, whom, name)
+            self._seen = {**self._seen, seat: (self._log, seen)}
+        return seen
+
+    def known(self, seat: str) -> str:
+        last, text = self._known.get(seat, (None, ""))
+        if last is not self._log:
+            news = [
+                f"{whom}.{step}={name}" if whom else f"{step}={name}"
+                for step, whom, name in self._news(seat, last)
+            ]
+            if text:
+                news.insert(0, text)
+            text = ", ".join(news)
+            self._known = {**self._known, seat: (self._log, text)}
+        return text
+
+    def _news(self, seat: str, last: Told | None) -> list[tuple[str, str, str]]:
+        """What a seat was told after an entry of the log: step, seat and name of each event."""
+        news = []
+        entry = self._log
+        while entry is not last and entry is not None:
+            before, told, step, whom, name = entry
+            if told is None:
+                news.append((step, whom, name))
+            elif seat in told:
+                shown = told[seat] if isinstance(told, dict) else name
+                news.append((step, whom, shown))
+            entry = before
+        news.reverse()
+        return news
+
+    # amounts
+
+    @property
+    def payoffs(self) -> Amounts:
+        return self._settled().payoffs
+
+    @property
+    def rewards(self) -> Amounts:
+        return self._settled().rewards
+
+    @property
+    def streams(self) -> Mapping[str, Amounts]:
+        return self._settled().streams if self.kind == "end" else self._paid()
+
+    def _settled(self) -> Settlement:
+        if self._result is None:
+            try:
+                self._result = self._settle()
+            except Exception:
+                self._replay()
+                self._result = self._reference._settled()
+        return self._result
+
+
+class StandIn:
+    """Put before a generated class: a history that the reference plays on, because the generated
+    code does not know how."""
+
+    __slots__ = ()
+
+    _reference: History
+
+    def copy(self) -> StandIn:
+        twin = type(self).__new__(type(self))
+        twin._reference = self._reference.copy()
+        return twin
+
+    def choose(self, names: Sequence[str]) -> None:
+        self._reference.choose(names)
+
+    def draw(self, outcome: int) -> str:
+        return self._reference.draw(outcome)
+
+    def apply(self, *numbers: int) -> None:
+        if self.kind == "chance":
+            self.draw(*numbers)
+        else:
+            self.choose([names[i] for names, i in zip(self.legal, numbers, strict=True)])
+
+    @property
+    def kind(self) -> Kind:
+        return self._reference.kind
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        return self._reference.asks
+
+    @property
+    def legal(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(ask.legal for ask in self.asks)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        return (self.outcome_count,) if self.kind == "chance" else tuple(map(len, self.legal))
+
+    @property
+    def draws(self) -> tuple[str, tuple[str, ...]]:
+        return self._reference.draws
+
+    @property
+    def outcome_count(self) -> int:
+        return self._reference.outcome_count
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        return self._reference.outcomes
+
+    def pick(self, seed: int) -> int:
+        return self._reference.pick(seed)
+
+    def sample(self, random: Callable[[], float]) -> int:
+        lottery = self._reference._lottery
+        assert lottery is not None
+        return lottery.outcome(int(random() * lottery.total))
+
+    def seen(self, seat: str) -> Seen:
+        return self._reference.seen(seat)
+
+    def known(self, seat: str) -> str:
+        return known(self._reference.seen(seat))
+
+    @property
+    def payoffs(self) -> Amounts:
+        return self._reference.payoffs
+
+    @property
+    def rewards(self) -> Amounts:
+        return self._reference.rewards
+
+    @property
+    def streams(self) -> Mapping[str, Amounts]:
+        return self._reference.streams

@@ -1,0 +1,142 @@
+"""Writing Python: values as text, names that are free, and the lines of a module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+from gamedsl.ir import types
+from gamedsl.ir.types import Type
+from gamedsl.ir.values import Bag
+from gamedsl.source.spans import Span
+
+
+class Unsupported(Exception):
+    """The generator does not know how to write something: the reference plays the game instead."""
+
+
+class Module:
+    """The text of a module under way: constants, then functions, in the order they were made."""
+
+    def __init__(self) -> None:
+        self._constants: dict[str, str] = {}
+        """Names by their text."""
+        self._names: set[str] = set()
+        self._functions: list[str] = []
+        self._slots: dict[str, str] = {}
+
+    def name(self, *parts: object) -> str:
+        """A name of its own, made of the parts."""
+        wanted = "_".join(identifier(str(part)) for part in parts)
+        name, count = wanted, 1
+        while name in self._names:
+            count += 1
+            name = f"{wanted}_{count}"
+        self._names.add(name)
+        return name
+
+    def slot(self, kind: str, variable: str) -> str:
+        """The slot of a variable: `v` what it holds, `p` its past, `b` by seat, …"""
+        key = f"{kind}@{variable}"
+        if key not in self._slots:
+            self._slots[key] = self.name(kind, variable)
+        return self._slots[key]
+
+    def slots(self) -> dict[str, str]:
+        """All slots that were asked for: by kind and variable, `kind@variable`."""
+        return dict(self._slots)
+
+    def constant(self, value: Any) -> str:
+        """A value as an expression: itself where it is short, else the name of a constant."""
+        if value is None or isinstance(value, bool | int | str):
+            return repr(value)
+        return self.table("C", literal(value))
+
+    def table(self, hint: str, text: str) -> str:
+        """The name of a constant with this text, which is worked out once."""
+        name = self._constants.get(text)
+        if name is None:
+            name = self._constants[text] = self.name(hint, len(self._constants))
+        return name
+
+    def add(self, lines: Lines) -> None:
+        """Add a function."""
+        self._functions.append(lines.text())
+
+    def text(self) -> str:
+        """All constants and functions."""
+        constants = "".join(f"{name} = {text}\n" for text, name in self._constants.items())
+        return constants + "\n\n" + "\n\n".join(self._functions)
+
+
+class Lines:
+    """Lines of code at a depth."""
+
+    def __init__(self, first: str, depth: int = 0) -> None:
+        self._lines: list[str] = []
+        self._depth = depth
+        self(first)
+        self._depth += 1
+
+    def __call__(self, line: str) -> None:
+        self._lines.append("    " * self._depth + line)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """What is written inside stands one deeper, below `head`."""
+        self(head)
+        self._depth += 1
+        before = len(self._lines)
+        yield
+        if len(self._lines) == before:
+            self("pass")
+        self._depth -= 1
+
+    def source(self, span: Span | None) -> None:
+        """A comment: the place in the game file, and the first line that stands there."""
+        if span is None or not span.source.text:
+            return
+        text = span.text.splitlines()[:1]
+        shown = "".join(c if c.isprintable() else " " for c in (text[0] if text else ""))
+        self(f"# {span.line}: {shown[:80]}")
+
+    def text(self) -> str:
+        return "\n".join(self._lines) + "\n"
+
+
+def identifier(name: str) -> str:
+    return re.sub(r"[^0-9A-Za-z_]", "_", name)
+
+
+def literal(value: Any) -> str:
+    """An expression whose value is this one."""
+    if value is None or isinstance(value, bool | int | str):
+        return repr(value)
+    if isinstance(value, Fraction):
+        return f"Fraction({value.numerator}, {value.denominator})"
+    if isinstance(value, tuple):
+        return "(" + "".join(f"{literal(item)}, " for item in value).rstrip() + ")"
+    if isinstance(value, frozenset):
+        return f"frozenset(({''.join(sorted(f'{literal(item)}, ' for item in value))}))"
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{literal(k)}: {literal(v)}" for k, v in value.items())
+        return f"Bag({{{pairs}}})" if isinstance(value, Bag) else f"{{{pairs}}}"
+    raise Unsupported(f"a value of {type(value).__name__}")
+
+
+def type_literal(type: Type) -> str:
+    """An expression whose value is a type; `types` is `gamedsl.ir.types`."""
+    fields = [getattr(type, name) for name in type.__dataclass_fields__]
+    return f"types.{type.__class__.__name__}({', '.join(map(_part, fields))})"
+
+
+def _part(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "(" + "".join(f"{_part(item)}, " for item in value).rstrip() + ")"
+    if value is None or isinstance(value, bool | int | str):
+        return repr(value)
+    assert type(value).__module__ == types.__name__
+    return type_literal(value)
