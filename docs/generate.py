@@ -49,6 +49,11 @@ def reference() -> Iterator[str]:
     yield "The language is explained in [language.md](language.md); this page lists what there is."
     for kind in ("game", "protocol", "reward"):
         yield from sections(kind)
+    yield from forms("Steps", "common", "step", "A step of `turns` has one of these heads.")
+    yield from forms("Types", "game", "type", "An entry of `types` that is a map.")
+    yield from forms("State", "game", "variable", "An entry of `state` that is a map.")
+    yield from action()
+    yield from library()
     yield from expressions()
     yield from labels()
     yield from recipe()
@@ -62,25 +67,77 @@ def sections(kind: str) -> Iterator[str]:
     yield "| key | what it is | example |"
     yield "| --- | --- | --- |"
     for key, value in schema["properties"].items():
-        described = resolved(value)
-        title = described.get("title", "")
-        about = described.get("description", "")
-        examples = described.get("examples", [])
-        example = f"`{flow(examples[0])}`" if examples else ""
-        text = f"{title}. {about}" if title and about else title or about
-        yield f"| `{key}` | {cell(text)} | {cell(example)} |"
+        yield row(key, resolved(value, kind))
 
 
-def resolved(value: dict[str, Any]) -> dict[str, Any]:
+def definition(file: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((SCHEMAS / f"{file}.schema.json").read_text("utf-8"))
+    return dict(found["$defs"][name])
+
+
+def forms(title: str, file: str, name: str, about: str) -> Iterator[str]:
+    """The branches of a definition that have a head, each with its keys."""
+    yield f"\n## {title}\n"
+    yield about
+    for branch in definition(file, name)["anyOf"]:
+        if "head" not in branch:
+            continue
+        whole = resolved(branch, file)
+        yield f"\n### `{branch['head']}`\n"
+        yield from keys(whole, file)
+
+
+def action() -> Iterator[str]:
+    yield "\n## Declared actions\n"
+    yield "An entry of `actions` that is a map."
+    yield ""
+    yield from keys(definition("game", "action"), "game")
+
+
+def keys(whole: dict[str, Any], file: str) -> Iterator[str]:
+    """A table of the keys of a map."""
+    yield "| key | what it is | example |"
+    yield "| --- | --- | --- |"
+    for key, value in whole["properties"].items():
+        yield row(key, resolved(value, file))
+
+
+def row(key: str, described: dict[str, Any]) -> str:
+    title, about = described.get("title", ""), described.get("description", "")
+    examples = described.get("examples", [])
+    example = f"`{flow(examples[0])}`" if examples else ""
+    text = f"{title}. {about}" if title and about else title or about
+    return f"| `{key}` | {cell(text)} | {cell(example)} |"
+
+
+def library() -> Iterator[str]:
+    """The protocols and rewards that are shipped, with their params."""
+    from gamedsl.diagnostics import Problems
+    from gamedsl.sema.library import load_document, resolve_argument, shipped
+
+    for kind, plural in (("protocol", "Protocols"), ("reward", "Rewards")):
+        yield f"\n## {plural}\n"
+        yield f"| {kind} | what it does | params |"
+        yield "| --- | --- | --- |"
+        for name in shipped(kind):
+            document = load_document(resolve_argument(f"{plural.lower()}/{name}.yaml"), Problems())
+            assert document is not None
+            about, params = document.root.get("about"), document.root.get("params")
+            shown = ", ".join(f"`{entry.key.text}`" for entry in params or ())
+            yield f"| `{name}` | {cell(getattr(about, 'text', ''))} | {shown} |"
+
+
+def resolved(value: dict[str, Any], file: str) -> dict[str, Any]:
     """A schema with what its reference says added; its own words win."""
     reference = value.get("$ref")
     if reference is None:
         return value
-    file, _, path = reference.partition("#")
-    found = json.loads((SCHEMAS / file).read_text(encoding="utf-8"))
+    where, _, path = reference.partition("#")
+    file = where.partition(".")[0] or file
+    found = json.loads((SCHEMAS / f"{file}.schema.json").read_text(encoding="utf-8"))
     for part in path.strip("/").split("/"):
         found = found[part]
-    return {**resolved(found), **value}
+    return {**resolved(found, file), **value}
 
 
 def flow(value: Any) -> str:

@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "validate": "check files and say what is wrong, with places and remedies",
     "explain": "print the long form of a diagnostic code",
     "prompts": "print what each role is shown",
+    "replay": "verify a transcript against its game and print it",
     "train": "train language models to play",
 }
 CLEAN, PROBLEMS, USAGE, INTERRUPTED = 0, 1, 2, 130

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
-from gamedsl.backends.events import information, information_set
+from gamedsl.backends.events import Seen, information, information_set
 from gamedsl.backends.interpreter import Interpreter
 from gamedsl.backends.kernel import Kernel, Outcome
 from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
@@ -25,6 +25,7 @@ from gamedsl.ir.outcome import count_outcomes, histories, payoffs_of
 from gamedsl.ir.program import Choose
 from gamedsl.runtime.decision import Action, Decision
 from gamedsl.runtime.history import Position, Tree, entries, least_payoffs
+from gamedsl.runtime.transcripts import params_as_data
 from gamedsl.runtime.views import View, Viewer
 
 Amount = int | Fraction | None
@@ -101,6 +102,11 @@ class Env:
     def vector_names(self, seat: str) -> tuple[str, ...]:
         """The names of the floats of `View.vector`, in order; see `gamedsl.runtime.vectors`."""
         return tuple(component.name for component in self.viewer.layout(seat).components)
+
+    @cached_property
+    def params(self) -> dict[str, Any]:
+        """Its params as JSON-able data that `gamedsl.load` takes; without maps."""
+        return params_as_data({param.name: param.value for param in self.ir.params})
 
     @cached_property
     def viewer(self) -> Viewer:
@@ -246,9 +252,13 @@ class Episode:
             raise IndexError(f"no outcome {outcome} of {count}, counted from 0")
         self._go_on(self._position.after(outcome))
 
+    def seen(self, seat: str) -> Seen:
+        """The events that a seat has seen so far, in order, in canonical names."""
+        return self._position.state.seen(seat)
+
     def information(self, seat: str) -> str:
-        """All that a seat has seen so far, in canonical names, whether or not it acts now."""
-        return information(seat, self._position.state.seen(seat))
+        """The same as one text: all that a seat knows, whether or not it acts now."""
+        return information(seat, self.seen(seat))
 
     def view(self, seat: str) -> View:
         """What a seat sees now, whether or not it acts: as data, as text and as a vector.
@@ -287,6 +297,7 @@ class Episode:
             "format": 1,
             "game": self.env.ir.name,
             "hash": self.env.ir.hash,
+            "params": self.env.params,
             "run_seed": self.env.run_seed,
             "seed": self.seed,
             "tokenizer": tokenizer.fingerprint if tokenizer is not None else None,

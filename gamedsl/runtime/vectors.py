@@ -1,12 +1,12 @@
 """Views as vectors of floats, of one size for every moment of a game, with a name for each float.
 
 First whose view it is, at which step the seat is asked and how often it was before, then the parts
-of the declared state that the seat may ever see, then what steps bind, as it was told last. Members of enums, seats,
-truth values and options of a choice are one-hot, as are ranges of up to `ONE_HOT` numbers; longer
-ranges are scaled to 0..1; a number of no declared range is itself. A list has its length and as
-many places as it may have items, filled from the front; a set is a 0 or 1 for each value, a bag a
-count, as is a list without a bound or drawn in no order. What is not there, not bound or hidden is
-all zeros. Text is left out.
+of the declared state that the seat may ever see, then what steps bind, as it was told last. Members
+of enums, seats, truth values and options of a choice are one-hot, as are ranges of up to `ONE_HOT`
+numbers; longer ranges are scaled to 0..1; a number of no declared range is itself. A list has its
+length and as many places as it may have items, filled from the front; a set is a 0 or 1 for each
+value, a bag a count, as is a list without a bound or drawn in no order. What is not there, not
+bound or hidden is all zeros. Text is left out.
 
 A vector shows the present: it is Markov as far as the declared state is. A game that keeps in its
 bindings what matters later needs `Episode.information`, which forgets nothing.

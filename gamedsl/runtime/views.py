@@ -198,7 +198,9 @@ class Viewer:
         if step.variable in self.types:
             return None
         if isinstance(step, Choose):
-            key = (event.seat,) if (step.variable, (event.seat,)) in self.slots else ()
+            key: Key = (event.seat,)
+            if (step.variable, key) not in self.slots:
+                key = ()
             return self.slots[step.variable, key], self._chosen(step, seat, event)
         name = event.name
         if isinstance(step, Show):
@@ -220,7 +222,7 @@ class Viewer:
         record = plain(type)
         if not readers.fields or not isinstance(record, Record):
             return value_of(name, type, self.ir.seats)
-        return next(_fields(name, record, self.ir.seats))
+        return _fields(name, record, self.ir.seats)
 
     def _find_slots(self) -> dict[tuple[str, Key], Slot]:
         steps = [step for step in self._steps.values() if step.variable not in self.types]
@@ -245,7 +247,7 @@ class Viewer:
         if isinstance(step, Choose):
             for seat, options in zip(step.actors, step.options, strict=True):
                 names = tuple(option.name for option in options)
-                key = (seat,) if step.joint or many else ()
+                key: Key = (seat,) if step.joint or many else ()
                 yield Slot(step.variable, key, step.type, names, ((step.readers, seat),))
         elif isinstance(step, Show):
             yield Slot(step.variable, (), step.value.type, (), ((step.readers, ""),))
@@ -263,7 +265,7 @@ def _keys(step: Draw) -> tuple[Key, ...]:
     return keys
 
 
-def _fields(name: str, record: Record, seats: tuple[str, ...]) -> Iterable[Any]:
+def _fields(name: str, record: Record, seats: tuple[str, ...]) -> tuple[Any, ...]:
     """A record from `rank=K,suit=a`, where fields that are not named are hidden."""
     value: list[Any] = [HIDDEN] * len(record.fields)
     rest = name
@@ -279,7 +281,7 @@ def _fields(name: str, record: Record, seats: tuple[str, ...]) -> Iterable[Any]:
                 continue
             rest = rest[end + 1 :]
             break
-    yield tuple(value)
+    return tuple(value)
 
 
 def masked(

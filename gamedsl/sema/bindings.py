@@ -18,6 +18,7 @@ from gamedsl.ir.program import (
 )
 from gamedsl.ir.types import (
     BOOL,
+    NEVER,
     SEAT,
     Never,
     PerSeat,
@@ -120,9 +121,9 @@ class Bindings:
             if index is None:
                 guess = did_you_mean(entry.key.text, [name for name, _ in type.fields])
                 self.problems.add(
-                    "GD0309", f"`{entry.key.text}` is no field", entry.key.span, why=f"of {type}",
-                    help=f"did you mean `{guess}`?" if guess
-                    else "the fields: " + ", ".join(name for name, _ in type.fields),
+                    "GD0324", f"{type} has no field `{entry.key.text}`", entry.key.span,
+                    why="its fields are " + ", ".join(name for name, _ in type.fields),
+                    help=f"did you mean `{guess}`?" if guess else "",
                 )  # fmt: skip
                 continue
             fields.append((index, self.readers(entry.value)))
@@ -154,9 +155,15 @@ class Bindings:
     def storable(self, type: Type, place: Place, span: Span) -> bool:
         if fits(type, place.type):
             return True
+        declared = self.names.place(place.variable)
+        per_role = isinstance(type, PerSeat) and fits(type.of, place.type)
         self.problems.add(
-            "GD0306", f"`{span.text}` must be {place.type}", span, why=f"bound to {type} here"
-        )
+            "GD0306", f"`{span.text}` must be {place.type}", span, why=f"bound to {type} here",
+            notes=(Note(declared, "declared here"),) if declared else (),
+            help="declare it with `per: role`" if per_role else "",
+        )  # fmt: skip
+        if declared is not None:
+            self.names.declared[place.variable] = StateName(NEVER, declared)
         return False
 
     def own(self, place: Place, type: Type) -> Place:

@@ -11,7 +11,7 @@ from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR, Labels, Setting, Template
 from gamedsl.ir.program import Pay, Step, walk_steps
 from gamedsl.ir.program import Stage as StageStep
-from gamedsl.ir.types import BOOL, Type
+from gamedsl.ir.types import BOOL, NONE, Type
 from gamedsl.sema.actions import Moves, declare_actions, is_declared_form
 from gamedsl.sema.data import Data
 from gamedsl.sema.lets import declare_lets, typed_lets
@@ -95,6 +95,7 @@ class _Reader:
         declare_lets(root.get("let"), names, problems)
         turns = self.turns(list(state))
         steps = turns.read(root)
+        self.assigned(turns)
         end = self.end(turns)
         scores = self.scores(turns)
         streams = {name for name, _ in scores}
@@ -155,6 +156,18 @@ class _Reader:
         turns = Turns(self.typer, actions, moves, self.near, self.problems)
         turns.state, turns.stages = state, self.stages
         return turns
+
+    def assigned(self, turns: Turns) -> None:
+        """State that starts as none is assigned something, or it is always none."""
+        for state in turns.state:
+            if state.type == NONE and not self.problems.errors:
+                self.problems.add(
+                    "GD0450",
+                    f"`{state.name}` is always none",
+                    state.span,
+                    why="nothing is assigned to it",
+                    help=f"assign it in a `do:` (`{state.name} = …`), or delete it",
+                )
 
     def end(self, turns: Turns) -> Expr | None:
         node = self.root.get("end")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import (
     Choose,
@@ -39,8 +40,19 @@ class Heads(Draws, ABC):
         ):  # fmt: skip
             entry = item.entry(word)
             if entry is not None:
-                return read(item, entry, condition)
+                step = read(item, entry, condition)
+                if step is None:
+                    self.lost(item, entry)
+                return step
         return None
+
+    def lost(self, item: Mapping, head: Entry) -> None:
+        """The names that a wrong step would have bound: reading them is no second problem."""
+        source, moves = item.get("from"), self.moves.section.entries if self.moves else ()
+        named: list[Node | None] = [head.value, item.get("as"), *(entry.key for entry in moves)]
+        if isinstance(source, Mapping | Sequence):
+            named += [part.key if isinstance(part, Entry) else part for part in source]
+        self.names.broken.update(node.text for node in named if isinstance(node, Scalar))
 
     def choose(self, item: Mapping, head: Entry, condition: ir.Expr | None) -> Step | None:
         actors, source = self.actors(item), item.get("from")
@@ -112,14 +124,29 @@ class Heads(Draws, ABC):
         """The options of each acting seat."""
         wanted = self.wanted_moves(source)
         if wanted is not None and self.moves is not None:
-            return self.move_options(wanted, seats, source.span)
+            return self.move_options(wanted, seats, source)
         if isinstance(source, Scalar) and source.text == "actions":
             missing = [s for s in seats if s not in self.actions]
             if missing and not self.problems.errors:
                 self.no_actions(missing[0], source.span)
             return None if missing else tuple(self.actions[s] for s in seats)
+        if isinstance(source, Scalar) and self.is_misspelt(source):
+            return None
         options = read_options(source, self.typer, self.problems, me=True)
         return (options,) * len(seats) if options else None
+
+    def is_misspelt(self, source: Scalar) -> bool:
+        """Whether `from:` is an unknown name that was meant to be `actions`; tells it if so."""
+        name = source.text
+        if self.names.anywhere(name) or did_you_mean(name, [*self.names.all(), "actions"]) != (
+            "actions"
+        ):
+            return False
+        self.problems.add(
+            "GD0301", f"unknown name `{name}`", source.span, why="not declared",
+            help="did you mean `actions`?",
+        )  # fmt: skip
+        return True
 
     def wanted_moves(self, source: Node) -> tuple[str, ...] | None:
         """The declared actions that `from:` means: all of them, or those that a list names."""
@@ -129,16 +156,22 @@ class Heads(Draws, ABC):
             return tuple(entry.key.text for entry in self.moves.section)
         if not isinstance(source, Sequence):
             return None
-        texts = tuple(item.text for item in source if isinstance(item, Scalar))
-        return texts if texts and all(map(self.moves.entry, texts)) else None
+        items = [item for item in source if isinstance(item, Scalar)]
+        if not any(self.moves.entry(item.text) for item in items):
+            return None
+        return tuple(item.text for item in items)
 
     def move_options(
-        self, wanted: tuple[str, ...], seats: tuple[str, ...], span: Span
+        self, wanted: tuple[str, ...], seats: tuple[str, ...], source: Node
     ) -> tuple[Options, ...] | None:
         assert self.moves is not None
+        stranger = next((name for name in wanted if self.moves.entry(name) is None), None)
+        if stranger is not None:
+            self.unknown_move(stranger, source)
+            return None
         saved = self.acting, self.facts
         self.acting, self.facts = seats, frozenset()
-        found = self.moves.options(wanted, self.typer, self.types, self.body, span)
+        found = self.moves.options(wanted, self.typer, self.types, self.body, source.span)
         self.acting, self.facts = saved
         if found is None:
             return None
@@ -150,6 +183,20 @@ class Heads(Draws, ABC):
     @abstractmethod
     def body(self, action: Mapping) -> tuple[Step, ...]:
         """The effects of a declared action: its `do`, then its `turns`."""
+
+    def unknown_move(self, name: str, source: Node) -> None:
+        """Report a name that stands among declared actions and is none."""
+        assert self.moves is not None
+        items = source.items if isinstance(source, Sequence) else ()
+        span = next((i.span for i in items if isinstance(i, Scalar) and i.text == name), source.span)
+        known = [entry.key.text for entry in self.moves.section]
+        guess = did_you_mean(name, known)
+        place = self.moves.section.entry(guess) if guess else None
+        self.problems.add(
+            "GD0301", f"unknown action `{name}`", span, why="not declared under `actions`",
+            notes=(Note(place.key.span, "declared here"),) if place else (),
+            help=f"did you mean `{guess}`?" if guess else "the actions: " + ", ".join(known[:8]),
+        )  # fmt: skip
 
     def no_actions(self, seat: str, span: Span) -> None:
         """Told where the role is declared if the step is a protocol's, and else at the step."""

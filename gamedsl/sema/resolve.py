@@ -31,6 +31,7 @@ from gamedsl.ir.types import (
 )
 from gamedsl.sema.narrow import Facts
 from gamedsl.sema.scope import (
+    ANY,
     ArgumentName,
     LetName,
     Names,
@@ -167,7 +168,7 @@ class Resolver(ABC):
 
     def unknown(self, node: ast.Name) -> ir.Expr:
         name = node.id
-        if name in self.names.broken:
+        if name in self.names.broken or ANY in self.names.broken:
             return self.never(node)
         if name in self.names.roles:
             self.several_seats(node)

@@ -22,6 +22,9 @@ MEANINGS = ("me", "other", "others", "roles")
 WORDS = (*MEANINGS, *KEYWORDS)
 """What no name may be: names with a meaning, and the words of the language."""
 
+ANY = "*"
+"""Stands for every name in `Names.broken`."""
+
 NOT_ROLES = ("all", "owner", "nobody")
 """What no role may be called, besides `WORDS`: they say who acts and who sees."""
 
@@ -122,7 +125,8 @@ class Names:
     """Where each member of an enum was first written."""
     declared: dict[str, Declared] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
-    """Lets whose heads were reported: reading them is no second problem."""
+    """Names whose declarations were reported: reading them is no second problem. `ANY` among them
+    stands for names that are not known, those of a file that could not be read."""
     later: dict[str, Span] = field(default_factory=dict)
     """Params that stand further down, which a param above them may not read."""
 
@@ -167,14 +171,16 @@ def report_taken(name: str, span: Span, first: Span | None, problems: Problems) 
             help="choose another name",
         )
         return True
-    if first is not None:
-        problems.add(
-            "GD0319",
-            f"`{name}` is declared twice",
-            span,
-            why="declared here",
-            notes=(Note(first, "and here"),),
-            help="choose another name",
-        )
-        return True
-    return False
+    if first is None:
+        return False
+    if first.source == span.source and first.start > span.start:
+        first, span = span, first
+    problems.add(
+        "GD0319",
+        f"`{name}` is declared twice",
+        span,
+        why="and here" if first.source == span.source else "declared here",
+        notes=(Note(first, "declared here" if first.source == span.source else "and here"),),
+        help="choose another name",
+    )
+    return True

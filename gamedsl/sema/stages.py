@@ -42,7 +42,7 @@ class Stages:
         """The stage that a `use` step stands for; nothing (and diagnostics) if it is wrong."""
         from gamedsl.sema.uses import settings_of
 
-        given = settings_of(node)
+        given = settings_of(node, "weight", "if")
         inner = self.game(turns, name, given)
         if inner is None:
             return ()

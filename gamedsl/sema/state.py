@@ -59,9 +59,11 @@ class States:
             if report_taken(name, span, self.types.names.anywhere(name), self.problems):
                 continue
             state = self.read(entry)
-            if state is not None:
-                found.append(state)
-                self.types.names.declared[name] = StateName(state.type, span)
+            if state is None:
+                self.types.names.broken.add(name)
+                continue
+            found.append(state)
+            self.types.names.declared[name] = StateName(state.type, span)
         return tuple(found)
 
     def read(self, entry: Entry) -> State | None:
@@ -119,12 +121,7 @@ class States:
         if of is not None:
             inner = self.types.type(of)
             return None if inner is None else self.started(inner, start, None, None)
-        if start is None:
-            self.problems.add(
-                "GD0423", "this variable has no type", node.span,
-                why="neither `of` nor `start`", help="add `start: 0`, or `of:` and a type",
-            )  # fmt: skip
-            return None
+        assert start is not None, "the schema wants a type or a start"
         found = self.value(start)
         return found and (_wide(found[1]), found[0])
 
@@ -143,8 +140,9 @@ class States:
                 value = frozenset(elements(value))
             elif not fits(found[1], wanted) or not _in_range(value, wanted):
                 self.problems.add(
-                    "GD0306", f"the start must be {wanted}", start.span, why=f"this is {found[1]}"
-                )
+                    "GD0306", f"the start must be {wanted}", start.span,
+                    why=f"this is {found[1] if not fits(found[1], wanted) else name_of(value)}",
+                )  # fmt: skip
                 return None
         return type, (value,) * repeat if repeat else value
 

@@ -10,7 +10,7 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import walk
 from gamedsl.ir.program import Block, Choose, Loop, Step, walk_steps
-from gamedsl.ir.types import BOOL, SEAT, WHOLE, Bool, List, Type
+from gamedsl.ir.types import BOOL, NEVER, SEAT, WHOLE, Bool, List, Number, Type
 from gamedsl.sema.bounds import bound_of
 from gamedsl.sema.options import PLAY
 from gamedsl.sema.scope import (
@@ -58,7 +58,9 @@ class Turns(Uses):
                 why = f"at most {MAX_STEPS} steps, and as many uses of protocols"
                 self.problems.add("GD0419", "this game has too many steps", item.span, why=why)
             return ()
-        looping = item.get("repeat") is not None or item.get("each") is not None
+        looping = any(item.get(key) is not None for key in ("repeat", "each")) or (
+            item.get("until") is not None and item.get("turns") is not None
+        )
         if looping and item.get("turns") is None and item.get("if") is not None:
             return self.loop(item, None)
         condition, saved = None, self.facts
@@ -69,8 +71,6 @@ class Turns(Uses):
                 return ()
             if known is None:
                 condition, learned = self.condition(test)
-                if condition is None:
-                    return ()
                 self.facts = saved | learned
         try:
             if looping:
@@ -152,14 +152,11 @@ class Turns(Uses):
             passes = self.types.number(repeat, 0, MAX_PASSES)
             times = ir.Const(WHOLE, repeat.span, passes)
         elif each is not None:
-            found = self.order(each)
-            if found is None:
-                return ()
-            items, cycle, name, of = found
-            if name is None:
-                seats = self.seats_in(items)
-            else:
+            items, cycle, name, of = self.order(each)
+            if name is not None:
                 self.loop_name(name, of)
+            else:
+                seats = self.seats_in(items) if items is not None else self.names.seats
         if isinstance(count, Scalar):
             self.loop_name(count, WHOLE)
         saved, self.acting = self.acting, seats
@@ -193,8 +190,9 @@ class Turns(Uses):
             ),
         )  # fmt: skip
 
-    def order(self, each: Node) -> tuple[ir.Expr, bool, Scalar | None, Type] | None:
-        """What a loop goes through: its items, whether round and round, and their name."""
+    def order(self, each: Node) -> tuple[ir.Expr | None, bool, Scalar | None, Type]:
+        """What a loop goes through: its items (None where they are wrong), whether round and round,
+        and their name and type."""
         name: Scalar | None = None
         cycle = False
         if isinstance(each, Scalar):
@@ -206,15 +204,19 @@ class Turns(Uses):
         else:
             typed = self.expression(each)
         if typed is None:
-            return None
+            return None, cycle, name, NEVER
         of = element(typed.type)
         if of is None or (name is None and of != SEAT):
+            text = each.span.text if len(each.span.text) < 40 else "…"
             self.problems.add(
                 "GD0430", "a loop goes through a collection" if of is None
-                else "these are no roles: give each a name", each.span, why=f"this is {typed.type}",
-                help="write `each: roles`, or `each: x in …`",
+                else "what a loop without a name goes through are roles", each.span,
+                why=f"this is {typed.type}",
+                help=f"give each item a name: `each: x in {text}`" if of is not None
+                else f"to repeat it, write `repeat: {text}`" if isinstance(typed.type, Number)
+                else "write `each: roles`, or `each: x in` and a list, a range or a type",
             )  # fmt: skip
-            return None
+            return None, cycle, name, NEVER
         return typed, cycle, name, of
 
     def seats_in(self, items: ir.Expr) -> tuple[str, ...]:
@@ -238,7 +240,7 @@ class Turns(Uses):
         self, item: Mapping, body: tuple[Step, ...], cycle: bool, until: ir.Expr | None
     ) -> tuple[int | None, str]:
         """After how many passes a loop ends at the latest, and how."""
-        limit, then = item.get("at_most"), "error"
+        limit, then, limit_of = item.get("at_most"), "error", None
         span = limit.span if limit is not None else item.span
         if isinstance(limit, Mapping):
             way = limit.get("then")
@@ -247,18 +249,21 @@ class Turns(Uses):
         if isinstance(limit, Scalar):
             known = self.names.declared.get(limit.text)
             if limit.value == "none" or (isinstance(known, ParamName) and known.value is None):
+                limit_of = limit.text if isinstance(known, ParamName) else None
                 limit = None
         if limit is not None:
             return self.types.number(limit, 1, MAX_PASSES), then
-        if not cycle:
+        if not cycle and (item.get("repeat") or item.get("each")) is not None:
             return None, then
         bound = bound_of(body, self.state)
         if bound is None:
-            each = item.entry("each")
+            head = item.entry("each") or item.entry("until")
+            param = limit_of is not None and self.chain
             self.problems.add(
-                "GD0431", "this loop has no bound", each.value.span if each else span,
-                why="nothing says that it ends",
-                help="add `at_most: 100`: how many passes there can be",
+                "GD0431", "this loop has no bound", head.value.span if head else span,
+                why="it may go round for ever",
+                help=f"set `{limit_of}` where `{self.chain[-1]}` is used: `{limit_of}: 100`" if param
+                else "say how many passes there can be: `at_most: 100`",
             )  # fmt: skip
         return bound, then
 

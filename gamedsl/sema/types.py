@@ -32,6 +32,7 @@ from gamedsl.ir.types import (
     Union,
     cell_type,
     domain,
+    join,
     range_type,
 )
 from gamedsl.ir.values import name_of
@@ -83,9 +84,11 @@ class Types:
             if report_taken(name, span, self.names.anywhere(name), self.problems):
                 continue
             found = self.read(entry.value, name)
-            if found is not None:
-                self.names.declared[name] = found
-                self.claim(found, entry.value)
+            if found is None:
+                self.names.broken.add(name)
+                continue
+            self.names.declared[name] = found
+            self.claim(found, entry.value)
 
     def claim(self, found: TypeName, node: Node) -> None:
         """The members of an enum are names that an expression may use."""
@@ -160,24 +163,34 @@ class Types:
         return self.collection(found[1], found[2], scalar.span, name) if found else None
 
     def union(self, scalar: Scalar) -> TypeName | None:
-        parts, at = [], 0
+        pieces, at = [], 0
         for piece in scalar.text.split("|"):
-            parts.append(self.type(part_of(scalar, at, at + len(piece))))
+            pieces.append(part_of(scalar, at, at + len(piece)))
             at += len(piece) + 1
+        parts = [self.type(piece) for piece in pieces]
         sound = tuple(part for part in parts if part is not None)
-        if len(sound) < len(parts):
-            return None
-        lists = [domain(part, self.names.seats) for part in sound]
-        shared = [v for i, one in enumerate(lists) for other in lists[:i] if one and other
-                  for v in one if v in other]  # fmt: skip
-        if None in lists or shared:
-            self.problems.add(
-                "GD0425", "the parts of this type cannot be told apart", scalar.span,
-                why=f"`{name_of(shared[0])}` is in two of them" if shared else "one has no list",
-                help="join finite types that share no value",
-            )  # fmt: skip
+        if len(sound) < len(parts) or not self.disjoint(pieces, sound):
             return None
         return self.of(Union(sound), scalar.span)
+
+    def disjoint(self, pieces: list[Scalar], parts: tuple[Type, ...]) -> bool:
+        """Whether it can be told of every value in which part of a union it is."""
+        earlier: dict[Any, Scalar] = {}
+        for piece, part in zip(pieces, parts, strict=True):
+            listed = domain(part, self.names.seats)
+            why, notes = f"{part}, without bounds", ()
+            twice = next((value for value in listed or () if value in earlier), None)
+            if twice is not None:
+                why, notes = f"`{name_of(twice)}` too", (Note(earlier[twice].span, "is in this"),)
+            if listed is None or twice is not None:
+                self.problems.add(
+                    "GD0425", "the parts of this type cannot be told apart" if notes
+                    else "this part of the type has no list of its values", piece.span,
+                    why=why, notes=notes, help="join finite types that share no value",
+                )  # fmt: skip
+                return False
+            earlier |= dict.fromkeys(listed, piece)
+        return True
 
     def mapped(self, node: Mapping, name: str) -> TypeName | None:
         keys = [entry.key.text for entry in node]
@@ -202,7 +215,7 @@ class Types:
             if type is not None:
                 fields.append((entry.key.text, type))
                 self.claim(TypeName(type, (), entry.key.span), entry.value)
-        return self.of(Record(name, tuple(fields)), node.span)
+        return self.of(Record(name, tuple(fields)), node.span) if len(fields) == len(node) else None
 
     def named_values(self, node: Mapping) -> TypeName | None:
         inner = node.get("values")
@@ -219,13 +232,12 @@ class Types:
             types.append(tuple_type)
         common = types[0]
         for type in types[1:]:
-            from gamedsl.ir.types import join
-
             joined = join(common, type)
             if joined is None:
+                first, odd = inner.entries[0].value.span, inner.entries[types.index(type)].value.span
                 self.problems.add(
-                    "GD0305", "the values of this type have different types", node.span,
-                    why=f"{common} and {type}",
+                    "GD0305", "the values of this type have different types", odd,
+                    why=f"this is {type}", notes=(Note(first, f"this is {common}"),),
                 )  # fmt: skip
                 return None
             common = joined
@@ -239,7 +251,16 @@ class Types:
         if text is None:
             return None
         words = tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
-        count = self.number(take, 1, len(words)) if take is not None else len(words)
+        count = len(words)
+        if take is not None:
+            taken = self.number(take, 1, MAX_VALUES)
+            if taken is not None and taken > len(words):
+                self.problems.add(
+                    "GD0421", f"`{file.text}` has no {taken} words", take.span,
+                    why=f"it has {len(words)}",
+                )  # fmt: skip
+                return None
+            count = taken or 0
         return self.of(Enum(name, words[:count]), node.span) if count else None
 
     # parts
@@ -250,10 +271,14 @@ class Types:
         try:
             return path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
+            beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
+            guess = did_you_mean(path.name, sorted(beside))
+            guess = guess and str(Path(file.text).with_name(guess))
             self.problems.add(
                 "GD0424", f"`{file.text}` cannot be read", file.span,
                 why=getattr(error, "strerror", None) or "not UTF-8",
-                help="a path is relative to the file that names it",
+                help=f"did you mean `{guess}`?" if guess
+                else "a path is relative to the file that names it",
             )  # fmt: skip
             return None
 
@@ -262,14 +287,22 @@ class Types:
         if not isinstance(type, List | Set):
             self.problems.add(
                 "GD0420", "this is not a type", span, why=f"this is {type}",
-                help="a type is a list of its values, a range such as `1..6`, or a record",
+                help=f"for the numbers up to it write `1..{span.text}`"
+                if isinstance(type, Number) and len(span.text) < 40
+                else "a type is a list of its values, a range such as `1..6`, or a record",
+            )  # fmt: skip
+            return None
+        if not elements(value):
+            self.problems.add(
+                "GD0420", "this type has no values", span, why="it is empty",
+                help="make its range larger, or delete what has this type",
             )  # fmt: skip
             return None
         listed = tuple(dict.fromkeys(elements(value)))
-        if listed and all(isinstance(v, str) for v in listed) and type.of != SEAT:
+        if all(isinstance(v, str) for v in listed) and type.of != SEAT:
             return self.of(Enum(name, listed), span)
         inner: Type = type.of
-        if isinstance(inner, Number) and all(isinstance(v, int) for v in listed) and listed:
+        if isinstance(inner, Number) and all(isinstance(v, int) for v in listed):
             inner = range_type(min(listed), max(listed))
         return TypeName(inner, tuple((name_of(v), v) for v in listed), span)
 
@@ -301,6 +334,8 @@ class Types:
         return (rows, columns) if rows and columns else None
 
     def unknown(self, text: str, span: Span) -> None:
+        if text in self.names.broken:
+            return
         known = [n for n, d in self.names.declared.items() if isinstance(d, TypeName)]
         guess = did_you_mean(text, [*known, *WORDS])
         place = self.names.place(guess) if guess else None

@@ -54,7 +54,7 @@ class Uses(Heads):
         }
         outer = self.names
         names = replace(outer, declared=dict(kept), later={})
-        what, given = f"the protocol `{document.name}`", settings_of(node)
+        what, given = f"the protocol `{document.name}`", settings_of(node, "if")
         params = Params(names, self.problems, what, node.span, given, outer)
         params.declare(document.root.get("params"))
         saved = self.near, self.chain, self.moves
@@ -129,8 +129,8 @@ def open_used(kind: Kind, node: Node, near: Path, problems: Problems) -> Documen
     return find(kind, name.text, near, problems, name.span)
 
 
-def settings_of(node: Node) -> dict[str, Entry]:
-    """The params that a `use:` map sets."""
+def settings_of(node: Node, *own: str) -> dict[str, Entry]:
+    """The params that a `use:` map sets; `own` are its other keys."""
     if not isinstance(node, Mapping):
         return {}
-    return {e.key.text: e for e in node if e.key.text not in ("use", "weight", "if")}
+    return {e.key.text: e for e in node if e.key.text not in ("use", *own)}

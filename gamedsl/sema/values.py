@@ -45,16 +45,17 @@ def constant(
     if tree is None:
         return None
     typed = typer.expression(tree, expected=expected)
-    if isinstance(typed.type, Never):
+    if any(isinstance(part.type, Never) for part in ir.walk(typed)):
         return None
     for part in ir.walk(typed):
         if isinstance(part, _PLAY):
+            let = isinstance(part, ir.LetCall | ir.LetMap)
             problems.add(
                 "GD0313",
                 "this must be known before the game starts",
                 part.span,
-                why="its value comes from play",
-                help="use params and numbers only",
+                why="a let is worked out during play" if let else "its value comes from play",
+                help="make it a param" if let else "use params and numbers only",
             )
             return None
     try:

@@ -141,21 +141,29 @@ TIC_TAC_TOE = [
 
 
 def connect_four(
-    rows: int, columns: int, run: int, walks: tuple[Walk, ...], histories: int | None = None
+    rows: int,
+    columns: int,
+    run: int,
+    walks: tuple[Walk, ...],
+    params: Mapping[str, Any],
+    histories: int | None = None,
 ) -> Row:
     return Row(
         f"connect_four-{rows}x{columns}", "connect_four",
         spiel(f"connect_four(rows={rows},columns={columns},x_in_row={run})"),
         # Theirs names the column alone. Perfect information: as for tic-tac-toe.
         always(Agreement(lambda seat, name: int(arguments(name)[1]), information=None)),
-        walks, {"rows": rows, "columns": columns, "run": run}, histories,
+        walks, params, histories,
         rules="An action is a column that is not full; a run in any direction wins 1.",
     )  # fmt: skip
 
 
 CONNECT_FOUR = [
-    connect_four(6, 7, 4, RANDOM),
-    connect_four(3, 4, 3, (Walk("positions"), Walk("tree", slow=True)), 277_167),
+    connect_four(6, 7, 4, RANDOM, {}),
+    connect_four(
+        3, 4, 3, (Walk("positions"), Walk("tree", slow=True)),
+        {"rows": 3, "columns": 4, "run": 3}, 277_167,
+    ),
 ]
 
 # hanabi
@@ -319,17 +327,28 @@ LEWIS_SIGNALING = [lewis_signaling(3, 3, 40), lewis_signaling(4, 2, 45)]
 # one shot, and again and again
 
 
-def matrix(id: str, theirs: str, *actions: str, ours: str | Path | None = None) -> Row:
+def matrix(
+    id: str, theirs: str | Callable[[], Any], *actions: str, ours: str | Path | None = None
+) -> Row:
     return Row(
-        id, ours or id, spiel(theirs), always(Agreement(moves(*actions))),
+        id, ours or id, spiel(theirs) if isinstance(theirs, str) else theirs,
+        always(Agreement(moves(*actions))),
         sets=(1, 1), histories=1 + len(actions) + len(actions) ** 2,
     )  # fmt: skip
+
+
+def dilemma() -> Any:
+    """The shipped prisoner's dilemma in numbers: OpenSpiel's own has others."""
+    names = ["cooperate", "defect"]
+    rows, columns = [[3, 0], [5, 1]], [[3, 5], [0, 1]]
+    return pyspiel.create_matrix_game("dilemma", "dilemma", names, names, rows, columns)
 
 
 MATRIX = [
     matrix("rock_paper_scissors", "matrix_rps", "rock", "paper", "scissors"),
     matrix("matching_pennies", "matrix_mp", "heads", "tails"),
     matrix("chicken", "matrix_cd", "straight", "swerve"),
+    matrix("prisoners_dilemma", dilemma, "cooperate", "defect"),
     *(
         matrix(f"matrix_{name}", f"matrix_{name}", *actions, ours=VARIANTS / f"matrix_{name}.yaml")
         for name, actions in {
@@ -341,13 +360,6 @@ MATRIX = [
         }.items()
     ),
 ]
-
-
-def tabled(name: str, actions: Sequence[str], rows: Any, columns: Any) -> Any:
-    return pyspiel.create_matrix_game(name, name, actions, actions, rows, columns)
-
-
-DILEMMA = ["cooperate", "defect"], [[3, 0], [5, 1]], [[3, 5], [0, 1]]
 
 
 def repeated(id: str, ours: str, rounds: int, stage: Callable[[], Any], *actions: str) -> Row:
@@ -367,7 +379,7 @@ def repeated(id: str, ours: str, rounds: int, stage: Callable[[], Any], *actions
 REPEATED = [
     repeated(
         "repeated_prisoners_dilemma", "repeated_prisoners_dilemma", 5,
-        lambda: tabled("dilemma", *DILEMMA), "cooperate", "defect",
+        dilemma, "cooperate", "defect",
     ),
 ]  # fmt: skip
 

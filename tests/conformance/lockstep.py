@@ -415,9 +415,12 @@ class _Walk:
             raise
 
     def _translated(self, node: Node, name: str) -> int | str:
-        if node.kind == "chance":
-            return self.agreement.chance(name)
-        return self.agreement.action(node.seat, name)
+        try:
+            if node.kind == "chance":
+                return self.agreement.chance(name)
+            return self.agreement.action(node.seat, name)
+        except (KeyError, ValueError, IndexError):
+            return f"{name}, which the agreement does not know"
 
     def _step(self, node: Node, i: int) -> tuple[str, str]:
         who = "chance" if node.kind == "chance" else self.ours.seats[node.seat]

@@ -24,10 +24,12 @@ __all__ = [
     "Replay",
     "at_cell",
     "at_item",
+    "at_most",
     "below",
     "beyond",
     "cell_place",
     "draw_from",
+    "end",
     "entry",
     "exact",
     "few",
@@ -43,14 +45,16 @@ __all__ = [
     "masks_of",
     "name_of",
     "nested",
+    "pairs",
     "part_of",
     "put",
     "put_entry",
     "put_item",
     "refuse",
+    "remasked",
     "settled_on",
-    "shortest",
     "small",
+    "small_or_none",
     "some",
     "truth",
     "values",
@@ -137,11 +141,21 @@ def small(value: Any, most: int) -> Any:
     return value
 
 
-def shortest(items: Any, most: int) -> Any:
-    """A list, if it is not too long for its place."""
-    if len(items) > most:
+def at_most(number: int, most: int) -> int:
+    if number > most:
         raise Replay
-    return items
+    return number
+
+
+def small_or_none(value: Any, most: int) -> Any:
+    return None if value is None else small(value, most)
+
+
+def pairs(collection: Any) -> Iterable[tuple[Any, Any]]:
+    """The keys of a map with their values; of anything else, its elements, counted from 0."""
+    if isinstance(collection, dict) and not isinstance(collection, Bag):
+        return collection.items()
+    return enumerate(values(collection))
 
 
 # parts of values
@@ -162,6 +176,11 @@ def at_item(items: Any, place: int) -> Any:
     if place < 0:
         raise Replay
     return items[place]
+
+
+def end(items: Any, place: int) -> Any:
+    """The first or last item of a list, none if there is none."""
+    return items[place] if items else None
 
 
 def field(of: Any, index: int) -> Any:
@@ -261,6 +280,13 @@ def masks_of(cells: tuple[Any, ...], bits: Sequence[int]) -> dict[Any, int]:
     for value, bit in zip(cells, bits, strict=True):
         if value is not None:
             masks[value] = masks.get(value, 0) | bit
+    return masks
+
+
+def remasked(state: Any, slot: str, cells: tuple[Any, ...], bits: Sequence[int]) -> Any:
+    """Work out the masks of a grid and keep them beside it."""
+    masks = masks_of(cells, bits)
+    setattr(state, slot, masks)
     return masks
 
 

@@ -62,6 +62,12 @@ class Module:
             name = self._constants[text] = self.name(hint, len(self._constants))
         return name
 
+    def own(self, hint: str, text: str) -> str:
+        """The name of a variable of its own that starts as this."""
+        name = self.name(hint)
+        self._constants[f"{text}  # {name}"] = name
+        return name
+
     def add(self, lines: Lines) -> None:
         """Add a function."""
         self._functions.append(lines.text())

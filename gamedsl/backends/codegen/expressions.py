@@ -1,0 +1,392 @@
+"""Expressions as Python expressions.
+
+`code` writes a form; what it writes has the reference's value, or raises where the reference has
+none. Forms that could hide a none (a condition, an index) are guarded unless the form itself says
+that it is never none; types are trusted for speed only where being wrong raises, and for ranges,
+which are checked wherever a value is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gamedsl.backends.codegen.bounds import Bounds
+from gamedsl.backends.codegen.writer import Lines, Module, Unsupported, literal
+from gamedsl.ir import expr as ex
+from gamedsl.ir.builtins import COMPARISONS, TAKES_NONE
+from gamedsl.ir.evaluate import MAX_WORK
+from gamedsl.ir.expr import Expr
+from gamedsl.ir.game import Let
+from gamedsl.ir.types import Grid, List, Number, Option, PerSeat, PerValue, Set, Type
+
+TRUTHS = COMPARISONS | {"==", "!=", "not", "in", "not in", "all", "any", "full"}
+"""Functions whose value is always true or false."""
+
+PERHAPS_NONE = frozenset({"first", "last", "prev", "argmax", "line", "max", "min", "past"})
+"""Functions whose value may be none."""
+
+
+Inline = Callable[["Expressions", ex.Apply, "Reader"], str | None]
+"""The code of a call of a built-in function; None where it is called as the reference calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What an expression reads, as code: whom it is evaluated for, comprehension targets and let
+    parameters, variables that are held elsewhere than in the state, and the payoff streams."""
+
+    me: str = "None"
+    locals: Mapping[str, str] = field(default_factory=dict)
+    held: Mapping[str, str] = field(default_factory=dict)
+    streams: str = ""
+
+    def seated(self, me: str) -> Reader:
+        return replace(self, me=me)
+
+    def bound(self, **more: str) -> Reader:
+        return replace(self, locals={**self.locals, **more})
+
+
+class Expressions:
+    """The expressions of one game, with its lets; or of its reward file, with that one's."""
+
+    def __init__(
+        self, module: Module, seats: tuple[str, ...], lets: Mapping[str, Let], most: int,
+        inline: Mapping[str, Inline], prefix: str = "let",
+    ) -> None:  # fmt: skip
+        self.module = module
+        self.seats = seats
+        self.most = most
+        self.bounds = Bounds(seats, lets)
+        self._inline = inline
+        self._lets = lets
+        self._prefix = prefix
+        self._written: dict[str, str] = {}
+        """Functions of lets, by their names."""
+
+    def value(self, expr: Expr, reader: Reader) -> str:
+        """The code of an expression that is worked out by itself."""
+        return "beyond()" if self.is_beyond(expr) else self.code(expr, reader)
+
+    def is_beyond(self, expr: Expr) -> bool:
+        """Whether an expression might take more work than is allowed."""
+        return self.bounds.work(expr, self.most) > MAX_WORK
+
+    def holds(self, condition: Expr, reader: Reader) -> str:
+        """The code of a condition."""
+        code = self.value(condition, reader)
+        return code if self.is_truth(condition) else f"truth({code})"
+
+    def code(self, expr: Expr, reader: Reader) -> str:
+        """The code of a part of an expression."""
+        form = _FORMS.get(type(expr))
+        if form is None:
+            raise Unsupported(type(expr).__name__)
+        return str(form(self, expr, reader))
+
+    def truth(self, expr: Expr, reader: Reader) -> str:
+        code = self.code(expr, reader)
+        return code if self.is_truth(expr) else f"truth({code})"
+
+    # what is known about a form
+
+    def is_truth(self, expr: Expr) -> bool:
+        """Whether a value is always true or false, whatever the state."""
+        match expr:
+            case ex.Const(value=value):
+                return isinstance(value, bool)
+            case ex.Apply(function=function):
+                return function in TRUTHS
+            case ex.Logic():
+                return True
+            case ex.If(then=then, other=other):
+                return self.is_truth(then) and self.is_truth(other)
+            case ex.LetCall(name=name):
+                let = self._lets[name]
+                return not let.per_seat and self.is_truth(let.body)
+        return False
+
+    def is_some(self, expr: Expr) -> bool:
+        """Whether a value is never none, whatever the state."""
+        match expr:
+            case ex.Const(value=value):
+                return value is not None
+            case ex.Apply(function=function):
+                return function not in PERHAPS_NONE
+            case ex.Logic() | ex.Build() | ex.Collect() | ex.LetMap() | ex.LastBy() | ex.Past():
+                return True
+            case ex.If(then=then, other=other):
+                return self.is_some(then) and self.is_some(other)
+            case ex.LetCall(name=name):
+                return not self._lets[name].per_seat and self.is_some(self._lets[name].body)
+        return False
+
+    def magnitude(self, expr: Expr) -> int | None:
+        """What the whole number that an expression is does not exceed; None if nothing is known."""
+        type = expr.type
+        if isinstance(expr, ex.Const):
+            return abs(expr.value) if isinstance(expr.value, int) else None
+        if isinstance(expr, ex.Apply):
+            parts = [self.magnitude(argument) for argument in expr.arguments]
+            known = [part for part in parts if part is not None]
+            if len(known) == len(parts) == 2:
+                left, right = known
+                match expr.function:
+                    case "+" | "-":
+                        return left + right
+                    case "*":
+                        return left * right
+            if expr.function in ("len", "size", "count", "index"):
+                return 1 << 40
+        if isinstance(type, Number) and type.low is not None and type.high is not None:
+            return max(abs(type.low), abs(type.high))
+        return None
+
+    # collections
+
+    def items(self, source: Expr, reader: Reader, *, ordered: bool = True) -> str:
+        """Code to go through the elements of a collection; `ordered` if their order matters."""
+        if isinstance(source, ex.Apply) and source.function == "..":
+            if self.bounds.known_size(source) is not None:
+                low, high = (self.code(a, reader) for a in source.arguments)
+                return f"range({low}, {high} + 1)"
+        code = self.sized(source, reader)
+        match source.type:
+            case List() | Grid():
+                return code
+            case Set() if not ordered:
+                return code
+            case PerSeat() | PerValue():
+                return f"{code}.values()"
+        return f"values({code})"
+
+    def sized(self, expr: Expr, reader: Reader) -> str:
+        """Code of a value that is not none and no larger than was reckoned with."""
+        code = self.code(expr, reader)
+        if self.bounds.known_size(expr) is not None:
+            return code if self.is_some(expr) else f"some({code})"
+        return f"small({code}, {self.most})"
+
+    def comprehension(self, expr: ex.Collect, reader: Reader, *, ordered: bool = True) -> str:
+        """`item for targets in source if condition`."""
+        names = [f"{name}_" for name in expr.targets]
+        source = self.elements(expr.source, reader, keyed=expr.keyed, ordered=ordered)
+        inner = reader.bound(**dict(zip(expr.targets, names, strict=True)))
+        target = ", ".join(names)
+        code = f"{self.code(expr.item, inner)} for {target} in {source}"
+        if expr.condition is not None:
+            code += f" if {self.truth(expr.condition, inner)}"
+        return code
+
+    def elements(
+        self, source: Expr, reader: Reader, *, keyed: bool, ordered: bool = True
+    ) -> str:  # fmt: skip
+        """Code to go through the elements of a collection, or through pairs of key and element."""
+        if not keyed:
+            return self.items(source, reader, ordered=ordered)
+        code = self.sized(source, reader)
+        match source.type:
+            case PerSeat() | PerValue():
+                return f"{code}.items()"
+            case List() | Grid():
+                return f"enumerate({code})"
+        return f"pairs({code})"
+
+    # forms
+
+    def _const(self, expr: ex.Const, reader: Reader) -> str:
+        return self.module.constant(expr.value)
+
+    def _read(self, expr: ex.Read, reader: Reader) -> str:
+        return reader.held.get(expr.name) or f"s.{self.module.slot('v', expr.name)}"
+
+    def _last_by(self, expr: ex.LastBy, reader: Reader) -> str:
+        return f"s.{self.module.slot('b', expr.name)}"
+
+    def _past(self, expr: ex.Past, reader: Reader) -> str:
+        return f"s.{self.module.slot('p', expr.name)}"
+
+    def _local(self, expr: ex.Local, reader: Reader) -> str:
+        if expr.name not in reader.locals:
+            raise Unsupported(f"the local {expr.name}")
+        return reader.locals[expr.name]
+
+    def _me(self, expr: ex.Me, reader: Reader) -> str:
+        return reader.me
+
+    def _stream(self, expr: ex.Stream, reader: Reader) -> str:
+        if not reader.streams:
+            raise Unsupported("a stream")
+        return f"{reader.streams}[{expr.name!r}]"
+
+    def _apply(self, expr: ex.Apply, reader: Reader) -> str:
+        inline = self._inline.get(expr.function)
+        code = inline(self, expr, reader) if inline is not None else None
+        return self.call(expr, reader) if code is None else code
+
+    def call(self, expr: ex.Apply, reader: Reader) -> str:
+        """A call of the function that the reference calls."""
+        allowed = TAKES_NONE.get(expr.function, frozenset())
+        codes = []
+        for place, argument in enumerate(expr.arguments):
+            code = self.code(argument, reader)
+            if place in allowed or self.is_some(argument):
+                guarded = code
+            else:
+                guarded = f"some({code})"
+            if place == 0 and self.bounds.known_size(argument) is None:
+                guarded = f"small{'_or_none' if place in allowed else ''}({code}, {self.most})"
+            codes.append(guarded)
+        run = self.module.table(f"run_{expr.function}", f"BUILTINS[{expr.function!r}].run")
+        result = f"{run}({', '.join(codes)})"
+        if self.bounds.known_size(expr) is None:
+            return f"small_or_none({result}, {self.most})"
+        return result
+
+    def _logic(self, expr: ex.Logic, reader: Reader) -> str:
+        left, right = self.truth(expr.left, reader), self.truth(expr.right, reader)
+        return f"({left} {expr.op} {right})"
+
+    def _if(self, expr: ex.If, reader: Reader) -> str:
+        then, other = self.code(expr.then, reader), self.code(expr.other, reader)
+        return f"({then} if {self.truth(expr.test, reader)} else {other})"
+
+    def _get(self, expr: ex.Get, reader: Reader) -> str:
+        of, key = self.code(expr.of, reader), self.code(expr.key, reader)
+        match expr.of.type:
+            case PerSeat() if not isinstance(expr.key.type, Option):
+                return f"{of}.get({key})"
+            case PerValue(key=kind) if not _has_none(kind):
+                return f"{of}.get({key})"
+            case List() | Grid() if _from_zero(expr.key):
+                return f"{of}[{key}]"
+        return f"get({of}, {key})"
+
+    def _field(self, expr: ex.Field, reader: Reader) -> str:
+        of = self.code(expr.of, reader)
+        if isinstance(expr.of.type, Option) or not _has_parts(expr.of.type):
+            return f"field({of}, {expr.index})"
+        return f"{of}[{expr.index}]"
+
+    def _cell(self, expr: ex.Cell, reader: Reader) -> str:
+        of, key = self.code(expr.of, reader), self.code(expr.key, reader)
+        return f"at_cell({of}, {key}, {expr.rows}, {expr.columns})"
+
+    def _let_call(self, expr: ex.LetCall, reader: Reader) -> str:
+        me = reader.me if expr.seat is None else self.code(expr.seat, reader)
+        arguments = [self.code(argument, reader) for argument in expr.arguments]
+        return self._called(expr.name, me, arguments, reader)
+
+    def _let_map(self, expr: ex.LetMap, reader: Reader) -> str:
+        pairs = (f"{seat!r}: {self._called(expr.name, repr(seat), [], reader)}"
+                 for seat in self.seats)  # fmt: skip
+        return f"{{{', '.join(pairs)}}}"
+
+    def _called(self, name: str, me: str, arguments: list[str], reader: Reader) -> str:
+        let = self._lets[name]
+        if any(variable in reader.held for variable in self.variables(let.body)):
+            raise Unsupported(f"`{name}` reads what is not in the state")
+        if name not in self._written:
+            self._written[name] = self.module.name(self._prefix, name)
+            self._define(let, self._written[name])
+        given = [me] if self._seated(let) else []
+        streams = ["streams"] if reader.streams else []
+        return f"{self._written[name]}({', '.join(['s', *streams, *given, *arguments])})"
+
+    def _define(self, let: Let, name: str) -> None:
+        """Write the function of a let."""
+        locals = {parameter: f"{parameter}_" for parameter in let.parameters}
+        seated = self._seated(let)
+        given = ["me"] if seated else []
+        streams = ["streams"] if self._prefix != "let" else []
+        lines = Lines(f"def {name}({', '.join(['s', *streams, *given, *locals.values()])}):")
+        lines.source(let.body.span)
+        if let.per_seat:
+            with lines.block("if me is None:"):
+                lines("return None")
+        reader = Reader("me" if seated else "None", locals, {}, "".join(streams))
+        lines(f"return {self.code(let.body, reader)}")
+        self.module.add(lines)
+
+    def _seated(self, let: Let) -> bool:
+        """Whether a let depends on whom it is read by."""
+        return let.per_seat or any(
+            isinstance(part, ex.Me)
+            or (isinstance(part, ex.LetCall) and self._seated(self._lets[part.name]))
+            for part in ex.walk(let.body)
+        )
+
+    def variables(self, expr: Expr) -> set[str]:
+        """The variables that an expression reads, in its lets too."""
+        found = set()
+        for part in ex.walk(expr):
+            if isinstance(part, ex.Read | ex.LastBy | ex.Past):
+                found.add(part.name)
+            elif isinstance(part, ex.LetCall | ex.LetMap):
+                found |= self.variables(self._lets[part.name].body)
+        return found
+
+    def _table(self, expr: ex.Table, reader: Reader) -> str:
+        key = "".join(f"{self.code(k, reader)}, " for k in expr.keys).rstrip()
+        cells = expr.cells
+        if all(isinstance(cell, ex.Const) for cell in cells.values()):
+            values = {key: cell.value for key, cell in cells.items() if isinstance(cell, ex.Const)}
+            return f"{self.module.table('T', literal(values))}[{key}]"
+        locals = sorted(reader.locals)
+        names = ", ".join(["s", "me", *(["streams"] if reader.streams else []),
+                           *(f"{name}_" for name in locals)])  # fmt: skip
+        inner = Reader("me", {n: f"{n}_" for n in locals}, {}, "streams" if reader.streams else "")
+        if reader.held:
+            raise Unsupported("a table of what is not in the state")
+        pairs = ", ".join(
+            f"{literal(key)}: lambda {names}: {self.code(cell, inner)}"
+            for key, cell in cells.items()
+        )
+        given = ", ".join(["s", reader.me, *([reader.streams] if reader.streams else []),
+                           *(reader.locals[name] for name in locals)])  # fmt: skip
+        return f"{self.module.table('T', f'{{{pairs}}}')}[{key}]({given})"
+
+    def _build(self, expr: ex.Build, reader: Reader) -> str:
+        return f"({''.join(f'{self.code(item, reader)}, ' for item in expr.items).rstrip()})"
+
+    def _collect(self, expr: ex.Collect, reader: Reader) -> str:
+        return f"tuple([{self.comprehension(expr, reader)}])"
+
+
+def _has_none(type: Type) -> bool:
+    return not isinstance(type, Number) and type.__class__.__name__ not in ("Enum", "Seat", "Bool")
+
+
+def _has_parts(type: Type) -> bool:
+    return type.__class__.__name__ in ("Tuple", "Record")
+
+
+def _from_zero(key: Expr) -> bool:
+    """Whether a key is a whole number from 0."""
+    if isinstance(key, ex.Const):
+        return isinstance(key.value, int) and key.value >= 0
+    return isinstance(key.type, Number) and key.type.low is not None and key.type.low >= 0
+
+
+_FORMS: dict[type[Expr], Any] = {
+    ex.Const: Expressions._const,
+    ex.Read: Expressions._read,
+    ex.LastBy: Expressions._last_by,
+    ex.Past: Expressions._past,
+    ex.Local: Expressions._local,
+    ex.Me: Expressions._me,
+    ex.Stream: Expressions._stream,
+    ex.Apply: Expressions._apply,
+    ex.Logic: Expressions._logic,
+    ex.If: Expressions._if,
+    ex.Get: Expressions._get,
+    ex.Field: Expressions._field,
+    ex.Cell: Expressions._cell,
+    ex.LetCall: Expressions._let_call,
+    ex.LetMap: Expressions._let_map,
+    ex.Table: Expressions._table,
+    ex.Build: Expressions._build,
+    ex.Collect: Expressions._collect,
+}

@@ -1,0 +1,378 @@
+"""Built-in functions that are written out; the others are called as the reference calls them.
+
+One row each: the code of a call, or None where the types of its arguments are not those that the
+row is for.
+"""
+
+from __future__ import annotations
+
+from gamedsl.backends.codegen.expressions import Expressions, Inline, Reader
+from gamedsl.backends.codegen.writer import literal
+from gamedsl.ir.builtins_base import MAX_BITS, MAX_ITEMS
+from gamedsl.ir.expr import Apply, Collect, Const, Expr, Field, Get, LetCall, Local, Read
+from gamedsl.ir.types import (
+    Bag,
+    Bool,
+    Enum,
+    Grid,
+    List,
+    Number,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Tuple,
+    Type,
+    plain,
+)  # fmt: skip
+
+LARGE = 1 << (MAX_BITS - 1)
+
+
+def _codes(make: Expressions, expr: Apply, reader: Reader) -> list[str]:
+    return [make.code(argument, reader) for argument in expr.arguments]
+
+
+def _numbers(expr: Apply) -> bool:
+    return all(isinstance(argument.type, Number) for argument in expr.arguments)
+
+
+def _wholes(expr: Apply) -> bool:
+    return all(isinstance(a.type, Number) and a.type.whole for a in expr.arguments)
+
+
+def _arithmetic(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    if not _numbers(expr):
+        return None
+    left, right = _codes(make, expr, reader)
+    code = f"({left} {expr.function} {right})"
+    if not _wholes(expr):
+        return f"exact{code}"
+    most = make.magnitude(expr)
+    return code if most is not None and most < LARGE else f"whole{code}"
+
+
+def _whole_division(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    if not _wholes(expr):
+        return None
+    left, right = _codes(make, expr, reader)
+    return f"({left} {expr.function} {right})"
+
+
+def _negation(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    return f"(-{make.code(expr.arguments[0], reader)})" if _numbers(expr) else None
+
+
+def _equality(make: Expressions, expr: Apply, reader: Reader) -> str:
+    left, right = _codes(make, expr, reader)
+    if right == "None" and isinstance(expr.arguments[0], Read | Local | Get | Field | LetCall):
+        return f"({left} {'is' if expr.function == '==' else 'is not'} None)"
+    return f"({left} {expr.function} {right})"
+
+
+def _order(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    left, right = (make.code(argument, reader) for argument in expr.arguments[:2])
+    if len(expr.arguments) == 2:
+        return f"({left} {expr.function} {right})"
+    ranks = _ranks(make, expr.arguments[2])
+    return ranks and f"({ranks}[{left}] {expr.function} {ranks}[{right}])"
+
+
+def _ranks(make: Expressions, order: Expr) -> str | None:
+    """A constant map of value to rank, for values of an enum."""
+    if not isinstance(order, Const) or not all(isinstance(v, str) for v in order.value):
+        return None
+    return make.module.table("RANK", literal({value: i for i, value in enumerate(order.value)}))
+
+
+def _not(make: Expressions, expr: Apply, reader: Reader) -> str:
+    return f"(not {make.truth(expr.arguments[0], reader)})"
+
+
+def _range(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    size = make.bounds.known_size(expr)
+    if size is None or size > MAX_ITEMS:
+        return None
+    low, high = _codes(make, expr, reader)
+    return f"tuple(range({low}, {high} + 1))"
+
+
+def _index(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    ranks = _ranks(make, expr.arguments[1])
+    return ranks and f"{ranks}[{make.code(expr.arguments[0], reader)}]"
+
+
+def _other(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    seats = expr.arguments[1]
+    if not isinstance(seats, Const):
+        return None
+    every = seats.value
+    others = {seat: tuple(s for s in every if s != seat) for seat in every}
+    if expr.function == "other":
+        table = {seat: rest[0] for seat, rest in others.items() if rest}
+        return f"{make.module.table('OTHER', literal(table))}[{make.code(expr.arguments[0], reader)}]"
+    table_name = make.module.table("OTHERS", literal(others))
+    return f"{table_name}[{make.code(expr.arguments[0], reader)}]"
+
+
+def _membership(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    value, collection = expr.arguments
+    if make.bounds.known_size(collection) is None or make.bounds.known_size(value) is None:
+        return None
+    left, right = _codes(make, expr, reader)
+    match collection.type:
+        case PerSeat() | PerValue():
+            right = f"{right}.values()"
+        case List() | Set() | Bag() | Tuple() | Record() | Grid():
+            pass
+        case _:
+            return None
+    return f"({left} {expr.function} {right})"
+
+
+def _quantifier(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    """`all` and `any` of truth values that are gone through here."""
+    (source,) = expr.arguments
+    sought = expr.function == "any"
+    if isinstance(source, Collect):
+        if not make.is_truth(source.item):
+            return None
+        code = f"[{make.comprehension(source, reader, ordered=False)}]"
+        return f"({sought} {'in' if sought else 'not in'} {code})"
+    return None
+
+
+def _count(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    first, *wanted = expr.arguments
+    if not wanted:
+        if isinstance(first, Collect) and make.is_truth(first.item):
+            return f"sum([{make.comprehension(first, reader, ordered=False)}])"
+        return None
+    if isinstance(first.type, List | Grid) and make.bounds.known_size(first) is not None:
+        return f"{make.code(first, reader)}.count({make.code(wanted[0], reader)})"
+    if isinstance(first.type, PerSeat) and isinstance(wanted[0].type, Enum | Seat | Bool | Number):
+        code = make.code(wanted[0], reader)
+        return f"list({make.code(first, reader)}.values()).count({code})"
+    return None
+
+
+def _size(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    (collection,) = expr.arguments
+    code = make.code(collection, reader)
+    if isinstance(collection, Collect):
+        return f"len([{make.comprehension(collection, reader, ordered=False)}])"
+    match collection.type:
+        case List() | Set() | Grid() | PerSeat() | PerValue():
+            known = make.bounds.known_size(collection) is not None
+            return f"len({code})" if known else f"at_most(len({code}), {make.most})"
+        case Bag():
+            return f"at_most(sum({code}.values()), {make.most})"
+    return None
+
+
+def _sum(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    (collection,) = expr.arguments
+    inner = getattr(collection.type, "of", None)
+    if not isinstance(inner, Number):
+        return None
+    if isinstance(collection, Collect):
+        code = f"sum([{make.comprehension(collection, reader, ordered=False)}])"
+    else:
+        if isinstance(collection.type, Tuple):
+            return None
+        code = f"sum({make.items(collection, reader, ordered=False)})"
+    if not inner.whole:
+        return f"exact({code})"
+    return f"whole({code})"
+
+
+def _extreme(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    first, *rest = expr.arguments
+    if isinstance(first.type, Number):
+        return f"{expr.function}({', '.join(_codes(make, expr, reader))})" if rest else None
+    if isinstance(first.type, Tuple):
+        return None
+    inner = getattr(first.type, "of", None)
+    if not rest and isinstance(inner, Number):
+        return f"{expr.function}({make.items(first, reader, ordered=False)})"
+    ranks = _ranks(make, rest[0]) if rest and isinstance(inner, Enum) else None
+    if ranks is None:
+        return None
+    return f"{expr.function}({make.items(first, reader)}, key={ranks}.__getitem__)"
+
+
+def _to_list(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    (collection,) = expr.arguments
+    match collection.type:
+        case List():
+            return make.sized(collection, reader)
+        case PerSeat() | PerValue() | Set():
+            return f"tuple({make.items(collection, reader)})"
+    return None
+
+
+def _to_set(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    (collection,) = expr.arguments
+    if isinstance(collection, Collect):
+        return f"frozenset([{make.comprehension(collection, reader, ordered=False)}])"
+    if isinstance(collection.type, List | Set | PerSeat | PerValue):
+        return f"frozenset({make.items(collection, reader, ordered=False)})"
+    return None
+
+
+def _slots(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    (items,) = expr.arguments
+    return f"tuple(range(len({make.sized(items, reader)})))"
+
+
+def _end(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    (items,) = expr.arguments
+    place = 0 if expr.function == "first" else -1
+    if make.bounds.known_size(items) is None:
+        return None
+    return f"end({make.sized(items, reader)}, {place})"
+
+
+def _is_grid(expr: Apply) -> bool:
+    return isinstance(expr.arguments[0].type, Grid)
+
+
+def _full(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    return f"(None not in {make.code(expr.arguments[0], reader)})" if _is_grid(expr) else None
+
+
+def _dimensions(expr: Apply) -> tuple[int, int] | None:
+    """Rows and columns, the last arguments of functions on grids."""
+    rows, columns = expr.arguments[-2:]
+    if isinstance(rows, Const) and isinstance(columns, Const) and _is_grid(expr):
+        return rows.value, columns.value
+    return None
+
+
+def places(rows: int, columns: int) -> tuple[tuple[int, int], ...]:
+    """The cells of a grid, row by row."""
+    return tuple((row, column) for row in range(rows) for column in range(columns))
+
+
+def _cells(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    size = _dimensions(expr)
+    if size is None or not make.is_some(expr.arguments[0]):
+        return None
+    return make.module.constant(places(*size))
+
+
+def _empty(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    size = _dimensions(expr)
+    if size is None:
+        return None
+    cells = make.module.constant(places(*size))
+    grid = make.code(expr.arguments[0], reader)
+    return f"tuple([p for p, v in zip({cells}, {grid}) if v is None])"
+
+
+def _lowest(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    size = _dimensions(expr)
+    if size is None:
+        return None
+    cells = make.module.constant(places(*size))
+    grid = make.code(expr.arguments[0], reader)
+    columns = make.module.constant(from_below(*size))
+    return f"tuple([{cells}[p] for p in least_empty({grid}, {columns})])"
+
+
+def from_below(rows: int, columns: int) -> tuple[tuple[int, ...], ...]:
+    """The positions of each column of a grid, the lowest first."""
+    return tuple(
+        tuple(row * columns + column for row in reversed(range(rows))) for column in range(columns)
+    )
+
+
+def _line(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    """A line in a variable, by numbers whose bits are cells, kept beside it (`m`)."""
+    size, masked = _dimensions(expr), masked_grid(expr)
+    grid, length = expr.arguments[:2]
+    if size is None or masked is None or masked in reader.held:
+        return None
+    assert isinstance(length, Const)
+    slot = make.module.slot("m", masked)
+    variable = make.code(grid, reader)
+    bits = make.module.constant(cell_bits(*size))
+    strides = make.module.constant(line_shifts(size[1], length.value))
+    run = make.module.table("run_line", "BUILTINS['line'].run")
+    again = f"lambda: {run}({variable}, {length.value}, {size[0]}, {size[1]})"
+    masks = f"(s.{slot} if s.{slot} is not None else remasked(s, {slot!r}, {variable}, {bits}))"
+    return f"line_in({masks}, {strides}, {again})"
+
+
+def masked_grid(expr: Expr) -> str | None:
+    """The variable in which an expression looks for a line, if that is done by its masks."""
+    if not isinstance(expr, Apply) or expr.function != "line" or _dimensions(expr) is None:
+        return None
+    grid, length = expr.arguments[:2]
+    if not isinstance(grid, Read) or not isinstance(length, Const) or length.value < 1:
+        return None
+    inner = plain(grid.type.of) if isinstance(grid.type, Grid) else None
+    return grid.name if _single(inner) else None
+
+
+def _single(type: Type | None) -> bool:
+    return isinstance(type, Seat | Number | Bool) or (isinstance(type, Enum) and bool(type.members))
+
+
+def cell_bits(rows: int, columns: int) -> tuple[int, ...]:
+    """A bit for each cell, with one that is never set at the end of each row."""
+    return tuple(1 << (row * (columns + 1) + column) for row, column in places(rows, columns))
+
+
+def line_shifts(columns: int, length: int) -> tuple[tuple[int, ...], ...]:
+    """For rows, columns and both diagonals: by how much to shift in turn, and keep what is set in
+    both, so that what is left begins a run of `length`."""
+    doublings, run = [], 1
+    while run < length:
+        doublings.append(min(run, length - run))
+        run += doublings[-1]
+    return tuple(
+        tuple(stride * by for by in doublings) for stride in (1, columns + 1, columns, columns + 2)
+    )
+
+
+INLINE: dict[str, Inline] = {
+    "+": _arithmetic,
+    "-": _arithmetic,
+    "*": _arithmetic,
+    "//": _whole_division,
+    "%": _whole_division,
+    "neg": _negation,
+    "==": _equality,
+    "!=": _equality,
+    "<": _order,
+    "<=": _order,
+    ">": _order,
+    ">=": _order,
+    "not": _not,
+    "..": _range,
+    "index": _index,
+    "other": _other,
+    "others": _other,
+    "in": _membership,
+    "not in": _membership,
+    "all": _quantifier,
+    "any": _quantifier,
+    "count": _count,
+    "len": _size,
+    "size": _size,
+    "sum": _sum,
+    "max": _extreme,
+    "min": _extreme,
+    "list": _to_list,
+    "set": _to_set,
+    "slots": _slots,
+    "first": _end,
+    "last": _end,
+    "full": _full,
+    "cells": _cells,
+    "empty": _empty,
+    "lowest_empty": _lowest,
+    "line": _line,
+}

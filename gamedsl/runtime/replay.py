@@ -1,0 +1,253 @@
+"""Transcripts held against the game: played again move by move, and told for people.
+
+A transcript agrees with a game if it is of the same rules and rendering, has the labels that its
+seeds draw, every outcome could be drawn and every choice made where it stands, and it pays what the
+game pays. The first move that does not agree ends the replay: what follows it means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gamedsl.backends.events import Event, known
+from gamedsl.backends.labels import draw_labels
+from gamedsl.backends.replies import ParseFailure
+from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.runtime.decision import Action
+from gamedsl.runtime.env import Episode
+from gamedsl.runtime.game import Game
+from gamedsl.runtime.transcripts import (
+    Chosen,
+    Drawn,
+    Failed,
+    Happening,
+    Result,
+    Transcript,
+    params_as_data,
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Where a transcript and the game disagree. `line` is the transcript's, from 1; `move` counts
+    what happened, from 1; 0 is before or after."""
+
+    message: str
+    line: int
+    move: int = 0
+
+    def __str__(self) -> str:
+        return f"move {self.move}: {self.message}" if self.move else self.message
+
+
+@dataclass(frozen=True)
+class Move:
+    """One thing that happened, and what was told of it: who, and which event, in order."""
+
+    headline: str
+    told: tuple[tuple[tuple[str, ...], str], ...]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A transcript played again, as far as it agrees with the game."""
+
+    transcript: Transcript
+    episode: Episode
+    moves: tuple[Move, ...]
+    faults: tuple[Fault, ...] = field(default=())
+
+    @property
+    def text(self) -> str:
+        """For people: each move, and who was told what."""
+        head = self.transcript.head
+        lines = [f"{self.episode.env.ir.name}, run seed {head['run_seed']}, seed {head['seed']}"]
+        width = len(str(len(self.moves)))
+        everyone = self.episode.env.seats
+        for number, move in enumerate(self.moves, start=1):
+            lines.append(f"{number:>{width}}  {move.headline}")
+            for seats, event in move.told:
+                who = "all" if seats == everyone else ", ".join(seats)
+                lines.append(f"{' ' * width}      {who}: {event}")
+            if not move.told:
+                lines.append(f"{' ' * width}      nobody is told")
+        if self.episode.done:
+            lines.append(f"payoffs: {_amounts(self.episode.payoffs)}")
+            if self.episode.rewards != self.episode.payoffs:
+                lines.append(f"rewards: {_amounts(self.episode.rewards)}")
+        return "\n".join(lines)
+
+
+class DisagreementError(Exception):
+    """A move that the game does not allow."""
+
+
+def replay(game: Game, transcript: Transcript) -> Replay:
+    """Play a transcript again. Never raises for what a transcript says: see `Replay.faults`."""
+    head = transcript.head
+    env = game.env(run_seed=head["run_seed"])
+    episode = env.reset(seed=head["seed"], chance="asked", forced="asked")
+    faults = tuple(_head_faults(game, transcript))
+    if faults:
+        return Replay(transcript, episode, (), faults)
+    moves: list[Move] = []
+    for number, happening in enumerate(transcript.happenings, start=1):
+        before = _seen(episode)
+        try:
+            headline = _play(episode, happening)
+        except (DisagreementError, EvaluationError) as error:
+            fault = Fault(str(error), happening.line, number)
+            return Replay(transcript, episode, tuple(moves), (fault,))
+        moves.append(Move(headline, _told(before, _seen(episode))))
+    return Replay(transcript, episode, tuple(moves), tuple(_end_faults(episode, transcript)))
+
+
+def params_of(game: Game, transcript: Transcript) -> dict[str, Any]:
+    """The params with which a transcript was made, where they are not those of the game and can be
+    given to `gamedsl.load`."""
+    given = transcript.head.get("params")
+    if not isinstance(given, dict):
+        return {}
+    here = params_as_data(game.params)
+    return {name: value for name, value in given.items() if here.get(name, value) != value}
+
+
+def _head_faults(game: Game, transcript: Transcript) -> Iterator[Fault]:
+    head, line = transcript.head, transcript.line
+    if head["game"] != game.name:
+        yield Fault(f"the transcript is of `{head['game']}`, not of `{game.name}`", line)
+        return
+    if head["hash"] != game.hash:
+        differing = params_of(game, transcript)
+        because = f"; its params: {differing}" if differing else ""
+        yield Fault(
+            f"the transcript is of another version of `{game.name}`: its hash is "
+            f"{head['hash'][:12]}…, here it is {game.hash[:12]}…{because}", line,
+        )  # fmt: skip
+        return
+    if head.get("tokenizer") is None and "labels" in head:
+        book = draw_labels(game.ir, run_seed=head["run_seed"], seed=head["seed"])
+        if head["labels"] != book.as_dict():
+            yield Fault("its labels are not those that its seeds draw", line)
+
+
+def _end_faults(episode: Episode, transcript: Transcript) -> Iterator[Fault]:
+    result = transcript.result
+    last = [transcript, *transcript.happenings][-1]
+    if not episode.done:
+        yield Fault(f"the transcript ends before the game does: {_asked(episode)}", last.line)
+        return
+    if result is None:
+        yield Fault("the transcript does not say what the game paid", last.line)
+        return
+    yield from _wrong_amounts("payoffs", episode.payoffs, result.payoffs, result)
+    if result.rewards:
+        yield from _wrong_amounts("rewards", episode.rewards, result.rewards, result)
+
+
+def _wrong_amounts(what: str, here: Any, there: Any, result: Result) -> Iterator[Fault]:
+    paid = {seat: None if amount is None else str(amount) for seat, amount in here.items()}
+    if paid != dict(there):
+        yield Fault(
+            f"its {what} are {_amounts(there)}; the game's are {_amounts(paid)}", result.line
+        )
+
+
+def _play(episode: Episode, happening: Happening) -> str:
+    """Make one move; how it reads. `DisagreementError` where the game does not allow it."""
+    if episode.done:
+        raise DisagreementError("the game is over here")
+    match happening:
+        case Drawn():
+            return _draw(episode, happening)
+        case Chosen():
+            return _choose(episode, happening)
+        case Failed():
+            return _fail(episode, happening)
+
+
+def _draw(episode: Episode, drawn: Drawn) -> str:
+    outcomes = episode.chance
+    if not outcomes:
+        raise DisagreementError(f"chance draws nothing here: {_asked(episode)}")
+    if (drawn.step, drawn.index) != episode.drawing:
+        wrong = _place(drawn.step, drawn.index)
+        raise DisagreementError(f"chance does not draw {wrong} here: {_asked(episode)}")
+    place = _place(*episode.drawing)
+    for number, outcome in enumerate(outcomes):
+        if outcome.name == drawn.outcome:
+            episode.draw(number)
+            return f"chance draws {place} = {outcome.name} ({outcome.probability})"
+    names = _few([outcome.name for outcome in outcomes])
+    raise DisagreementError(f"`{drawn.outcome}` cannot be drawn for {place} here, only {names}")
+
+
+def _choose(episode: Episode, chosen: Chosen) -> str:
+    asked = episode.decisions
+    if not asked or asked[0].step != chosen.step:
+        raise DisagreementError(f"nobody chooses {chosen.step} here: {_asked(episode)}")
+    if {decision.seat for decision in asked} != set(chosen.choices):
+        who = ", ".join(chosen.choices) or "nobody"
+        raise DisagreementError(f"{who} cannot choose {chosen.step} here: {_asked(episode)}")
+    for decision in asked:
+        name = chosen.choices[decision.seat]
+        if name not in decision.legal:
+            raise DisagreementError(
+                f"`{name}` is not legal for {decision.seat} at {decision.step}, only "
+                f"{_few(decision.legal)}"
+            )
+    episode.step({seat: Action(name) for seat, name in chosen.choices.items()})
+    return ", ".join(f"{seat} chooses {chosen.step} = {n}" for seat, n in chosen.choices.items())
+
+
+def _fail(episode: Episode, failed: Failed) -> str:
+    asked = episode.decisions
+    strangers = set(failed.failures) - {decision.seat for decision in asked}
+    if strangers or not asked:
+        raise DisagreementError(f"{', '.join(sorted(strangers))} cannot fail here: {_asked(episode)}")
+    replies: dict[str, Action | ParseFailure] = {d.seat: Action(d.legal[0]) for d in asked}
+    replies |= {seat: ParseFailure(*failure) for seat, failure in failed.failures.items()}
+    episode.step(replies)
+    return ", ".join(
+        f"{seat} gives no legal answer ({reason}: {text!r})"
+        for seat, (reason, text) in failed.failures.items()
+    )
+
+
+def _asked(episode: Episode) -> str:
+    """What the game waits for."""
+    if episode.chance:
+        return f"chance draws {_place(*episode.drawing)}"
+    return " and ".join(f"{d.seat} chooses {d.step}" for d in episode.decisions)
+
+
+def _place(step: str, index: Sequence[str]) -> str:
+    return step + "".join(f"[{part}]" for part in index)
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _seen(episode: Episode) -> dict[str, tuple[Event, ...]]:
+    return {seat: episode.seen(seat) for seat in episode.env.seats}
+
+
+def _told(
+    before: dict[str, tuple[Event, ...]], after: dict[str, tuple[Event, ...]]
+) -> tuple[tuple[tuple[str, ...], str], ...]:
+    """The new events, each with the seats that were told it."""
+    told: dict[tuple[str, int], list[str]] = {}
+    for seat, events in after.items():
+        times: dict[str, int] = {}
+        for event in events[len(before[seat]) :]:
+            text = known((event,))
+            times[text] = times.get(text, 0) + 1
+            told.setdefault((text, times[text]), []).append(seat)
+    return tuple((tuple(seats), text) for (text, _), seats in told.items())
+
+
+def _amounts(amounts: Any) -> str:
+    return ", ".join(f"{s} {'void' if a is None else a}" for s, a in amounts.items()) or "none"

@@ -1,0 +1,222 @@
+"""Transcripts as JSON lines: what happened in an episode, written and read back.
+
+    {"format": 1, "game": "kuhn_poker", "hash": …, "params": …, "run_seed": 0, "seed": 7, …}
+    {"step": "card", "index": ["first"], "outcome": "K"}
+    {"step": "open", "choices": {"first": "bet"}}
+    {"failures": {"second": {"reason": "unknown", "text": "hm"}}}
+    {"payoffs": {"first": "2", "second": "-2"}, "rewards": …}
+
+A header, a line for each thing that happened in order, and what it came to; a file may hold several
+episodes, one after the other. An episode on one line, as `Episode.transcript` gives it, is read as
+well. Names are canonical, amounts exact texts; None is void. `gamedsl.runtime.replay` holds a
+transcript against the game.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gamedsl.runtime.env import Episode
+
+FORMAT = 1
+
+HEAD = {"format": int, "game": str, "hash": str, "run_seed": int, "seed": int}
+"""What a header must have, and the type of each; the rest may be missing."""
+
+
+class TranscriptError(Exception):
+    """A text is no transcript. `line` counts from 1."""
+
+    def __init__(self, message: str, line: int) -> None:
+        self.message = message
+        self.line = line
+        super().__init__(f"line {line}: {message}")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Chance brought an outcome at a step, for an index."""
+
+    step: str
+    index: tuple[str, ...]
+    outcome: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Seats chose at a step, by seat."""
+
+    step: str
+    choices: Mapping[str, str]
+    line: int
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Seats gave no legal answer: the reason and the text of each."""
+
+    failures: Mapping[str, tuple[str, str]]
+    line: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """What each seat was paid and is trained on, as exact texts; None is void."""
+
+    payoffs: Mapping[str, str | None]
+    rewards: Mapping[str, str | None]
+    line: int
+
+
+Happening = Drawn | Chosen | Failed
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """One episode as it was recorded. `result` is None where the record ends before it."""
+
+    head: Mapping[str, Any]
+    happenings: tuple[Happening, ...]
+    result: Result | None
+    line: int
+
+
+def dump(episode: Episode) -> str:
+    """An episode so far as JSON lines, each with a newline at its end."""
+    record = episode.transcript
+    tail = ("steps", "failures", "payoffs", "rewards")
+    lines = [{key: value for key, value in record.items() if key not in tail}]
+    for step in record["steps"]:
+        lines += _happenings(step)
+    if record["failures"]:
+        lines.append({"failures": record["failures"]})
+    if record["payoffs"]:
+        lines.append({"payoffs": record["payoffs"], "rewards": record["rewards"]})
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def read(text: str) -> Iterator[Transcript]:
+    """The episodes of a text, in order. `TranscriptError` where it is none."""
+    open_lines: list[tuple[int, dict[str, Any]]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        record = _record(line, number)
+        if "format" in record and open_lines:
+            yield _transcript(open_lines)
+            open_lines = []
+        if not open_lines and "format" not in record:
+            raise TranscriptError("an episode begins with a header, which has a `format`", number)
+        open_lines.append((number, record))
+        if "steps" in record:
+            open_lines += [(number, part) for part in _unfolded(record, number)]
+    if open_lines:
+        yield _transcript(open_lines)
+
+
+def params_as_data(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Params as JSON-able data that `gamedsl.load` takes; those that it takes none for are left
+    out."""
+    found = {}
+    for name, value in params.items():
+        data = _param(value)
+        if data is not None:
+            found[name] = data
+    return found
+
+
+def _param(value: Any) -> Any:
+    if isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, tuple):
+        items = [_param(item) for item in value]
+        return None if None in items else items
+    return None
+
+
+def _record(line: str, number: int) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise TranscriptError(f"this is no JSON: {error}", number) from None
+    if not isinstance(record, dict):
+        raise TranscriptError("a line holds one JSON object", number)
+    return record
+
+
+def _unfolded(record: dict[str, Any], number: int) -> Iterator[dict[str, Any]]:
+    """The lines of an episode that stands on one."""
+    steps = record["steps"]
+    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+        raise TranscriptError("`steps` is a list of objects", number)
+    for step in steps:
+        yield from _happenings(step)
+    if record.get("failures"):
+        yield {"failures": record["failures"]}
+    if record.get("payoffs"):
+        yield {"payoffs": record["payoffs"], "rewards": record.get("rewards", {})}
+
+
+def _happenings(step: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The lines of one entry of `Episode.transcript`: chance is `{"card/first": "K"}` there."""
+    if not isinstance(step.get("chance"), dict):
+        yield step
+        return
+    name = str(step.get("step"))
+    for place, outcome in step["chance"].items():
+        index = place.removeprefix(name).removeprefix("/")
+        yield {"step": name, "index": index.split("/") if index else [], "outcome": outcome}
+
+
+def _transcript(lines: list[tuple[int, dict[str, Any]]]) -> Transcript:
+    (first, head), *rest = lines
+    for key, type in HEAD.items():
+        if not isinstance(head.get(key), type) or isinstance(head.get(key), bool):
+            raise TranscriptError(f"the header needs `{key}`, {_A[type]}", first)
+    if head["format"] != FORMAT:
+        raise TranscriptError(f"this is format {head['format']}; {FORMAT} is read", first)
+    happenings: list[Happening] = []
+    result = None
+    for number, record in rest:
+        if result is not None:
+            raise TranscriptError("the episode was over on the line before", number)
+        found = _line(record, number)
+        if isinstance(found, Result):
+            result = found
+        else:
+            happenings.append(found)
+    return Transcript(head, tuple(happenings), result, first)
+
+
+_A = {int: "a whole number", str: "a text"}
+
+
+def _line(record: dict[str, Any], number: int) -> Happening | Result:
+    step, index = record.get("step"), record.get("index", [])
+    if isinstance(record.get("outcome"), str) and isinstance(step, str) and _texts(index):
+        return Drawn(step, tuple(index), record["outcome"], number)
+    choices = record.get("choices")
+    if isinstance(choices, dict) and isinstance(step, str) and _texts(list(choices.values())):
+        return Chosen(step, choices, number)
+    failures = record.get("failures")
+    if isinstance(failures, dict) and all(isinstance(f, dict) for f in failures.values()):
+        read = {s: (str(f.get("reason", "")), str(f.get("text", ""))) for s, f in failures.items()}
+        return Failed(read, number)
+    payoffs, rewards = record.get("payoffs"), record.get("rewards", {})
+    if isinstance(payoffs, dict) and isinstance(rewards, dict):
+        return Result(payoffs, rewards, number)
+    raise TranscriptError(
+        "a line says what chance drew, what seats chose, who failed, or what it paid", number
+    )
+
+
+def _texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)

@@ -1,0 +1,107 @@
+"""Wrong versions of shipped games, and whether the comparison with OpenSpiel sees them.
+
+`python -m tests.conformance.mutants` prints each mutant with what gave it away, and the score.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import yaml
+
+from tests.conformance.games import ROWS, VARIANTS, Row
+from tests.conformance.lockstep import Difference, compare
+
+HERE = Path(__file__).parent
+GAMES = HERE.parent.parent / "games"
+TOKEN = re.compile(r"[A-Za-z_]\w*|\d+|\.\.|[-+*/<>=!]=|\*\*|\S")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`old` in `file` becomes `new`; the comparison is made in `rows`, by their ids."""
+
+    rows: tuple[str, ...]
+    file: str
+    old: str
+    new: str
+    why: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.file.removesuffix('.yaml')}: {self.old} → {self.new}"
+
+    @property
+    def games(self) -> set[str]:
+        return {row.partition("-")[0] for row in self.rows}
+
+    def distance(self) -> int:
+        """How many tokens are other ones."""
+        old, new = TOKEN.findall(self.old), TOKEN.findall(self.new)
+        changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        return sum(max(b - a, d - c) for tag, a, b, c, d in changes if tag != "equal")
+
+
+def mutants() -> Iterator[Mutant]:
+    for group in yaml.safe_load((HERE / "mutants.yaml").read_text(encoding="utf-8")):
+        for entry in group["mutants"]:
+            yield Mutant(tuple(group["rows"]), group["file"], **entry)
+
+
+def caught(mutant: Mutant, folder: Path) -> str | None:
+    """The first line of the difference that gives a mutant away, or None where nothing does.
+
+    The mutant is written to `folder` with a copy of all other games. CompileError where it does not
+    compile, ValueError where `old` does not stand there once.
+    """
+    games = folder / "games"
+    shutil.copytree(GAMES, games)
+    for variant in VARIANTS.glob("*.yaml"):
+        shutil.copy(variant, games)
+    path = games / mutant.file
+    text = path.read_text(encoding="utf-8")
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.file} has `{mutant.old}` {text.count(mutant.old)} times")
+    path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    for row in _rows(mutant, games):
+        try:
+            env = row.env()
+            compare(env, row.theirs(), row.agreement(env), row.walks[0].mode, games=row.walks[0].games)
+        except Difference as difference:
+            return f"{row.id}: {str(difference).splitlines()[0]}"
+    return None
+
+
+def _rows(mutant: Mutant, games: Path) -> Iterator[Row]:
+    known = {row.id: row for row in ROWS}
+    for id in mutant.rows:
+        ours = known[id].ours
+        name = ours if isinstance(ours, str) else ours.stem
+        yield replace(known[id], ours=games / f"{name}.yaml")
+
+
+def main() -> int:
+    found = list(mutants())
+    seen = 0
+    for mutant in found:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                told = caught(mutant, Path(folder))
+            except Exception as error:  # noqa: BLE001
+                told = None
+                print(f"  {type(error).__name__}: {str(error)[:400]}")  # noqa: T201
+        seen += told is not None
+        print(f"{'caught' if told else 'MISSED'}  {mutant.id}  [{told}]")  # noqa: T201
+    print(f"{seen} of {len(found)} mutants caught")  # noqa: T201
+    return 0 if seen == len(found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
