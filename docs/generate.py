@@ -50,8 +50,8 @@ def reference() -> Iterator[str]:
     for kind in ("game", "protocol", "reward"):
         yield from sections(kind)
     yield from forms("Steps", "common", "step", "A step of `turns` has one of these heads.")
-    yield from forms("Types", "game", "type", "An entry of `types` that is a map.")
-    yield from forms("State", "game", "variable", "An entry of `state` that is a map.")
+    yield from forms("Types", "common", "type", "An entry of `types` that is a map.")
+    yield from forms("State", "common", "variable", "An entry of `state` that is a map.")
     yield from action()
     yield from library()
     yield from expressions()
@@ -91,7 +91,7 @@ def action() -> Iterator[str]:
     yield "\n## Declared actions\n"
     yield "An entry of `actions` that is a map."
     yield ""
-    yield from keys(definition("game", "action"), "game")
+    yield from keys(definition("common", "action"), "common")
 
 
 def keys(whole: dict[str, Any], file: str) -> Iterator[str]:

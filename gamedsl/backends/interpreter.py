@@ -181,7 +181,7 @@ class History:
             if loop.at_bound == "end":
                 return op.over
             raise PlayError(f"`until` has not held after {passes} passes", loop.until.span)
-        self._world.unbind(loop.resets)
+        self._world.unbind(loop.resets, by_seat=not loop.in_turn)
         self._frames = (*self._frames[:-1], under_way._replace(passes=passes + 1))
         if loop.count is not None:
             bindings[loop.count] = passes + 1
@@ -296,8 +296,6 @@ class History:
         step, drawing = op.step, self._kernel.drawing
         if not drawing.indices(step):
             return self._place + 1
-        if not self._drawn and step.place is None:
-            self._world.unbind((step.variable,))
         _, index = self._drawing()
         scope = self._world.scope(index[0] if step.by_seat else self._me)
         self._lottery = drawing.lottery(step, self._drawn, scope)

@@ -79,11 +79,13 @@ class World:
         self.bindings[variable] = value
         self._remember(variable)
 
-    def unbind(self, names: Iterable[str]) -> None:
-        """Forget the last values of variables, and whose they were; not the past ones."""
+    def unbind(self, names: Iterable[str], *, by_seat: bool = True) -> None:
+        """Forget the last values of variables and, `by_seat`, what each seat chose last; not the
+        past ones."""
         for name in names:
             self.bindings.pop(name, None)
-            self.bindings.pop(f"{name}@by", None)
+            if by_seat:
+                self.bindings.pop(f"{name}@by", None)
 
     def carry_out(self, statement: Statement, me: str | None) -> None:
         for write in writes(statement, self.scope(me)):

@@ -46,7 +46,7 @@ COMPARISONS = frozenset({"<", "<=", ">", ">="})
 ORDERED_BY_TYPE = frozenset({"index", "other", "others"})
 """Built-ins whose meaning needs the order of a type's values: sema adds it as a last argument."""
 
-BY_ORDER = COMPARISONS | {"argmax", "best", "max", "min", "sorted"}
+BY_ORDER = COMPARISONS | {"argmax", "best", "max", "min", "ranked", "sorted"}
 """Built-ins that compare values: where these hold values of an enum, sema adds their `order_of` as
 a last argument."""
 
@@ -64,7 +64,7 @@ TAKES_NONE: dict[str, frozenset[int]] = {
 
 MAPS = frozenset(
     {"all", "any", "argmax", "best", "count", "keys", "len", "list", "max", "mean", "min", "set"}
-    | {"size", "sorted", "sum"}
+    | {"ranked", "size", "sorted", "sum"}
 )
 """Built-ins over collections: their first argument may be a per-role map, by its bare name."""
 

@@ -227,6 +227,10 @@ def _best(map: dict[Any, Any], order: tuple[Any, ...] | None = None) -> frozense
     return frozenset(key for key, rank in ranks.items() if rank == top)
 
 
+def _ranked(map: dict[Any, Any], order: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
+    return tuple(sorted(map, key=lambda key: ranked(map[key], order), reverse=True))
+
+
 def _argmax(map: dict[Any, Any], order: tuple[Any, ...] | None = None) -> Any:
     top = _best(map, order)
     return next(iter(top)) if len(top) == 1 else None
@@ -294,6 +298,9 @@ ROWS = (
             lambda types: None, lambda bindings: bindings),
     Builtin("prev", "prev(variable)", "What was bound before the latest; none if nothing was.",
             lambda types: None, lambda bindings: bindings[-2] if len(bindings) > 1 else None),
+    Builtin("ranked", "ranked(values per role)",
+            "The roles, that with the greatest value first; of equal ones, the earlier.",
+            _of_best(List), _ranked),
     Builtin("reversed", "reversed(list)", "The list from its end.", _reversal,
             lambda items: items[::-1]),
     Builtin("set", "set(collection)", "The different elements.", _unique,

@@ -102,7 +102,8 @@ def rewards_of(
     Raises as `payoffs_of`.
     """
     lets = {let.name: let for let in ir.reward.lets}
-    scope = Scope(ir.seats, {}, lets, {**(streams or {}), "payoff": payoffs})
+    known: dict[str, Any] = {**(streams or {}), "payoff": payoffs}
+    scope = Scope(ir.seats, {}, lets, {**known, "streams": known})
     return {seat: evaluate(ir.reward.split, scope.seated(seat)) for seat in ir.seats}
 
 

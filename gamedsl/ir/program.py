@@ -290,7 +290,8 @@ class Loop:
 
     `item` is the variable bound to the item; where it is None the items are seats and each in turn
     acts: it is `me` in the body. `count` is the variable that numbers the passes from 1. `resets`
-    are bound to none before each pass. After a pass for which `until` holds the loop ends; after
+    are bound to none before each pass, and what each seat chose last is forgotten too, unless each
+    pass is another seat's. After a pass for which `until` holds the loop ends; after
     `bound` passes too, and if `until` is there and never held, as `at_bound` says.
     """
 
@@ -307,6 +308,11 @@ class Loop:
     at_bound: Literal["error", "end", "go_on"] = "error"
     resets: tuple[str, ...] = ()
     condition: Expr | None = None
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether the passes are those of seats, one after another."""
+        return self.items is not None and self.item is None
 
 
 @dataclass(frozen=True)

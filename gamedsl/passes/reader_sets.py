@@ -61,6 +61,11 @@ class Sight:
         left = self.readers & readers
         return self if left == self.readers else replace(self, readers=left)
 
+    def also(self, readers: Seats) -> Sight:
+        """The same, for some seats more."""
+        parts = tuple(part.also(readers) for part in self.parts)
+        return Sight(self.readers | readers, self.seats, parts, self.by)
+
     def being(self, seats: Seats) -> Sight:
         """The same, with what roles it may be."""
         return self if seats == self.seats else replace(self, seats=seats)
@@ -84,8 +89,8 @@ def either(left: Sight, right: Sight) -> Sight:
 def beyond(target: Sight, value: Sight) -> Seats:
     """The seats that read something of a target into which a value goes that they cannot read."""
     if target.parts and target.by == value.by and len(target.parts) == len(value.parts):
-        both = zip(range(len(target.parts)), target.parts, strict=True)
-        return reduce(or_, (beyond(target.part(i), value.part(i)) for i, _ in both), 0)
+        places = range(len(target.parts))
+        return reduce(or_, (beyond(target.part(i), value.part(i)) for i in places), 0)
     return target.any & ~value.all
 
 
@@ -128,7 +133,7 @@ class Table:
             parts = tuple(
                 self.sight(inner[i], owner, holds) if i in inner else nobody for i in range(fields)
             )
-            return Sight(self.everyone, self.everyone, parts, "field")
+            return Sight(self.everyone, self.everyone, parts, "field") if parts else nobody
         return Sight(self._whole(readers, owner, holds), self.everyone)
 
     def _whole(

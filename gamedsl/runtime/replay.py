@@ -206,7 +206,9 @@ def _fail(episode: Episode, failed: Failed) -> str:
     asked = episode.decisions
     strangers = set(failed.failures) - {decision.seat for decision in asked}
     if strangers or not asked:
-        raise DisagreementError(f"{', '.join(sorted(strangers))} cannot fail here: {_asked(episode)}")
+        raise DisagreementError(
+            f"{', '.join(sorted(strangers))} cannot fail here: {_asked(episode)}"
+        )
     replies: dict[str, Action | ParseFailure] = {d.seat: Action(d.legal[0]) for d in asked}
     replies |= {seat: ParseFailure(*failure) for seat, failure in failed.failures.items()}
     episode.step(replies)

@@ -215,7 +215,7 @@ class Layout:
         self._bound = [
             ((slot.variable, slot.key), self._told(slot))
             for slot in viewer.slots.values()
-            if any(_may_see(r, seat, owner) for r, owner in slot.readers) or slot.chosen_by(seat)
+            if any(may_see(r, seat, owner) for r, owner in slot.readers) or slot.chosen_by(seat)
         ]
         self.components: tuple[Component, ...] = tuple(self._components())
 
@@ -251,7 +251,7 @@ class Layout:
         return self._part(type, readers, seat, "")
 
     def _part(self, type: Type, readers: Readers, seat: str, owner: str) -> Code:
-        if not _may_see(readers, seat, owner):
+        if not may_see(readers, seat, owner):
             return _lengths(type, self._seats)
         code = code_of(type, self._seats)
         return Maybe(code, "is seen", True) if readers.kind == "test" else code
@@ -341,10 +341,10 @@ def _lengths(type: Type, seats: tuple[str, ...]) -> Code:
     return NOTHING
 
 
-def _may_see(readers: Readers, seat: str, owner: str) -> bool:
+def may_see(readers: Readers, seat: str, owner: str) -> bool:
     """Whether a seat may ever see something of a value; `owner` is empty where anybody's it is."""
     if readers.fields:
-        return any(_may_see(inner, seat, owner) for _, inner in readers.fields)
+        return any(may_see(inner, seat, owner) for _, inner in readers.fields)
     match readers.kind:
         case "owner":
             return owner in ("", seat)

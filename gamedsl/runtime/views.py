@@ -205,7 +205,7 @@ class Viewer:
         name = event.name
         if isinstance(step, Show):
             return self.slots[step.variable, ()], self._named(name, step.value.type, step.readers)
-        for key in _keys(step):
+        for key in keys_of(step):
             head = "".join(f"{part}:" for part in key[step.by_seat :])
             if (not step.by_seat or key[0] == event.seat) and name.startswith(head):
                 drawn = self._named(name[len(head) :], step.type, step.readers)
@@ -252,13 +252,13 @@ class Viewer:
         elif isinstance(step, Show):
             yield Slot(step.variable, (), step.value.type, (), ((step.readers, ""),))
         else:
-            for key in _keys(step):
+            for key in keys_of(step):
                 readers = (step.readers, key[0] if step.by_seat else "")
                 many = step.source.take is not None
                 yield Slot(step.variable, key, step.type, (), (readers,), many)
 
 
-def _keys(step: Draw) -> tuple[Key, ...]:
+def keys_of(step: Draw) -> tuple[Key, ...]:
     keys: tuple[Key, ...] = ((),)
     for values in step.per:
         keys = tuple((*key, name_of(value)) for key in keys for value in values)

@@ -15,14 +15,14 @@ from gamedsl.diagnostics import Problems
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
 from gamedsl.ir.program import Action, Choice, Step
-from gamedsl.ir.types import BOOL, SEAT, Enum, List, Never
+from gamedsl.ir.types import BOOL, NEVER, SEAT, Enum, List, Never
 from gamedsl.ir.values import instance_name
 from gamedsl.sema.options import Options, enough, enum_of, listed_values, read_options
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import ArgumentName, Names, TypeName, report_taken
 from gamedsl.sema.typer import GameTyper
-from gamedsl.sema.types import Types
-from gamedsl.sema.values import syntax
+from gamedsl.sema.types import WORDS, Types
+from gamedsl.sema.values import NOTHING, syntax
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 
@@ -111,7 +111,8 @@ class Moves:
         steps = body(node)
         for parameter, _ in parameters:
             names.declared.pop(parameter, None)
-        if self.problems.count_errors() > before:
+        wrong = any(isinstance(source.type, Never) for _, source in parameters)
+        if wrong or self.problems.count_errors() > before:
             return None
         bound = tuple(n for n in names.declared if n not in known)
         action = Action(name, tuple(parameters), when, steps, node.span)
@@ -130,6 +131,8 @@ class Moves:
             source = self.source(entry.value, typer, types)
             of = element(source.type) if source is not None else None
             if source is None or isinstance(source.type, Never):
+                typer.names.declared[name] = ArgumentName(NEVER, span)
+                found.append((name, NOTHING))
                 continue
             if of is None:
                 self.problems.add(
@@ -139,7 +142,7 @@ class Moves:
                     why=f"this is {source.type}",
                     help="write a type, a range, or a collection such as `empty(board)`",
                 )
-                continue
+                of = NEVER
             typer.names.declared[name] = ArgumentName(of, span)
             found.append((name, source))
         return found
@@ -147,7 +150,8 @@ class Moves:
     def source(self, node: Node, typer: GameTyper, types: Types) -> ir.Expr | None:
         """The values of an argument: a type by name, a union of types, or an expression."""
         text = node.text if isinstance(node, Scalar) else ""
-        if isinstance(node, Mapping | Sequence) or "|" in text or text in ("role", "truth"):
+        written = isinstance(node, Mapping | Sequence) or "|" in text or text.endswith(" or none")
+        if written or text in WORDS or text in typer.names.broken:
             type = types.read(node)
             if type is None:
                 return None

@@ -67,6 +67,8 @@ class Bindings:
         self.facts: Facts = frozenset()
         self.chain: tuple[str, ...] = ()
         self.counts: Counter[str] = Counter()
+        self.outer: tuple[Names, ...] = ()
+        """The names of the files that use this one."""
         self.counters: set[str] = set()
         """The names that loops have declared."""
 
@@ -205,12 +207,22 @@ class Bindings:
             type = joined
             actors = tuple(s for s in self.names.seats if s in (*earlier.actors, *actors))
         else:
-            here, first = span, self.names.anywhere(variable)
+            here, first = span, self.taken(variable)
             if self.chain and first is not None:
                 here, first = first, span
             if report_taken(variable, here, first, self.problems):
                 return False
-        self.names.declared[variable] = VariableName(type, joint, actors, span)
+        self.put(variable, VariableName(type, joint, actors, span))
         for names in self.bound:
             names.append(variable)
         return True
+
+    def taken(self, name: str) -> Span | None:
+        """Where a name was declared, here or in a file that uses this one."""
+        scopes = (self.names, *self.outer)
+        return next((place for scope in scopes if (place := scope.anywhere(name))), None)
+
+    def put(self, name: str, declared: VariableName | StateName) -> None:
+        """Declare a name, which the files that use this one may say as well."""
+        for scope in (self.names, *self.outer):
+            scope.declared[name] = declared

@@ -48,7 +48,7 @@ from gamedsl.ir.types import (
 from gamedsl.sema.entries import Entries
 from gamedsl.sema.intervals import interval
 from gamedsl.sema.narrow import facts
-from gamedsl.sema.scope import LetName, VariableName, report_taken
+from gamedsl.sema.scope import ANY, LetName, VariableName, report_taken
 from gamedsl.syntax import ast
 
 
@@ -117,10 +117,10 @@ class Calls(Entries):
                 for i, argument in enumerate(node.arguments)
             )
             return self.let_call(node, let, arguments)
-        if name in self.names.broken:
-            return self.never(node)
         lets = [n for n, d in self.names.declared.items() if isinstance(d, LetName)]
         guess = did_you_mean(name, [*FUNCTIONS, *lets])
+        if name in self.names.broken or (ANY in self.names.broken and not guess):
+            return self.never(node)
         place = self.names.place(name)
         self.problems.add(
             "GD0311",

@@ -8,6 +8,7 @@ from typing import Any
 
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
+from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.program import (
     NOBODY,
     Draw,
@@ -29,6 +30,7 @@ from gamedsl.ir.types import (
     Type,
     fits,
 )
+from gamedsl.ir.values import name_of
 from gamedsl.sema.bindings import Bindings
 from gamedsl.sema.options import read_options
 from gamedsl.sema.scope import DataName, StateName, TypeName
@@ -123,6 +125,12 @@ class Draws(Bindings):
             node = part_of(node, *many.span(2))
             if count is None:
                 return None
+            if isinstance(count, ir.Const) and count.value < 1:
+                self.problems.add(
+                    "GD0421", "at least one is drawn", count.span,
+                    why=f"this is {name_of(count.value)}", help="to draw one, write no number",
+                )  # fmt: skip
+                return None
             take = count
         if isinstance(node, Sequence):
             options = read_options(node, self.typer, self.problems)
@@ -146,6 +154,14 @@ class Draws(Bindings):
                 help="write a type, a range such as `1..6`, or a list",
             )  # fmt: skip
             return None
+        if isinstance(typed, ir.Const) and isinstance(take, ir.Const):
+            there = len(elements(typed.value))
+            if there < take.value:
+                self.problems.add(
+                    "GD0421", f"{take.value} cannot be drawn from {there}", take.span,
+                    why="more than there are",
+                )  # fmt: skip
+                return None
         return Source("values", values=typed, take=take), List(of) if take else of
 
     def values_of(self, node: Node) -> ir.Expr | None:

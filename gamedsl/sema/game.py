@@ -250,17 +250,25 @@ def _by_type(node: Mapping, entries: list[Entry], names: Names, problems: Proble
     """`{Word: {masked: alien, per: run}}`: the values of some types have meaningless labels."""
     only: list[str] = []
     first: Labels | None = None
+    named = next((entry for entry in node if not isinstance(entry.value, Mapping)), None)
+    if named is not None:
+        problems.add(
+            "GD0432", "labels are given by name or by type, not both", named.key.span,
+            why="by name", notes=(Note(entries[0].key.span, "by type"),),
+            help="give all labels in one of the two forms",
+        )  # fmt: skip
     for entry in entries:
         known = names.declared.get(entry.key.text)
         assert isinstance(entry.value, Mapping)
         if not isinstance(known, TypeName):
-            guess = did_you_mean(
-                entry.key.text, [n for n, d in names.declared.items() if isinstance(d, TypeName)]
-            )
+            types = [n for n, d in names.declared.items() if isinstance(d, TypeName)]
+            guess = did_you_mean(entry.key.text, types)
+            place = names.place(guess) if guess else None
             problems.add(
                 "GD0422", f"unknown type `{entry.key.text}`", entry.key.span,
                 why="not declared under `types`",
-                help=f"did you mean `{guess}`?" if guess else "",
+                notes=(Note(place, "declared here"),) if place else (),
+                help=f"did you mean `{guess}`?" if guess else "known: " + ", ".join(types),
             )  # fmt: skip
             continue
         labels = _masked(entry.value)

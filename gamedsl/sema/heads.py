@@ -27,6 +27,7 @@ from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.statements import read_statements
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
+from gamedsl.syntax import ast
 
 
 class Heads(Draws, ABC):
@@ -104,6 +105,8 @@ class Heads(Draws, ABC):
             named = seats if text == "all" else self.names.seats_of(text)
             if not named and len(items) == 1 and self.is_expression(part):
                 typed = self.checked(part, SEAT, "who acts")
+                if isinstance(typed, ir.Const):
+                    return (typed.value,), False, None
                 return None if typed is None else (seats, False, typed)
             if not named:
                 unknown_role(text, part.span, self.names, self.problems, "all")
@@ -122,6 +125,7 @@ class Heads(Draws, ABC):
 
     def options(self, source: Node, seats: tuple[str, ...]) -> tuple[Options, ...] | None:
         """The options of each acting seat."""
+        source = self.meant(source)
         wanted = self.wanted_moves(source)
         if wanted is not None and self.moves is not None:
             return self.move_options(wanted, seats, source)
@@ -147,6 +151,16 @@ class Heads(Draws, ABC):
             help="did you mean `actions`?",
         )  # fmt: skip
         return True
+
+    def meant(self, source: Node) -> Node:
+        """What a protocol's param stands for, where it was set to `actions` or to a type."""
+        known = self.names.declared.get(source.text) if isinstance(source, Scalar) else None
+        if not isinstance(known, LetName) or not isinstance(known.body, ast.Name):
+            return source
+        scope = known.scope or self.names
+        if known.body.id == "actions" or isinstance(scope.declared.get(known.body.id), TypeName):
+            return Scalar(known.body.id, known.body.id, source.span, ())
+        return source
 
     def wanted_moves(self, source: Node) -> tuple[str, ...] | None:
         """The declared actions that `from:` means: all of them, or those that a list names."""
@@ -188,7 +202,9 @@ class Heads(Draws, ABC):
         """Report a name that stands among declared actions and is none."""
         assert self.moves is not None
         items = source.items if isinstance(source, Sequence) else ()
-        span = next((i.span for i in items if isinstance(i, Scalar) and i.text == name), source.span)
+        span = next(
+            (i.span for i in items if isinstance(i, Scalar) and i.text == name), source.span
+        )
         known = [entry.key.text for entry in self.moves.section]
         guess = did_you_mean(name, known)
         place = self.moves.section.entry(guess) if guess else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.builtins import FUNCTIONS
@@ -17,8 +18,16 @@ _HEAD = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:\(([^()]*)\))?\s*\Z")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-def declare_lets(section: Node | None, names: Names, problems: Problems) -> None:
-    """Declare each `name: expression` or `name(a, b): expression`."""
+def declare_lets(
+    section: Node | None,
+    names: Names,
+    problems: Problems,
+    fresh: Callable[[str], str] | None = None,
+) -> None:
+    """Declare each `name: expression` or `name(a, b): expression`.
+
+    `fresh` gives lets names of their own in the IR, where a file is read more than once.
+    """
     if not isinstance(section, Mapping):
         return
     for entry in section:
@@ -42,7 +51,8 @@ def declare_lets(section: Node | None, names: Names, problems: Problems) -> None
         if parameters is None:
             names.broken.add(name)
             continue
-        names.declared[name] = LetName(name, parameters, body, span, scope=names)
+        unique = fresh(name) if fresh is not None else name
+        names.declared[name] = LetName(unique, parameters, body, span, scope=names)
 
 
 def _parameters(
@@ -76,9 +86,9 @@ def _parameters(
 
 def typed_lets(typer: Typer) -> tuple[Let, ...]:
     """All lets with their types, in the order they were declared."""
-    lets = []
+    lets: list[Let] = []
     for declared in list(typer.names.declared.values()):
-        if isinstance(declared, LetName):
+        if isinstance(declared, LetName) and all(declared.name != let.name for let in lets):
             typer.let_type(declared, declared.span)
             body = typer.lets.get(declared.name, NOTHING)
             parameters = tuple(p.id for p in declared.parameters)

@@ -15,7 +15,7 @@ from gamedsl.ir.builtins import element
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.program import Action, Choice
-from gamedsl.ir.types import SEAT, WHOLE, Enum, Never, Number, Type, domain, join
+from gamedsl.ir.types import SEAT, WHOLE, Enum, Never, Number, PerValue, Type, domain, join
 from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import Names, TypeName, report_taken
 from gamedsl.sema.typer import GameTyper
@@ -144,6 +144,9 @@ def _computed(node: Scalar, typer: GameTyper, problems: Problems, me: bool) -> O
     typed = typer.expression(tree, me=me)
     if isinstance(typed.type, Never):
         return None
+    if isinstance(typed, ir.Const) and isinstance(typed.type, PerValue):
+        named = tuple(Choice(name_of(k), v) for k, v in typed.value.items())
+        return Options(named, typed.type.of)
     of = element(typed.type)
     if of is None:
         problems.add(

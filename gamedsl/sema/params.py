@@ -22,6 +22,7 @@ from gamedsl.ir.types import (
     NEVER,
     NONE,
     NUMBER,
+    SEAT,
     TEXT,
     WHOLE,
     Enum,
@@ -34,8 +35,8 @@ from gamedsl.ir.types import (
     range_type,
 )
 from gamedsl.sema.infer import Typer
-from gamedsl.sema.scope import Names, ParamName, report_taken
-from gamedsl.sema.values import constant
+from gamedsl.sema.scope import LetName, Names, ParamName, report_taken
+from gamedsl.sema.values import constant, syntax
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 
@@ -47,6 +48,7 @@ TYPES: dict[str, Type] = {
     "truth": BOOL,
     "list": List(NUMBER),
     "matrix": MATRIX,
+    "role": SEAT,
 }
 """What `type:` of a param may be. A matrix has one row per role, and in it one number per role."""
 
@@ -77,6 +79,10 @@ class Params:
             earlier = self.names.declared.get(name)
             first = earlier.span if earlier is not None else None
             if report_taken(name, span, first, self.problems):
+                continue
+            if is_expression(entry.value) and self.is_worked_out_later(entry):
+                self.expression(entry, strangers)
+                self.names.later.pop(name)
                 continue
             param = self.param(entry, strangers)
             self.names.later.pop(name)
@@ -115,11 +121,14 @@ class Params:
         node = given.value if given is not None else default
         if node is None:
             if not strangers:
-                self.missing(name, span, wanted)
+                self.missing(name, span, wanted, getattr(kind, "text", "") == "game")
             return None
-        if isinstance(kind, Scalar) and kind.text == "game":
+        if isinstance(kind, Scalar) and kind.text in ("game", "text"):
             text = node.text if isinstance(node, Scalar) else ""
             return Param(name, text, TEXT, span)
+        if isinstance(kind, Scalar) and kind.text == "map" and not isinstance(node, Mapping):
+            self.no_map(name, span, node)
+            return None
         typer = Typer(self.names if given is None else self.outer, self.problems)
         found = self.value(node, typer, wanted)
         if found is None:
@@ -138,6 +147,38 @@ class Params:
         reads = (part.origin for part in ir.walk(typed) if isinstance(part, ir.Const))
         return Param(name, value, type, span, tuple(dict.fromkeys(r for r in reads if r)))
 
+    def expression(self, entry: Entry, strangers: bool) -> None:
+        """A param that stands for an expression: a `let` in the scope of whoever sets it."""
+        assert isinstance(entry.value, Mapping)
+        name, given = entry.key.text, self.given.get(entry.key.text)
+        node = given.value if given is not None else entry.value.get("default")
+        if node is None or isinstance(node, Mapping):
+            if node is None and not strangers:
+                self.missing(name, entry.key.span, None)
+            return
+        tree = syntax(node, self.problems)
+        scope = self.outer if given is not None else self.names
+        unique = f"{self.what.split('`')[1]}.{name}" if "`" in self.what else name
+        self.names.declared[name] = LetName(
+            self.fresh(unique), (), tree, entry.key.span, scope=scope
+        )
+
+    def is_worked_out_later(self, entry: Entry) -> bool:
+        """Whether what is given is an expression, and not a map or a list of names."""
+        assert isinstance(entry.value, Mapping)
+        given = self.given.get(entry.key.text)
+        node = given.value if given is not None else entry.value.get("default")
+        words = isinstance(node, Sequence) and all(map(self.is_word, node))
+        return not words and not isinstance(node, Mapping)
+
+    def fresh(self, name: str) -> str:
+        """A name for a let that no other use of the file has."""
+        number = 1
+        while f"{name}.{number}" in self.outer.hidden:
+            number += 1
+        self.outer.hidden.add(f"{name}.{number}")
+        return f"{name}.{number}"
+
     def value(
         self, node: Node, typer: Typer, wanted: Type | None
     ) -> tuple[ir.Expr, Any, Type] | None:
@@ -150,6 +191,16 @@ class Params:
             type = List(Enum("", tuple(dict.fromkeys(words))), len(words))
             return ir.Const(type, node.span, tuple(words)), tuple(words), type
         return constant(node, typer, self.problems, wanted)
+
+    def no_map(self, name: str, span: Span, node: Node) -> None:
+        self.problems.add(
+            "GD0306",
+            f"the param `{name}` must be a map",
+            node.span,
+            why="this is no map",
+            notes=(Note(span, "declared here"),),
+            help=f"write `{name}: {{first: 1, second: 2}}`",
+        )
 
     def is_word(self, node: Node) -> bool:
         """Whether an item of a list is a name of its own, and not one that is declared."""
@@ -184,10 +235,12 @@ class Params:
         type = PerValue(key_type, inner)
         return ir.Const(type, node.span, found), found, type
 
-    def missing(self, name: str, span: Span, wanted: Type | None) -> None:
+    def missing(self, name: str, span: Span, wanted: Type | None, game: bool = False) -> None:
         sample = {NUMBER: "1/2", WHOLE: "1", BOOL: "true", TYPES["list"]: "[1, 2]"}.get(
             wanted or NUMBER, "…"
         )
+        if game:
+            sample = "prisoners_dilemma"
         if wanted == MATRIX:
             size = range(len(self.names.seats))
             rows = (f"[{', '.join(str(int(i == j)) for j in size)}]" for i in size)
@@ -219,9 +272,12 @@ class Params:
             wrong, where = usual[1], "its default"
         else:
             return True
+        what = "a matrix" if wrong == MATRIX else str(wrong)
+        if wanted is None and usual is not None and usual[0] == ():
+            what = "a list"
         self.problems.add(
             "GD0306",
-            f"the param `{name}` must be {'a matrix' if wrong == MATRIX else wrong}",
+            f"the param `{name}` must be {what}",
             node.span,
             why=f"this is {type}",
             notes=(Note(span, where),),
@@ -284,6 +340,12 @@ def is_declaration(node: Node) -> bool:
     return isinstance(node, Mapping) and (
         node.get("default") is not None or node.get("type") is not None
     )
+
+
+def is_expression(node: Node) -> bool:
+    """Whether a param stands for an expression, which is worked out where it is read."""
+    kind = node.get("type") if isinstance(node, Mapping) else None
+    return isinstance(kind, Scalar) and kind.text == "expression"
 
 
 def _alike(type: Type, value: Any, usual: Type) -> bool:

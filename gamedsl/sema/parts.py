@@ -5,28 +5,33 @@ What depends on the game (its actions, how many roles) is checked again where a 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import Reward
 from gamedsl.ir.program import Choice, Step
-from gamedsl.ir.types import BOOL, NEVER, Enum, List
+from gamedsl.ir.types import Enum
 from gamedsl.sema.actions import Moves, is_declared_form
 from gamedsl.sema.game import build_stage
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
 from gamedsl.sema.options import Options
-from gamedsl.sema.params import TYPES, Params
+from gamedsl.sema.params import Params
 from gamedsl.sema.rewards import check_split
-from gamedsl.sema.scope import Names
+from gamedsl.sema.scope import ANY, Names
 from gamedsl.sema.stages import Stages
 from gamedsl.sema.state import States
 from gamedsl.sema.turns import Turns
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import entries_of
-from gamedsl.source.nodes import Entry, Mapping, Scalar
+from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+from gamedsl.source.spans import Source, Span
 
 ROLES = ("first", "second")
 ACTIONS = ("left", "right")
+STAGE = "prisoners_dilemma"
+PASSES = 10
 
 
 def check_part(document: Document, problems: Problems) -> str:
@@ -47,6 +52,7 @@ def example_reward(document: Document, problems: Problems) -> Reward:
 def example_steps(document: Document, problems: Problems) -> tuple[Step, ...]:
     """The steps of a protocol for the two roles, each with two actions."""
     root, names, samples = document.root, _names(document.root), _samples(document.root)
+    names.broken.add(ANY)
     params = Params(names, problems, "this protocol", root.span, samples, names)
     params.declare(root.get("params"))
     options = Options(tuple(Choice(m, m) for m in ACTIONS), Enum("", ACTIONS))
@@ -71,16 +77,40 @@ def _names(root: Mapping) -> Names:
 
 
 def _samples(root: Mapping) -> dict[str, Entry]:
-    """A value for each param that has none: ones of its declared type."""
+    """A value for each param that has none: one of its declared type; and a bound for each loop
+    whose bound is a param that is none."""
+    section, limits = root.get("params"), set(_limits(root.get("turns")))
     samples: dict[str, object] = {}
-    section = root.get("params")
-    for entry in section if isinstance(section, Mapping) else ():
-        if isinstance(entry.value, Mapping) and entry.value.get("default") is None:
-            kind = entry.value.get("type")
-            type = TYPES.get(kind.text, NEVER) if isinstance(kind, Scalar) else NEVER
-            sample: object = True if type == BOOL else 1
-            if isinstance(type, List):
-                row = [1] * len(ROLES)
-                sample = [row] * len(ROLES) if isinstance(type.of, List) else row
-            samples[entry.key.text] = sample
+    for number, entry in enumerate(section if isinstance(section, Mapping) else ()):
+        name, written = entry.key.text, entry.value
+        default = written.get("default") if isinstance(written, Mapping) else written
+        if isinstance(written, Mapping) and default is None:
+            kind = written.get("type")
+            word = kind.text if isinstance(kind, Scalar) else ""
+            samples[name] = _sample(word, ROLES[number % len(ROLES)])
+        if name in limits and getattr(default, "text", "") == "none":
+            samples[name] = PASSES
     return entries_of(samples, "param")
+
+
+def _sample(kind: str, role: str) -> object:
+    """A value of a param's type."""
+    ones = [1] * len(ROLES)
+    samples = {"truth": True, "list": ones, "matrix": [ones] * len(ROLES), "game": STAGE,
+               "role": role, "text": "text", "map": _MAP, "expression": "given_by_the_game"}  # fmt: skip
+    return samples.get(kind, 1)
+
+
+def _limits(turns: Node | None) -> Iterator[str]:
+    """What the loops among steps write as `at_most`."""
+    for item in turns if isinstance(turns, Sequence) else ():
+        if isinstance(item, Mapping):
+            limit = item.get("at_most")
+            limit = limit.get("n") if isinstance(limit, Mapping) else limit
+            if isinstance(limit, Scalar):
+                yield limit.text
+            yield from _limits(item.get("turns"))
+
+
+_PLACE = Span(Source("param", ""), 0, 0)
+_MAP = Mapping((Entry(Scalar("a", "a", _PLACE), Scalar(1, "1", _PLACE)),), _PLACE)

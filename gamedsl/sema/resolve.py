@@ -168,7 +168,7 @@ class Resolver(ABC):
 
     def unknown(self, node: ast.Name) -> ir.Expr:
         name = node.id
-        if name in self.names.broken or ANY in self.names.broken:
+        if name in self.names.broken:
             return self.never(node)
         if name in self.names.roles:
             self.several_seats(node)
@@ -176,6 +176,8 @@ class Resolver(ABC):
         why, help = "not declared", ""
         notes: tuple[Note, ...] = ()
         guess = did_you_mean(name, list(self.names.all()))
+        if ANY in self.names.broken and not guess:
+            return self.never(node)
         if guess:
             help = f"did you mean `{guess}`?"
             place = self.names.anywhere(guess)

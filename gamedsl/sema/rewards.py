@@ -6,11 +6,11 @@ from pathlib import Path
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import Reward
-from gamedsl.ir.types import NUMBER, PerSeat
+from gamedsl.ir.types import NUMBER, PerSeat, PerValue
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import find
 from gamedsl.sema.params import Params
-from gamedsl.sema.scope import Names, StreamName
+from gamedsl.sema.scope import Names, ParamName, StreamName, report_taken
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.uses import open_used, settings_of
 from gamedsl.sema.values import NOTHING, syntax
@@ -63,15 +63,9 @@ def check_split(
     """Type a reward file for the roles of a game, whose names its settings may use."""
     names = Names(game.seats, game.roles, game.role_spans)
     names.declared["payoff"] = StreamName(PerSeat(NUMBER), root.span)
-    needs = root.get("needs")
-    streams = tuple(
-        item.text for item in (needs.items if isinstance(needs, Sequence) else ())
-        if isinstance(item, Scalar)
-    )  # fmt: skip
-    for stream in streams:
-        names.declared[stream] = StreamName(PerSeat(NUMBER), root.span)
     params = Params(names, problems, f"the reward `{name}`", use, settings, game)
     folded = params.declare(root.get("params"))
+    streams = _streams(root.get("needs"), names, problems)
     declare_lets(root.get("let"), names, problems)
     typer = GameTyper(names, problems)
     split = root.get("split")
@@ -79,3 +73,31 @@ def check_split(
     typed = typer.check(tree, NUMBER, "a split", me=True) if tree else NOTHING
     places = tuple((entry.key.text, entry.value.span) for entry in settings.values())
     return Reward(name, typed, typed_lets(typer), root.span, use, folded, places, streams)
+
+
+def _streams(needs: Node | None, names: Names, problems: Problems) -> tuple[str, ...]:
+    """The streams that a reward file reads: those listed, each by its own name, or the keys of a
+    param that is a map, as `streams[key]`."""
+    if isinstance(needs, Sequence):
+        listed = tuple(item.text for item in needs if isinstance(item, Scalar))
+        for stream, item in zip(listed, needs, strict=True):
+            first = names.anywhere(stream)
+            if not report_taken(stream, item.span, first, problems):
+                names.declared[stream] = StreamName(PerSeat(NUMBER), item.span)
+        return listed
+    if not isinstance(needs, Scalar):
+        return ()
+    param = names.declared.get(needs.text)
+    if isinstance(param, ParamName) and isinstance(param.type, PerValue):
+        type = PerValue(param.type.key, PerSeat(NUMBER))
+        names.declared["streams"] = StreamName(type, needs.span)
+        return tuple(map(str, param.value))
+    if not problems.errors:
+        problems.add(
+            "GD0604",
+            "streams are listed, or are the keys of a param",
+            needs.span,
+            why="no param that is a map",
+            help=f"write a list: `needs: [{needs.text}]`",
+        )
+    return ()

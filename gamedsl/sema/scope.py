@@ -127,6 +127,8 @@ class Names:
     broken: set[str] = field(default_factory=set)
     """Names whose declarations were reported: reading them is no second problem. `ANY` among them
     stands for names that are not known, those of a file that could not be read."""
+    hidden: set[str] = field(default_factory=set)
+    """Names of lets that only one use of a protocol can say, shared by all scopes of a game."""
     later: dict[str, Span] = field(default_factory=dict)
     """Params that stand further down, which a param above them may not read."""
 

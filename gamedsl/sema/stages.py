@@ -19,6 +19,7 @@ from gamedsl.ir.game import GameIR, Let
 from gamedsl.ir.types import NUMBER, WHOLE, List, Option, PerSeat, PerValue, Seat, Set, Type
 from gamedsl.sema.library import Document, find
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
+from gamedsl.source.spans import Span
 
 if TYPE_CHECKING:
     from gamedsl.sema.uses import Uses
@@ -133,7 +134,7 @@ class Renamer:
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, tuple):
-            return tuple(map(self, value))
+            return value if isinstance(value, Span) else tuple(map(self, value))
         if isinstance(value, dict):
             return type(value)((self(k), self(v)) for k, v in value.items())
         if not dataclasses.is_dataclass(value) or isinstance(value, type):

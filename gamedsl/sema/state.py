@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gamedsl.diagnostics import Problems
+from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.program import EVERYONE, Readers, State
@@ -27,6 +28,7 @@ from gamedsl.ir.types import (
     Record,
     Seat,
     Set,
+    Tuple,
     Type,
     fits,
 )
@@ -104,14 +106,14 @@ class States:
         start = node.get("start")
         if node.get("grid") is not None:
             size, of = self.types.size(node.get("grid")), node.get("of")
-            inner = self.types.type(of) if of is not None else None
+            inner = self.kind(of) if of is not None else None
             if size is None or inner is None:
                 return None
             return self.started(Grid(*size, inner), start, _empty(inner), size[0] * size[1])
         for key, kind in (("list", List), ("set", Set)):
             written = node.get(key)
             if written is not None:
-                inner = self.types.type(written)
+                inner = self.kind(written)
                 if inner is None:
                     return None
                 limit = self.types.number(node.get("at_most"), 1, MAX_COPIES)
@@ -119,11 +121,18 @@ class States:
                 return self.started(made, start, () if kind is List else frozenset(), None)
         of = node.get("of")
         if of is not None:
-            inner = self.types.type(of)
+            inner = self.kind(of)
             return None if inner is None else self.started(inner, start, None, None)
         assert start is not None, "the schema wants a type or a start"
         found = self.value(start)
         return found and (_wide(found[1]), found[0])
+
+    def kind(self, node: Node) -> Type | None:
+        """The type of what a variable holds; a list of names written here declares them."""
+        found = self.types.read(node)
+        if found is not None:
+            self.types.claim(found, node)
+        return found.type if found is not None else None
 
     def started(
         self, type: Type, start: Node | None, empty: Any, repeat: int | None
@@ -135,13 +144,14 @@ class States:
             found = self.value(start, wanted)
             if found is None:
                 return None
-            value = found[0]
+            value, given = found
             if isinstance(type, Set):
                 value = frozenset(elements(value))
-            elif not fits(found[1], wanted) or not _in_range(value, wanted):
+                given = Set(given.of) if isinstance(given, List) else given
+            if not fits(given, wanted) or not _holds(wanted, value):
                 self.problems.add(
                     "GD0306", f"the start must be {wanted}", start.span,
-                    why=f"this is {found[1] if not fits(found[1], wanted) else name_of(value)}",
+                    why=f"this is {given if not fits(given, wanted) else name_of(value)}",
                 )  # fmt: skip
                 return None
         return type, (value,) * repeat if repeat else value
@@ -153,6 +163,7 @@ class States:
         found = self.types.read(written)
         if found is None:
             return None
+        self.types.claim(found, written)
         bag = BagValue()
         for _, value in found.choices:
             count = 1 if copies is None else self.copies(copies, found, value)
@@ -195,8 +206,11 @@ class States:
         if found is None:
             return None
         value, type = found[1], found[2]
-        if isinstance(expected, List) and isinstance(type, List) and not value:
+        if isinstance(expected, List | Set) and isinstance(type, List) and not value:
             type = expected
+        elif expected is not None:
+            constants = ir.Const(type, node.span, value)
+            type = Typer(names, self.problems).fitted(constants, expected).type
         return value, type
 
 
@@ -238,7 +252,17 @@ def _empty(type: Type) -> Any:
     return None if isinstance(type, Option | Seat) else 0 if isinstance(type, Number) else None
 
 
-def _in_range(value: Any, type: Type) -> bool:
-    if isinstance(type, Number) and type.low is not None and type.high is not None:
-        return isinstance(value, int) and type.low <= value <= type.high
+def _holds(type: Type, value: Any) -> bool:
+    """Whether a value that fits a type is in its ranges, and not too long."""
+    match type:
+        case Number(low=int() as low, high=int() as high):
+            return isinstance(value, int) and low <= value <= high
+        case Option(of=inner):
+            return value is None or _holds(inner, value)
+        case List(of=inner, at_most=most):
+            return (most is None or len(value) <= most) and all(_holds(inner, v) for v in value)
+        case Set(of=inner):
+            return all(_holds(inner, v) for v in value)
+        case Tuple(of=types) | Record(types=types):
+            return all(map(_holds, types, value))
     return True

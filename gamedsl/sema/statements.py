@@ -107,6 +107,8 @@ class _Reader:
 
     def assign(self, tree: ast.Assign) -> program.Statement | None:
         place = self.place(tree.place, "is assigned")
+        if place is None and tree.op != "=":
+            return None
         if tree.op == "=":
             value = self.typer.infer(tree.value, None if place is None else _wanted(place))
         else:

@@ -10,7 +10,7 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import walk
 from gamedsl.ir.program import Block, Choose, Loop, Step, walk_steps
-from gamedsl.ir.types import BOOL, NEVER, SEAT, WHOLE, Bool, List, Number, Type
+from gamedsl.ir.types import BOOL, NEVER, SEAT, WHOLE, List, Number, Type
 from gamedsl.sema.bounds import bound_of
 from gamedsl.sema.options import PLAY
 from gamedsl.sema.scope import (
@@ -22,6 +22,7 @@ from gamedsl.sema.types import part_of
 from gamedsl.sema.uses import Uses
 from gamedsl.sema.values import constant, syntax
 from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.source.spans import Span
 
 MAX_STEPS = 1000
 """Steps of one game."""
@@ -34,11 +35,16 @@ _ITEM = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s+in\s+(.+)\Z", re.DOTALL)
 
 
 class Turns(Uses):
-    """Reads the steps of a document into `steps`."""
+    """Reads the steps of a document."""
+
+    outermost: Span | None = None
+    """The step of the game itself that is being read."""
 
     def read(self, root: Mapping) -> tuple[Step, ...]:
         """The steps of a document: its `turns`, or the protocol that stands for them."""
         protocol, turns = root.entry("protocol"), root.get("turns")
+        if self.chain == ():
+            self.own = frozenset(entry.key.span.source.name for entry in root)
         if self.chain == () and protocol is not None:
             return self.use(protocol.value)
         return self.sequence(turns)
@@ -53,10 +59,13 @@ class Turns(Uses):
     def step(self, item: Mapping) -> tuple[Step, ...]:
         """The steps that an item of `turns` stands for: one, or those of a protocol."""
         self.uses += 1
+        if not self.chain:
+            self.outermost = item.span
         if self.uses > MAX_STEPS:
             if not self.problems.errors:
                 why = f"at most {MAX_STEPS} steps, and as many uses of protocols"
-                self.problems.add("GD0419", "this game has too many steps", item.span, why=why)
+                place = self.outermost or item.span
+                self.problems.add("GD0419", "this game has too many steps", place, why=why)
             return ()
         looping = any(item.get(key) is not None for key in ("repeat", "each")) or (
             item.get("until") is not None and item.get("turns") is not None
@@ -66,12 +75,13 @@ class Turns(Uses):
         condition, saved = None, self.facts
         test = item.get("if")
         if test is not None:
-            known = self.known(test)
+            condition, learned = self.condition(test)
+            known = self.known(test, condition)
             if known is False:
                 return ()
-            if known is None:
-                condition, learned = self.condition(test)
-                self.facts = saved | learned
+            if known is True:
+                condition, learned = None, frozenset()
+            self.facts = saved | learned
         try:
             if looping:
                 return self.loop(item, condition)
@@ -89,18 +99,9 @@ class Turns(Uses):
         step = self.head(item, condition)
         return () if step is None else (step,)
 
-    def known(self, test: Node) -> bool | None:
+    def known(self, test: Node, condition: ir.Expr | None) -> bool | None:
         """What a condition over params alone is worth; None for any other."""
-        tree = syntax(test, Problems())
-        if tree is None:
-            return None
-        muted, self.typer.problems = self.typer.problems, Problems()
-        typed = self.typer.typed(tree, me=self.acting is not None)
-        sound = not self.typer.problems.errors
-        self.typer.problems = muted
-        if not sound or not isinstance(typed.type, Bool):
-            return None
-        if any(isinstance(part, PLAY) for part in walk(typed)):
+        if condition is None or any(isinstance(part, PLAY) for part in walk(condition)):
             return None
         found = constant(test, self.typer, Problems(), BOOL)
         return bool(found[1]) if found is not None else None
@@ -230,8 +231,8 @@ class Turns(Uses):
         known = self.names.declared.get(name.text)
         if isinstance(known, StateName) and name.text in self.counters and known.type == type:
             pass
-        elif not report_taken(name.text, name.span, self.names.anywhere(name.text), self.problems):
-            self.names.declared[name.text] = StateName(type, name.span, fixed=True)
+        elif not report_taken(name.text, name.span, self.taken(name.text), self.problems):
+            self.put(name.text, StateName(type, name.span, fixed=True))
             self.counters.add(name.text)
         for names in self.bound:
             names.append(name.text)
@@ -256,13 +257,13 @@ class Turns(Uses):
         if not cycle and (item.get("repeat") or item.get("each")) is not None:
             return None, then
         bound = bound_of(body, self.state)
-        if bound is None:
+        if bound is None and not self.problems.errors:
             head = item.entry("each") or item.entry("until")
             param = limit_of is not None and self.chain
             self.problems.add(
                 "GD0431", "this loop has no bound", head.value.span if head else span,
                 why="it may go round for ever",
-                help=f"set `{limit_of}` where `{self.chain[-1]}` is used: `{limit_of}: 100`" if param
+                help=f"set `{limit_of}` of `{self.chain[-1]}`: `{limit_of}: 100`" if param
                 else "say how many passes there can be: `at_most: 100`",
             )  # fmt: skip
         return bound, then

@@ -178,15 +178,19 @@ class Types:
         earlier: dict[Any, Scalar] = {}
         for piece, part in zip(pieces, parts, strict=True):
             listed = domain(part, self.names.seats)
-            why, notes = f"{part}, without bounds", ()
-            twice = next((value for value in listed or () if value in earlier), None)
-            if twice is not None:
-                why, notes = f"`{name_of(twice)}` too", (Note(earlier[twice].span, "is in this"),)
-            if listed is None or twice is not None:
+            if listed is None:
                 self.problems.add(
-                    "GD0425", "the parts of this type cannot be told apart" if notes
-                    else "this part of the type has no list of its values", piece.span,
-                    why=why, notes=notes, help="join finite types that share no value",
+                    "GD0425", "this part of the type has no list of its values", piece.span,
+                    why=f"{part}, without bounds", help="join finite types, such as `1..5`",
+                )  # fmt: skip
+                return False
+            twice = [value for value in listed if value in earlier]
+            if twice:
+                self.problems.add(
+                    "GD0425", "the parts of this type cannot be told apart", piece.span,
+                    why=f"`{name_of(twice[0])}` is in this",
+                    notes=(Note(earlier[twice[0]].span, "and in this"),),
+                    help="join types that share no value",
                 )  # fmt: skip
                 return False
             earlier |= dict.fromkeys(listed, piece)
@@ -234,7 +238,10 @@ class Types:
         for type in types[1:]:
             joined = join(common, type)
             if joined is None:
-                first, odd = inner.entries[0].value.span, inner.entries[types.index(type)].value.span
+                first, odd = (
+                    inner.entries[0].value.span,
+                    inner.entries[types.index(type)].value.span,
+                )
                 self.problems.add(
                     "GD0305", "the values of this type have different types", odd,
                     why=f"this is {type}", notes=(Note(first, f"this is {common}"),),

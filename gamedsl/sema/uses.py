@@ -8,14 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.ir.program import Step
+from gamedsl.ir.types import Never
 from gamedsl.sema.actions import Moves, is_declared_form
 from gamedsl.sema.heads import Heads
 from gamedsl.sema.lets import declare_lets
 from gamedsl.sema.library import Document, Kind, find, locate
 from gamedsl.sema.params import Params
-from gamedsl.sema.scope import Declared, LetName, ParamName, StateName, VariableName, report_taken
+from gamedsl.sema.scope import (
+    ANY,
+    Declared,
+    LetName,
+    ParamName,
+    StateName,
+    report_taken,
+)
 from gamedsl.sema.state import States
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.source.spans import Span
@@ -31,7 +39,15 @@ class Uses(Heads):
     """Reads `use` steps. `stages` builds the games that are used; whoever reads a game sets it."""
 
     stages: Stages | None = None
+    sources: frozenset[str] = frozenset()
+    """The names of the sources that the game itself is written in."""
     uses = 0
+
+    @property
+    def stateful(self) -> set[str]:
+        """The protocols whose state is declared."""
+        found: set[str] = self.__dict__.setdefault("_stateful", set())
+        return found
 
     @abstractmethod
     def read(self, root: Mapping) -> tuple[Step, ...]:
@@ -39,12 +55,25 @@ class Uses(Heads):
 
     def use(self, node: Node) -> tuple[Step, ...]:
         """A protocol's steps, in the scope of the file that uses it; or a game, as a stage."""
+        before = len(self.problems.found)
+        steps = self.used(node)
+        self.problems.found[before:] = [
+            _from(problem, node.span, self.sources) for problem in self.problems.found[before:]
+        ]
+        return steps
+
+    def used(self, node: Node) -> tuple[Step, ...]:
+        name = node.get("use") if isinstance(node, Mapping) else node
+        known = self.names.declared.get(name.text) if isinstance(name, Scalar) else None
+        if isinstance(known, ParamName) and isinstance(known.type, Never):
+            return ()
         stage = self.stage_name(node)
         if stage is not None:
             assert self.stages is not None
             return self.stages.use(self, node, stage)
         document = self.document(node)
         if document is None:
+            self.names.broken.add(ANY)
             return ()
         self.uses += 1
         if not self.may_use(document, node.span):
@@ -57,34 +86,58 @@ class Uses(Heads):
         what, given = f"the protocol `{document.name}`", settings_of(node, "if")
         params = Params(names, self.problems, what, node.span, given, outer)
         params.declare(document.root.get("params"))
-        saved = self.near, self.chain, self.moves
+        saved = self.near, self.chain, self.moves, self.outer
         self.near, self.chain = document.files[0], (*self.chain, document.name)
+        self.outer = (outer, *self.outer)
         with self.typer.within(names):
-            self.state += States(self.types, self.problems, self.typer.learned).declare(
-                document.root.get("state")
+            self.share_state(document)
+            lets = document.root.get("let")
+            declare_lets(
+                lets, names, self.problems, lambda name: params.fresh(f"{document.name}.{name}")
             )
-            declare_lets(document.root.get("let"), names, self.problems)
             section = document.root.get("actions")
             if is_declared_form(section):
                 assert isinstance(section, Mapping)
                 self.moves = Moves(section, names, self.problems)
             steps = self.read(document.root)
-        self.near, self.chain, self.moves = saved
-        self.export(names.declared, kept)
+        self.near, self.chain, self.moves, self.outer = saved
+        section = document.root.get("params")
+        own = {e.key.text for e in section} if isinstance(section, Mapping) else set()
+        self.export(names.declared, document.name, own)
         return steps
 
-    def export(self, found: Map[str, Declared], kept: Map[str, Declared]) -> None:
-        """What a protocol declared, as names of the file that uses it."""
-        for name, declared in found.items():
-            if isinstance(declared, ParamName):
-                continue
-            if name in kept:
-                self.names.declared[name] = declared
-                continue
-            assert isinstance(declared, VariableName | StateName | LetName)
-            first = self.names.anywhere(name)
-            if not report_taken(name, first or declared.span, first and declared.span,
+    def share_state(self, document: Document) -> None:
+        """Declare a protocol's state, once for all its uses in a game."""
+        section = document.root.get("state")
+        if not isinstance(section, Mapping) or document.name in self.stateful:
+            return
+        self.stateful.add(document.name)
+        found = States(self.types, self.problems, self.typer.learned).declare(section)
+        self.state += found
+        for state in found:
+            declared = self.names.declared[state.name]
+            assert isinstance(declared, StateName)
+            first = next((p for o in self.outer if (p := o.anywhere(state.name))), None)
+            if not report_taken(state.name, first or state.span, first and state.span,
                                 self.problems):  # fmt: skip
+                self.put(state.name, declared)
+
+    def export(self, found: Map[str, Declared], what: str, own: set[str]) -> None:
+        """The lets of a protocol, as names of the file that uses it. They are read anew at each
+        use, with the params of that use; those of the last use have the plain names."""
+        for name, declared in found.items():
+            if not isinstance(declared, LetName) or declared.name in self.names.declared:
+                continue
+            self.names.declared[declared.name] = declared
+            if name in own:
+                continue
+            earlier = self.names.declared.get(name)
+            first = self.names.anywhere(name)
+            if isinstance(earlier, LetName) and earlier.name.startswith(f"{what}."):
+                first = None
+            if not report_taken(
+                name, first or declared.span, first and declared.span, self.problems
+            ):
                 self.names.declared[name] = declared
 
     def may_use(self, document: Document, span: Span) -> bool:
@@ -119,6 +172,14 @@ class Uses(Heads):
 
     def document(self, node: Node) -> Document | None:
         return open_used("protocol", node, self.near, self.problems)
+
+
+def _from(problem: Diagnostic, use: Span, own: frozenset[str]) -> Diagnostic:
+    """A problem of a file that is used, with the place where it is; `own` are the game's files."""
+    told = {problem.span.source.name, *(note.span.source.name for note in problem.notes)}
+    if problem.span.source.name in own or use.source.name in told:
+        return problem
+    return replace(problem, notes=(*problem.notes, Note(use, "used here")))
 
 
 def open_used(kind: Kind, node: Node, near: Path, problems: Problems) -> Document | None:

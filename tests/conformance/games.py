@@ -18,6 +18,8 @@ import pyspiel
 import gamedsl
 from tests.conformance.lockstep import Agreement, Mode
 
+GAMES = Path(__file__).parent.parent.parent / "games"
+
 VARIANTS = Path(__file__).parent / "variants"
 """Games of OpenSpiel's that are shipped ones with other numbers, as `extends`."""
 
@@ -222,8 +224,6 @@ def hanabi(
     hand = hand or (5 if players < 4 else 4)
     agreement = Agreement(
         hanabi_action(players, colours), hanabi_deal(colours), information="observations",
-        # Ours deals round the table, theirs hand by hand.
-        deal=tuple(card * players + player for player in range(players) for card in range(hand)),
     )  # fmt: skip
     name = f"hanabi(players={players}{theirs and ','}{theirs})"
     return Row(
@@ -369,7 +369,7 @@ def repeated(id: str, ours: str, rounds: int, stage: Callable[[], Any], *actions
     before = sum(joint**t for t in range(rounds))
     return Row(
         id, ours, lambda: pyspiel.create_repeated_game(stage(), times),
-        always(Agreement(moves(*actions), information="observation")),
+        always(Agreement(moves(*actions), information="observation", paid="payoffs")),
         histories=(1 + len(actions)) * before + joint**rounds,
         sets=(before, before),
         rules="The stage game several times; all earlier moves are seen; the sum is returned.",
@@ -383,7 +383,82 @@ REPEATED = [
     ),
 ]  # fmt: skip
 
+# games that are not shipped yet
+
+
+def first_names(env: gamedsl.Env) -> tuple[str, ...]:
+    """The outcomes of the first draw, in order."""
+    return tuple(outcome.name for outcome in env.reset(chance="asked", forced="asked").chance)
+
+
+def kuhn_n(players: int, histories: int, sets: int) -> Row:
+    return Row(
+        f"kuhn_poker-{players}", "kuhn_poker_n", spiel(f"kuhn_poker(players={players})"),
+        lambda env: Agreement(lambda seat, name: KUHN_MOVES[name], numbers(*first_names(env))),
+        params={"players": players}, histories=histories, sets=(sets,) * players, rules=KUHN_RULES,
+    )  # fmt: skip
+
+
+TINY_HANABI = Row(
+    "tiny_hanabi", "tiny_hanabi", spiel("tiny_hanabi"),
+    lambda env: Agreement(
+        lambda seat, name: env.action_names(env.seats[seat]).index(name),
+        numbers(*first_names(env)),
+    ),
+    histories=55, sets=(2, 6),
+    rules="""
+A card of two each, independent; player 0 does one of three things, which player 1 sees, then player
+1 does. Both get table[card 0][card 1][action 0][action 1].
+""",
+)  # fmt: skip
+
+
+def nim(
+    piles: tuple[int, ...], misere: bool, histories: int | None, walks: tuple[Walk, ...] = TREE
+) -> Row:
+    def action(seat: int, name: str) -> str:
+        pile, count = map(int, arguments(name))
+        return f"pile:{pile + 1}, take:{count};"
+
+    sizes = ";".join(map(str, piles))
+    return Row(
+        f"nim-{'-'.join(map(str, piles))}{'-misere' if misere else ''}", "nim",
+        spiel(f"nim(is_misere={misere},pile_sizes={sizes})"), always(Agreement(action)), walks,
+        {"piles": list(piles), "misere": misere}, histories,
+        rules="One or more from one pile; who takes the last thing wins, loses if misere.",
+    )  # fmt: skip
+
+
+def auction(players: int, highest: int, histories: int) -> Row:
+    def agreement(env: gamedsl.Env) -> Agreement:
+        def outcome(name: str) -> int:
+            return env.seats.index(name) if name in env.seats else int(name)
+
+        return Agreement(
+            lambda seat, name: int(name), outcome, theirs_has=frozenset({"chance"})
+        )  # fmt: skip
+
+    return Row(
+        f"first_sealed_auction-{players}-{highest}", "first_sealed_auction",
+        spiel(f"first_sealed_auction(players={players},max_value={highest})"), agreement,
+        params={"players": players, "highest": highest}, histories=histories,
+        sets=(highest,) * players,
+        rules="""
+A worth of 1 to the highest each; sealed bids from 0 to below the own worth; the winner is drawn
+from the highest bidders (a node also where there is one only) and gets worth less bid.
+""",
+    )  # fmt: skip
+
+
+AWAITED = [
+    kuhn_n(2, 58, 6), kuhn_n(3, 617, 16), kuhn_n(4, 7_886, 40),
+    TINY_HANABI,
+    nim((1, 2, 3), True, 447), nim((1, 2, 3), False, 447), nim((1, 3, 5), True, 12_456),
+    nim((1, 3, 5, 7), True, None, RANDOM),
+    auction(2, 4, 291), auction(3, 4, 3_064), auction(2, 10, 7_096),
+]  # fmt: skip
+
 ROWS = [
     *KUHN, *LEDUC, *TIC_TAC_TOE, *CONNECT_FOUR, *HANABI, *GOOFSPIEL, *LIARS_DICE, *LEWIS_SIGNALING,
-    *MATRIX, *REPEATED,
+    *MATRIX, *REPEATED, *AWAITED,
 ]  # fmt: skip

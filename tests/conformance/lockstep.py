@@ -51,6 +51,9 @@ class Agreement:
     `ours_has` and `theirs_has` name the kinds of nodes without a choice (one chance outcome, one
     legal action) that stand on that side only. `scale` times our payoffs are their returns.
 
+    `paid` is the stream of ours whose sums so far are their returns so far; None where nothing is
+    paid before the end.
+
     `deal` is for games that begin with a deal from one deck in another order than theirs: the card
     that theirs deals as number k is number `deal[k]` of ours. Until the deal is over theirs is fed
     in our order, so that outcomes and probabilities are compared node by node; then its cards are
@@ -63,6 +66,7 @@ class Agreement:
     ours_has: frozenset[Kind] = frozenset()
     theirs_has: frozenset[Kind] = frozenset()
     scale: Fraction = Fraction(1)
+    paid: str | None = None
     deal: tuple[int, ...] = ()
 
 
@@ -132,8 +136,10 @@ class Ours:
         asked = self.episode.decisions[len(self.chosen)]
         return hash(asked.information_set), hash((asked.seat, self.episode.information(asked.seat)))
 
-    def returns(self) -> list[Any]:
-        return [self.episode.payoffs[seat] for seat in self.seats]
+    def returns(self, paid: str | None = None) -> list[Any]:
+        """The payoffs at the end, or before it what a stream has paid so far."""
+        paid_to = self.episode.paid[paid] if paid else self.episode.payoffs
+        return [paid_to[seat] for seat in self.seats]
 
 
 class Theirs:
@@ -345,8 +351,10 @@ class _Walk:
         if (mine.kind, mine.seat) != (other.kind, other.seat):
             self._differ("who moves differs", path, theirs, self._told(mine), self._told(other))
         if mine.kind == "terminal":
-            self._same_returns(ours, theirs, path)
+            self._same_returns(ours.returns(), theirs, path)
             return ours, theirs, path, mine, other, []
+        if self.agreement.paid and not ours.chosen and not theirs.chosen:
+            self._same_returns(ours.returns(self.agreement.paid), theirs, path)
         pairs = self._pairs(mine, theirs, other, path)
         if mine.kind == "decision" and self.agreement.information is not None:
             self._same_information(ours, theirs, other.seat, path)
@@ -385,13 +393,14 @@ class _Walk:
             odds = " ".join(f"{n}:{p:.6f}" for n, p in zip(other.options, other.odds))
             self._differ("probabilities differ", path, theirs, ours, odds, f"wrong: {wrong}")
 
-    def _same_returns(self, ours: Ours, theirs: Theirs, path: Path) -> None:
-        mine, other = ours.returns(), theirs.returns()
+    def _same_returns(self, mine: list[Any], theirs: Theirs, path: Path) -> None:
+        other = theirs.returns()
         if any(
             m is None or abs(float(m * self.agreement.scale) - t) > TOLERANCE
             for m, t in zip(mine, other, strict=True)
         ):
-            self._differ("returns differ", path, theirs, " ".join(map(str, mine)), str(other))
+            what = "returns differ" if theirs.state.is_terminal() else "returns so far differ"
+            self._differ(what, path, theirs, " ".join(map(str, mine)), str(other))
 
     def _same_information(self, ours: Ours, theirs: Theirs, seat: int, path: Path) -> None:
         key = theirs.key(seat)

@@ -16,11 +16,10 @@ from pathlib import Path
 
 import yaml
 
-from tests.conformance.games import ROWS, VARIANTS, Row
+from tests.conformance.games import GAMES, ROWS, VARIANTS, Row
 from tests.conformance.lockstep import Difference, compare
 
 HERE = Path(__file__).parent
-GAMES = HERE.parent.parent / "games"
 TOKEN = re.compile(r"[A-Za-z_]\w*|\d+|\.\.|[-+*/<>=!]=|\*\*|\S")
 
 

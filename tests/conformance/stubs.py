@@ -75,6 +75,10 @@ class SpielEpisode:
         return dict(zip(self.env.seats, self.env.payoffs(self.state), strict=True))
 
     @property
+    def paid(self) -> dict[str, dict[str, Fraction]]:
+        return {"payoffs": self.payoffs}
+
+    @property
     def chance(self) -> tuple[Drawn, ...]:
         if not self.state.is_chance_node():
             return ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pyspiel
@@ -140,6 +141,26 @@ def test_simultaneous_steps_agree_with_the_turn_based_form():
     for ours, theirs in [(SpielEnv(joint), in_turn), (InTurn(in_turn), joint)]:
         walked = compare(ours, theirs, AGREED)
         assert (walked.histories, walked.sets) == (418, {0: 45, 1: 45})
+
+
+def test_what_is_paid_in_play_is_compared_where_agreed():
+    stage = pyspiel.load_game("matrix_pd")
+    game = pyspiel.create_repeated_game(stage, {"num_repetitions": 2, "recall": 2})
+    agreed = Agreement(lambda seat, name: int(name), information="observation", paid="payoffs")
+
+    class Observes(SpielEnv):
+        def known(self, state, seat):
+            return str(state.observation_string(seat))
+
+    class PaysAtTheEnd(Observes):
+        def payoffs(self, state):
+            earned = super().payoffs(state)
+            return earned if state.is_terminal() else [Fraction(0)] * 2
+
+    assert compare(Observes(game), game, agreed).histories == 31
+    with pytest.raises(Difference, match="returns so far differ"):
+        compare(PaysAtTheEnd(game), game, agreed)
+    assert compare(PaysAtTheEnd(game), game, replace(agreed, paid=None)).histories == 31
 
 
 class TakesForcedMoves(SpielEnv):

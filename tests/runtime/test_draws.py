@@ -22,6 +22,7 @@ from tests.runtime.programs import (
     NOBODY,
     OTHERS,
     OWNER,
+    at,
     choose,
     draw,
     eq,
@@ -128,6 +129,24 @@ def test_a_draw_may_write_declared_state() -> None:
     each = loop(draw("hand", "xy", OTHERS, place=place("hand", ME)), items=AB)
     history = played(game(AB, [each], {"a": 0}, state=[state("hand", {"a": 0, "b": 0})]), 0, 1)
     assert names(history, "a") == ["b.hand=y"]
+    each = loop(draw("hand", "xy", OTHERS, place=place("hand", read("r"))), items=AB, item="r")
+    history = played(game(AB, [each], {"a": 0}, state=[state("hand", {"a": 0, "b": 0})]), 0, 1)
+    assert names(history, "a") == ["b.hand=y"]
+
+
+def test_hands_are_dealt_without_what_earlier_hands_have() -> None:
+    source = Source("values", values=it((1, 2, 3, 3)), take=it(2))
+    ir = game(AB, [draw("hand", source, per=(AB,), deal=True, by_seat=True)], {"a": 0})
+    history = played(ir, 1)
+    assert [outcome.name for outcome in history.outcomes] == ["2,3"]
+
+
+def test_a_draw_for_nobody_and_the_past_of_one_for_several() -> None:
+    past = ex.Past(ANY, HERE, "die")
+    nobody, both = (draw("die", (1, 2), per=(seats,)) for seats in ((), AB))
+    assert start(game(AB, [nobody], {"a": 0})).kind == "end"
+    ir = game(AB, [loop(both, times=2)], {"a": op("len", past), "b": at(at(past, 1), "a")})
+    assert played(ir, 0, 0, 1, 1).payoffs == {"a": 2, "b": 2}
 
 
 def test_chance_is_keyed_by_seed_step_pass_and_index() -> None:
@@ -165,6 +184,13 @@ def test_who_sees_a_choice_a_draw_and_what_is_shown() -> None:
     assert names(history, "a") == [".w=11", ".v=none"]
     assert names(history, "b") == ["b.x=go", ".z=2", ".v=none"]
     assert names(history, "c") == [".y=1", ".z=2", ".w=11", ".v=none"]
+
+
+def test_what_is_chosen_together_becomes_known_together() -> None:
+    known = Readers("test", test=eq(op("len", read("x")), 2))
+    step = choose("x", AB, GO, joint=True, readers=known)
+    history = played(game(AB, [step], {"a": 0}), ["go", "stop"])
+    assert names(history, "a") == names(history, "b") == ["a.x=go", "b.x=stop"]
 
 
 def test_fields_with_readers_of_their_own() -> None:

@@ -236,6 +236,20 @@ def test_the_end_of_a_stage_ends_only_itself_and_its_loops() -> None:
     assert logged(bounded, turn) == (2, 0)
 
 
+def test_a_bound_inside_a_body_ends_the_game_or_stage_around_it() -> None:
+    twice = loop(do(trace(1)), times=9, bound=2, until=it(False), at_bound="end")
+    dig = choose("move", ["a"], ["dig"], moves=(Action("dig", (), None, (twice,), HERE),))
+    payoffs = {"a": op("len", read("log"))}
+    assert paid(game(AB, [dig, do(trace(2))], payoffs, state=LOG), "dig") == 2
+    ir = game(AB, [stage(dig, do(trace(2))), do(trace(3))], payoffs, state=LOG)
+    assert paid(ir, "dig") == 3
+
+
+def test_a_stage_forgets_what_it_bound() -> None:
+    inner = stage(do(trace(either(eq(read("move"), None), 0, read("move")))), show("move", 1))
+    assert logged(inner, inner) == (0, 0)
+
+
 def test_what_is_paid_inside_a_stage_is_weighted_too() -> None:
     deep = stage(pay("payoffs", {"a": 1}), pay("work", {"a": 1}), a=2, weight=10)
     outer = Stage("outer", (deep,), (), (), None, (("a", it(5)),), it(2), HERE)

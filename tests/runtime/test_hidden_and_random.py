@@ -244,6 +244,9 @@ def test_a_survey_finds_the_decisions_of_all_deals() -> None:
     many: Any = game(AB, [draw("x", tuple(range(300)), OWNER, per=(AB,), by_seat=True),
                           choose("y", ["a"], [1, 2])], {"a": 0})  # fmt: skip
     assert survey(Env(many), 0) is None
+    hand = draw("x", Source("values", values=it(tuple(range(200))), take=it(50)), NOBODY)
+    huge = game(AB, [hand, choose("y", ["a"], [1, 2])], {"a": 0})
+    assert survey(Env(huge), 0) is None
 
 
 def test_games_of_a_group_share_their_chance() -> None:

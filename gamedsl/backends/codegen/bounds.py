@@ -28,6 +28,7 @@ from gamedsl.ir.expr import (
 from gamedsl.ir.game import Let
 from gamedsl.ir.program import ForEach
 from gamedsl.ir.types import (
+    NONE,
     Bool,
     Enum,
     Grid,
@@ -193,8 +194,9 @@ def roots(part: Any) -> Iterable[Expr]:
 
 def rows(statement: ForEach) -> Collect:
     """What the reference works out to go through the elements of a statement."""
-    item = statement.source if statement.condition is None else statement.condition
-    return Collect(item.type, statement.span, item, statement.targets, statement.source, None, True)
+    span = statement.span
+    item = statement.condition or Build(NONE, span, ())
+    return Collect(NONE, span, item, statement.targets, statement.source, None, statement.keyed)
 
 
 def _largest(sizes: tuple[int | None, ...]) -> int | None:

@@ -9,6 +9,7 @@ which are checked wherever a value is stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,10 +17,10 @@ from gamedsl.backends.codegen.bounds import Bounds
 from gamedsl.backends.codegen.writer import Lines, Module, Unsupported, literal
 from gamedsl.ir import expr as ex
 from gamedsl.ir.builtins import COMPARISONS, TAKES_NONE
-from gamedsl.ir.evaluate import MAX_WORK
+from gamedsl.ir.evaluate import MAX_WORK, Scope, evaluate
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import Let
-from gamedsl.ir.types import Grid, List, Number, Option, PerSeat, PerValue, Set, Type
+from gamedsl.ir.types import Grid, List, Number, Option, PerSeat, PerValue, Set, Type, plain
 
 TRUTHS = COMPARISONS | {"==", "!=", "not", "in", "not in", "all", "any", "full"}
 """Functions whose value is always true or false."""
@@ -148,12 +149,10 @@ class Expressions:
 
     def items(self, source: Expr, reader: Reader, *, ordered: bool = True) -> str:
         """Code to go through the elements of a collection; `ordered` if their order matters."""
-        if isinstance(source, ex.Apply) and source.function == "..":
-            if self.bounds.known_size(source) is not None:
-                low, high = (self.code(a, reader) for a in source.arguments)
-                return f"range({low}, {high} + 1)"
         code = self.sized(source, reader)
-        match source.type:
+        if code.startswith("tuple(") and isinstance(source, ex.Apply | ex.Collect):
+            return code.removeprefix("tuple(").removesuffix(")")
+        match plain(source.type):
             case List() | Grid():
                 return code
             case Set() if not ordered:
@@ -163,10 +162,10 @@ class Expressions:
         return f"values({code})"
 
     def sized(self, expr: Expr, reader: Reader) -> str:
-        """Code of a value that is not none and no larger than was reckoned with."""
+        """Code of a value no larger than was reckoned with, to be used so that none raises."""
         code = self.code(expr, reader)
         if self.bounds.known_size(expr) is not None:
-            return code if self.is_some(expr) else f"some({code})"
+            return code
         return f"small({code}, {self.most})"
 
     def comprehension(self, expr: ex.Collect, reader: Reader, *, ordered: bool = True) -> str:
@@ -187,7 +186,7 @@ class Expressions:
         if not keyed:
             return self.items(source, reader, ordered=ordered)
         code = self.sized(source, reader)
-        match source.type:
+        match plain(source.type):
             case PerSeat() | PerValue():
                 return f"{code}.items()"
             case List() | Grid():
@@ -222,6 +221,9 @@ class Expressions:
         return f"{reader.streams}[{expr.name!r}]"
 
     def _apply(self, expr: ex.Apply, reader: Reader) -> str:
+        if all(isinstance(argument, ex.Const) for argument in expr.arguments):
+            with suppress(Exception):
+                return self.module.constant(evaluate(expr, Scope(self.seats)))
         inline = self._inline.get(expr.function)
         code = inline(self, expr, reader) if inline is not None else None
         return self.call(expr, reader) if code is None else code
@@ -292,7 +294,7 @@ class Expressions:
             self._written[name] = self.module.name(self._prefix, name)
             self._define(let, self._written[name])
         given = [me] if self._seated(let) else []
-        streams = ["streams"] if reader.streams else []
+        streams = ["streams"] if self._prefix != "let" else []
         return f"{self._written[name]}({', '.join(['s', *streams, *given, *arguments])})"
 
     def _define(self, let: Let, name: str) -> None:
@@ -318,12 +320,13 @@ class Expressions:
             for part in ex.walk(let.body)
         )
 
-    def variables(self, expr: Expr) -> set[str]:
-        """The variables that an expression reads, in its lets too."""
+    def variables(self, expr: Expr, *, lets_only: bool = False) -> set[str]:
+        """The variables that an expression and its lets read, or its lets alone."""
         found = set()
         for part in ex.walk(expr):
             if isinstance(part, ex.Read | ex.LastBy | ex.Past):
-                found.add(part.name)
+                if not lets_only:
+                    found.add(part.name)
             elif isinstance(part, ex.LetCall | ex.LetMap):
                 found |= self.variables(self._lets[part.name].body)
         return found

@@ -111,7 +111,9 @@ def _other(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     others = {seat: tuple(s for s in every if s != seat) for seat in every}
     if expr.function == "other":
         table = {seat: rest[0] for seat, rest in others.items() if rest}
-        return f"{make.module.table('OTHER', literal(table))}[{make.code(expr.arguments[0], reader)}]"
+        return (
+            f"{make.module.table('OTHER', literal(table))}[{make.code(expr.arguments[0], reader)}]"
+        )
     table_name = make.module.table("OTHERS", literal(others))
     return f"{table_name}[{make.code(expr.arguments[0], reader)}]"
 
@@ -121,7 +123,7 @@ def _membership(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     if make.bounds.known_size(collection) is None or make.bounds.known_size(value) is None:
         return None
     left, right = _codes(make, expr, reader)
-    match collection.type:
+    match plain(collection.type):
         case PerSeat() | PerValue():
             right = f"{right}.values()"
         case List() | Set() | Bag() | Tuple() | Record() | Grid():
@@ -162,7 +164,7 @@ def _size(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     code = make.code(collection, reader)
     if isinstance(collection, Collect):
         return f"len([{make.comprehension(collection, reader, ordered=False)}])"
-    match collection.type:
+    match plain(collection.type):
         case List() | Set() | Grid() | PerSeat() | PerValue():
             known = make.bounds.known_size(collection) is not None
             return f"len({code})" if known else f"at_most(len({code}), {make.most})"
@@ -204,9 +206,9 @@ def _extreme(make: Expressions, expr: Apply, reader: Reader) -> str | None:
 
 def _to_list(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     (collection,) = expr.arguments
-    match collection.type:
+    match plain(collection.type):
         case List():
-            return make.sized(collection, reader)
+            return f"tuple({make.sized(collection, reader)})"
         case PerSeat() | PerValue() | Set():
             return f"tuple({make.items(collection, reader)})"
     return None
@@ -231,7 +233,7 @@ def _end(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     place = 0 if expr.function == "first" else -1
     if make.bounds.known_size(items) is None:
         return None
-    return f"end({make.sized(items, reader)}, {place})"
+    return f"end(some({make.code(items, reader)}), {place})"
 
 
 def _is_grid(expr: Apply) -> bool:

@@ -29,14 +29,14 @@ Told = tuple[Any, Any, str, str, str]
 of seat to the name that it was told); the step, the seat and the name of the event."""
 
 
-class Asking(NamedTuple):
+class Asks(NamedTuple):
     """Where seats choose: the step, and what happens once they have."""
 
     step: str
     take: Callable[[Any, Sequence[str]], Go]
 
 
-class Drawing(NamedTuple):
+class Draws(NamedTuple):
     """Where chance draws: the step, the names of each index, what happens once it has, and which
     passes of the loops around it are under way."""
 

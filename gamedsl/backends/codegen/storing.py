@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gamedsl.backends.codegen.bounds import rows
 from gamedsl.backends.codegen.expressions import Expressions, Reader
 from gamedsl.backends.codegen.functions import cell_bits
 from gamedsl.backends.codegen.writer import Lines, type_literal
+from gamedsl.backends.flow import Flow
 from gamedsl.backends.places import misfit
 from gamedsl.ir.expr import Const, Expr
 from gamedsl.ir.program import Add, Assign, Drop, DropItem, ForEach, Key, Place, Statement
@@ -34,8 +37,11 @@ class Storing:
     """Writes what changes variables. `masked` are the grids beside which masks are kept, with
     their rows and columns."""
 
-    def __init__(self, make: Expressions, masked: dict[str, tuple[int, int]]) -> None:
+    def __init__(
+        self, make: Expressions, run: Flow, masked: Mapping[str, tuple[int, int]]
+    ) -> None:  # fmt: skip
         self._make = make
+        self._flow = run
         self._masked = masked
 
     def variable(self, name: str) -> str:
@@ -46,6 +52,18 @@ class Storing:
         lines(f"{self.variable(variable)} = {code}")
         if variable in self._masked:
             lines(f"s.{self._make.module.slot('m', variable)} = None")
+
+    def unbind(self, lines: Lines, variable: str, *, by_seat: bool = True) -> None:
+        """Forget what a variable holds and, `by_seat`, whose it was."""
+        self.put(lines, variable, "None")
+        if by_seat and variable in self._flow.by_seat:
+            lines(f"s.{self._make.module.slot('b', variable)} = EMPTY")
+
+    def remember(self, lines: Lines, variable: str) -> None:
+        """Keep the value of a variable among its past ones, where these are read."""
+        if variable in self._flow.past:
+            slot = self._make.module.slot("p", variable)
+            lines(f"s.{slot} = (*s.{slot}, {self.variable(variable)})")
 
     # places
 
@@ -119,18 +137,18 @@ class Storing:
             self.store(lines, place, path, f"with_less({old}, {code})")
         else:
             code = make.value(statement.value, reader)
-            self.store(lines, place, path, self._added(old, code, statement.value, place.type))
+            self.store(lines, place, path, self.added(old, code, statement.value.type, place.type))
 
-    def _added(self, old: str, code: str, value: Expr, type: Type) -> str:
-        """A collection with one more item, if it may hold it."""
+    def added(self, old: str, code: str, value: Type, type: Type) -> str:
+        """The code of a collection with one more item, of the type `value`, if it may hold it."""
         match type:
             case List(of=inner, length=length, at_most=most):
-                code = self.fitting(code, value, inner) if _bounded(type) else code
+                code = self.fit(code, value, inner) if _bounded(type) else code
                 bounds = [bound for bound in (length, most) if bound is not None]
                 more = f"some({old}) + ({code},)"
                 return f"few({more}, {min(bounds)})" if bounds else more
             case Set(of=inner) | Bag(of=inner):
-                code = self.fitting(code, value, inner) if _bounded(inner) else code
+                code = self.fit(code, value, inner) if _bounded(inner) else code
                 return f"with_more({old}, {code})"
         return self.checked(f"with_more({old}, {code})", type)
 
@@ -160,7 +178,7 @@ class Storing:
             elif isinstance(leaf, Drop):
                 new = f"with_less({old}, value)"
             else:
-                new = self._added(old, "value", leaf.value, place.type)
+                new = self.added(old, "value", leaf.value.type, place.type)
             self.store(lines, place, keys, new)
 
     def _rows(
@@ -190,12 +208,22 @@ class Storing:
 
     def fitting(self, code: str, value: Expr, type: Type) -> str:
         """The code of a value that may be stored under a type."""
-        if isinstance(value, Const):
-            if misfit(value.value, type) is None:
-                return code
-        if not _contains(type, value.type):
+        if isinstance(value, Const) and misfit(value.value, type) is None:
+            return code
+        given = value.type
+        if isinstance(given, List):
+            given = List(given.of, None, self._make.bounds.known_size(value))
+        return self.fit(code, given, type, is_some=self._make.is_some(value))
+
+    def fit(self, code: str, value: Type, type: Type, *, is_some: bool = False) -> str:
+        """The code of a value of one type that may be stored under another."""
+        if not _contains(type, value):
+            if isinstance(type, List) and isinstance(value, List):
+                bounds = [b for b in (type.length, type.at_most) if b is not None]
+                if bounds and _contains(List(type.of), value):
+                    return f"few({code}, {min(bounds)})"
             return self.checked(code, type)
-        return code if _takes_none(type) or self._make.is_some(value) else f"some({code})"
+        return code if is_some or _takes_none(type) else f"some({code})"
 
     def checked(self, code: str, type: Type) -> str:
         """The code of a value, checked in play."""
@@ -254,7 +282,7 @@ def _contains(type: Type, value: Type) -> bool:
             return _contains(inner, other)
         case PerValue(of=inner), PerValue(of=other):
             return _contains(inner, other)
-        case (Tuple() | Record()), (Tuple() | Record()):
+        case ((Tuple() | Record()), (Tuple() | Record())):
             wanted = type.types if isinstance(type, Record) else type.of
             given = value.types if isinstance(value, Record) else value.of
             return len(wanted) == len(given) and all(map(_contains, wanted, given))

@@ -51,6 +51,7 @@ __all__ = [
     "put_entry",
     "put_item",
     "refuse",
+    "remember",
     "remasked",
     "settled_on",
     "small",
@@ -346,6 +347,16 @@ def draw_from(
     return equally(bag, take)
 
 
+def remember(memo: dict[Any, Lottery], dealt: Any, lottery: Lottery) -> Lottery:
+    """Keep a lottery, to be found again by what was dealt before."""
+    if len(memo) > _KEPT:
+        memo.clear()
+    memo[dealt] = lottery
+    return lottery
+
+
+_KEPT = 10_000
+
 # names
 
 
@@ -353,13 +364,10 @@ def known_as(names: dict[Any, str], value: Any) -> str:
     """The canonical name of a value, remembered in `names`; all in it are of one type."""
     name = names.get(value)
     if name is None:
-        if len(names) > _NAMES:
+        if len(names) > _KEPT:
             names.clear()
         name = names[value] = name_of(value)
     return name
-
-
-_NAMES = 10_000
 
 
 def below(names: Sequence[str], places: Iterable[int]) -> tuple[str, ...]:

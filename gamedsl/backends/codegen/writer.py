@@ -26,6 +26,7 @@ class Module:
         """Names by their text."""
         self._names: set[str] = set()
         self._functions: list[str] = []
+        self._later: list[str] = []
         self._slots: dict[str, str] = {}
 
     def name(self, *parts: object) -> str:
@@ -72,10 +73,15 @@ class Module:
         """Add a function."""
         self._functions.append(lines.text())
 
+    def later(self, line: str) -> None:
+        """Add a line below all functions."""
+        self._later.append(line)
+
     def text(self) -> str:
         """All constants and functions."""
         constants = "".join(f"{name} = {text}\n" for text, name in self._constants.items())
-        return constants + "\n\n" + "\n\n".join(self._functions)
+        later = "\n".join(self._later)
+        return "\n\n".join((constants, *self._functions, later)) + "\n"
 
 
 class Lines:

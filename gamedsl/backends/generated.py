@@ -1,0 +1,149 @@
+"""The generated backend: a Python module for each game, written once and kept.
+
+Modules are kept in the cache folder under the hash of the game's rules and of the generator, and in
+this process; they are ordinary Python to read and to step through. A game that the generator cannot
+write is played by the reference, as is any history in which the generated code does not know how to
+go on (`gamedsl.backends.codegen`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from gamedsl.backends.codegen.playing import Play, StandIn
+from gamedsl.backends.codegen.support import refuse
+from gamedsl.backends.interpreter import Interpreter
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Draw, walk_steps
+from gamedsl.ir.types import domain
+from gamedsl.syntax.parser import cache_folder
+
+KEPT = 256
+"""Modules that are kept in the process."""
+
+
+class Generated:
+    """The rules of one game as Python. A `gamedsl.backends.kernel.Kernel`."""
+
+    def __init__(self, ir: GameIR) -> None:
+        self.ir = ir
+        module = module_of(ir)
+        state = Unwritten if module is None else module.State
+        self._state = cast(type[Play], type("State", (state,), {"__slots__": (), "kernel": self}))
+        self.stand_in = type("StandIn", (StandIn, self._state), {"__slots__": ()})
+        self._ranks: dict[str, Mapping[Any, int]] = {}
+
+    def start(self) -> Play:
+        return self._state()
+
+    @property
+    def written(self) -> bool:
+        """Whether the generator could write the game."""
+        return not issubclass(self._state, Unwritten)
+
+    @cached_property
+    def reference(self) -> Interpreter:
+        """The backend that decides where the generated code does not."""
+        return Interpreter(self.ir)
+
+    def ranks(self, step: str) -> Mapping[Any, int]:
+        """The order of what may be drawn at a step."""
+        found = self._ranks.get(step)
+        if found is None:
+            draws = (d for d in walk_steps(self.ir.turns) if isinstance(d, Draw) and d.id == step)
+            every = domain(next(draws).type, self.ir.seats) or ()
+            found = self._ranks[step] = {value: i for i, value in enumerate(every)}
+        return found
+
+
+class Unwritten(Play):
+    """A history of a game that the generator cannot write."""
+
+    __slots__ = ()
+
+    def _begin(self) -> Any:
+        return refuse()
+
+
+_MODULES: dict[str, ModuleType | None] = {}
+
+
+def module_of(ir: GameIR) -> ModuleType | None:
+    """The module of a game, from this process, the cache folder or the generator; None for a game
+    that it cannot write."""
+    name = f"{ir.rules_hash[:24]}_{_generator()}"
+    if name not in _MODULES:
+        if len(_MODULES) >= KEPT:
+            _MODULES.clear()
+        try:
+            _MODULES[name] = _load(name, ir)
+        except Exception:
+            _MODULES[name] = None
+    return _MODULES[name]
+
+
+def _load(name: str, ir: GameIR) -> ModuleType:
+    from gamedsl.backends.codegen.module import write
+
+    try:
+        folder = cache_folder() / "games"
+        path = folder / f"{name}.py"
+        if not path.exists():
+            _save(path, write(ir))
+        return _imported(path)
+    except (OSError, SyntaxError, ImportError):
+        return _compiled(name, write(ir))
+
+
+def _save(path: Path, text: str) -> None:
+    """Write a file so that nobody ever sees a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _imported(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"gamedsl_game_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        spec.loader.exec_module(module)
+    return module
+
+
+def _compiled(name: str, text: str) -> ModuleType:
+    """The module, without a file."""
+    module = ModuleType(f"gamedsl_game_{name}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        exec(compile(text, f"<{module.__name__}>", "exec"), module.__dict__)
+    return module
+
+
+@lru_cache(maxsize=1)
+def _generator() -> str:
+    """A hash of the generator, and of what its modules rely on, so that no old module is used."""
+    folder = Path(__file__).parent
+    parts = [*sorted((folder / "codegen").glob("*.py")), folder / "flow.py"]
+    parts += sorted((folder.parent / "ir").glob("*.py"))
+    digest = hashlib.sha256(str(sys.version_info[:2]).encode())
+    for part in parts:
+        digest.update(part.read_bytes())
+    return digest.hexdigest()[:12]

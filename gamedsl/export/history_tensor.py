@@ -1,0 +1,102 @@
+"""All that a seat has seen as floats of one size: who it is, where it is asked, then one block for
+each event in order, in which the event is one-hot among all that the seat can ever see.
+
+Nothing is forgotten: equal floats, equal information. The size is the most events of a play times
+the events there are, so that only games of modest length have such a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from gamedsl.backends.events import Seen
+from gamedsl.export.bounds import most, visible
+from gamedsl.ir.program import Choose, Draw, Show, Step, walk_steps
+from gamedsl.ir.types import domain
+from gamedsl.ir.values import name_of
+from gamedsl.runtime.vectors import may_see
+from gamedsl.runtime.views import Viewer, keys_of
+
+Kind = tuple[str, str, str]
+"""A step, whose event it is, and the name."""
+
+
+@dataclass(frozen=True)
+class HistoryTensor:
+    """`places` are the events that any seat can see, each with its place in a block; `blocks` the
+    most events of a play; `steps` the decisions of the game."""
+
+    seats: tuple[str, ...]
+    steps: tuple[str, ...]
+    places: dict[Kind, int]
+    blocks: int
+
+    @classmethod
+    def of(cls, viewer: Viewer, limit: int) -> HistoryTensor | None:
+        """The layout for a game; None where it has more than `limit` floats, or where its form does
+        not show what there is to be seen."""
+        seats = viewer.ir.seats
+        kinds: dict[Kind, int] = {}
+        for step in walk_steps(viewer.ir.turns):
+            for kind in _kinds(step, seats) or ():
+                kinds.setdefault(kind, len(kinds))
+            if _kinds(step, seats) is None or len(kinds) > limit:
+                return None
+        longest = 0
+        for seat in seats:
+            length = most(viewer.ir.turns, partial(_events, seat=seat))
+            if length is None:
+                return None
+            longest = max(longest, length)
+        steps = tuple(step.id for step in viewer.ir.steps)
+        made = cls(seats, steps, kinds, longest)
+        return made if made.size <= limit else None
+
+    @property
+    def size(self) -> int:
+        return len(self.seats) + len(self.steps) + self.blocks * len(self.places)
+
+    def floats(self, seat: str, asked: str | None, seen: Seen) -> Iterator[float]:
+        """The floats of a seat that has seen these events and is asked at a step, or at none."""
+        yield from (float(seat == other) for other in self.seats)
+        yield from (float(asked == step) for step in self.steps)
+        for event in seen:
+            block = [0.0] * len(self.places)
+            block[self.places[event.step, event.seat, event.name]] = 1.0
+            yield from block
+
+
+def _events(step: Step, seat: str) -> int:
+    """The most events that a step can be for a seat."""
+    chooses = isinstance(step, Choose)
+    return visible(
+        step, lambda readers, owner: (chooses and owner == seat) or may_see(readers, seat, owner)
+    )
+
+
+def _kinds(step: Step, seats: tuple[str, ...]) -> list[Kind] | None:
+    """The events of a step, for any seat; None where they are not known or not finite."""
+    if isinstance(step, Choose | Draw | Show) and step.readers.fields:
+        return None
+    if isinstance(step, Choose):
+        options = zip(step.actors, step.options, strict=True)
+        return [(step.id, seat, option.name) for seat, each in options for option in each]
+    if isinstance(step, Show):
+        values = domain(step.value.type, seats)
+        return None if values is None else [(step.id, "", name_of(value)) for value in values]
+    if isinstance(step, Draw):
+        values = domain(step.type, seats)
+        return None if values is None else list(_drawn(step, list(map(name_of, values)), seats))
+    return []
+
+
+def _drawn(step: Draw, names: list[str], seats: tuple[str, ...]) -> Iterator[Kind]:
+    """The events of a draw; whose one is, may depend on who acts or on where it is written."""
+    owned = step.place is not None or step.readers.kind in ("owner", "others")
+    for key in keys_of(step):
+        owners = (key[0],) if step.by_seat else ("", *seats) if owned else ("",)
+        for owner in owners:
+            for name in names:
+                yield step.id, owner, ":".join((*key[step.by_seat :], name))

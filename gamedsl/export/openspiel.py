@@ -1,0 +1,410 @@
+"""Closed games as OpenSpiel games, so that its algorithms run on ours.
+
+    name = register(gamedsl.load("kuhn_poker"))
+    pyspiel.load_game(name)
+
+Players are the seats in order; an action is the number of its name among all names of the game; a
+chance outcome is its number at its node. Seats that choose at once are a simultaneous node. One
+legal action is taken without asking, and one outcome of chance. Payoffs are utility, as floats.
+
+The information state string is all that a seat has seen, canonical and exact: OpenSpiel's notion
+of perfect recall. Its tensor, where it is not too large, is the same as floats. The observation is
+`View`: its text and its vector, which forget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gamedsl.export import missing
+from gamedsl.export.bounds import Payoffs, Tree, explore, most, outcomes_of
+from gamedsl.export.history_tensor import HistoryTensor
+from gamedsl.export.paying import Ledger
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose, Draw, Step, walk_steps
+from gamedsl.runtime.decision import Action
+from gamedsl.runtime.env import Env, Episode
+from gamedsl.runtime.game import Game
+
+try:
+    import numpy as np
+    import pyspiel  # type: ignore[import-untyped,import-not-found,unused-ignore]
+except ImportError as error:
+    raise missing("open_spiel", "openspiel") from error
+
+HISTORIES = 20_000
+"""Histories of a tree that is gone through for exact bounds."""
+
+TENSOR = 50_000
+"""Floats that an information state tensor has at most."""
+
+Utility = Literal["zero_sum", "identical", "general_sum"]
+
+Moved = int | tuple[int, ...]
+"""An outcome of chance or an action, or everybody's actions."""
+
+_registered: dict[str, tuple[object, ...]] = {}
+_rules: dict[str, Rules] = {}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What OpenSpiel is told of a game before it is played."""
+
+    low: float
+    high: float
+    kind: Any
+    total: float | None
+    length: int
+    draws: int
+    outcomes: int
+
+
+def register(
+    game: Game,
+    short_name: str | None = None,
+    *,
+    payoffs: tuple[float, float] | None = None,
+    utility: Utility | None = None,
+    max_length: int | None = None,
+    run_seed: int = 0,
+) -> str:
+    """Register a game with pyspiel under `short_name`, by default `gamedsl_` and its name (with a
+    part of its hash, where another version has that); the name is returned.
+
+    `payoffs`, the least and the most that a seat can be paid, `utility` and `max_length` (moves of
+    players) are worked out by going through a tree of up to `HISTORIES` histories; of a larger one,
+    from the form of the payoffs and loops. What cannot be seen there must be given: ValueError says
+    so. A utility that is neither seen nor given is general-sum. What is given is held against every
+    play: a play that pays anything else raises ValueError.
+    """
+    key = (game.hash, run_seed, payoffs, utility, max_length)
+    name = short_name or f"gamedsl_{game.name}"
+    if short_name is None and _registered.get(name, key) != key:
+        name = f"{name}_{game.hash[:8]}"
+    if _registered.get(name) == key:
+        return name
+    if name in pyspiel.registered_names():
+        raise ValueError(f"OpenSpiel has a game `{name}` already; give another `short_name`")
+    rules = Rules(game, name, run_seed, payoffs, utility, max_length)
+    _registered[name], _rules[name] = key, rules
+    # A class of its own: pyspiel lets go of it when Python is over, which only a class survives.
+    pyspiel.register_game(rules.type, type("SpielGame", (SpielGame,), {"rules": rules}))
+    return name
+
+
+class Rules:
+    """A game and what its OpenSpiel game and states share."""
+
+    def __init__(
+        self,
+        game: Game,
+        name: str,
+        run_seed: int,
+        payoffs: tuple[float, float] | None,
+        utility: Utility | None,
+        max_length: int | None,
+    ) -> None:
+        self.name = name
+        self.env: Env = game.env(run_seed)
+        ir = game.ir
+        self.ledger = Ledger(ir, "payoffs")
+        self.names = tuple(
+            dict.fromkeys(name for seat in ir.seats for name in self.env.action_names(seat))
+        )
+        self.action = {name: number for number, name in enumerate(self.names)}
+        self.facts = _facts(self.env, payoffs, utility, max_length)
+        self.recall = HistoryTensor.of(self.env.viewer, TENSOR)
+        self.type = _type(ir, name, self)
+        self.info = pyspiel.GameInfo(
+            num_distinct_actions=max(len(self.names), 1),
+            max_chance_outcomes=self.facts.outcomes,
+            num_players=len(ir.seats),
+            min_utility=self.facts.low,
+            max_utility=self.facts.high,
+            utility_sum=self.facts.total,
+            max_game_length=self.facts.length,
+        )
+
+
+def _facts(
+    env: Env, payoffs: tuple[float, float] | None, utility: Utility | None, max_length: int | None
+) -> Facts:
+    ir = env.ir
+    tree = explore(env.kernel, HISTORIES)
+    low, high = payoffs or _pay(ir, tree)
+    length = max_length or (tree.length if tree else most(ir.turns, _is_choice))
+    if length is None:
+        raise _unseen(ir, "how long it can be", "max_length=…")
+    kind, total = _utility(utility, tree)
+    draws = tree.draws if tree else most(ir.turns, _draws)
+    outcomes = [outcomes_of(step, ir.seats) for step in walk_steps(ir.turns) if type(step) is Draw]
+    known = [count for count in outcomes if count is not None]
+    if tree is None and len(known) < len(outcomes):
+        raise ValueError(f"`{ir.name}`: it is not seen how many outcomes chance can have")
+    return Facts(
+        float(low), float(high), kind, total, length,
+        length if draws is None else draws, tree.outcomes if tree else max(known, default=1),
+    )  # fmt: skip
+
+
+def _pay(ir: GameIR, tree: Tree | None) -> tuple[Any, Any]:
+    found = (tree.low, tree.high) if tree else Payoffs(ir).interval()
+    if found is None:
+        raise _unseen(ir, "between which amounts its payoffs lie", "payoffs=(least, most)")
+    return found
+
+
+def _unseen(ir: GameIR, what: str, fix: str) -> ValueError:
+    return ValueError(
+        f"`{ir.name}` has more than {HISTORIES:,} histories, and its form does not show {what}; "
+        f"fix: give `{fix}`"
+    )
+
+
+def _utility(given: Utility | None, tree: Tree | None) -> tuple[Any, float | None]:
+    """The kind of utility, and what all players are paid together."""
+    kinds = pyspiel.GameType.Utility
+    if given is not None:
+        total = 0.0 if given == "zero_sum" else None
+        return getattr(kinds, given.upper()), total
+    if tree is None:
+        return kinds.GENERAL_SUM, None
+    if tree.total == 0:
+        return kinds.ZERO_SUM, 0.0
+    if tree.identical:
+        return kinds.IDENTICAL, None
+    if tree.total is not None:
+        return kinds.CONSTANT_SUM, float(tree.total)
+    return kinds.GENERAL_SUM, None
+
+
+def _is_choice(step: Step) -> int:
+    return int(isinstance(step, Choose))
+
+
+def _draws(step: Step) -> int:
+    from math import prod
+
+    return prod(map(len, step.per)) if isinstance(step, Draw) else 0
+
+
+def _type(ir: GameIR, name: str, rules: Rules) -> Any:
+    kinds = pyspiel.GameType
+    steps = tuple(walk_steps(ir.turns))
+    at_once = any(isinstance(s, Choose) and s.joint and len(s.actors) > 1 for s in steps)
+    chance = any(isinstance(step, Draw) for step in steps)
+    told = (s.readers for s in (*steps, *rules.env.viewer.states) if hasattr(s, "readers"))
+    public = all(readers.kind == "all" and not readers.fields for readers in told)
+    if ir.plain and at_once and len(ir.steps) == 1:
+        information = kinds.Information.ONE_SHOT
+    elif public:
+        information = kinds.Information.PERFECT_INFORMATION
+    else:
+        information = kinds.Information.IMPERFECT_INFORMATION
+    during = rules.ledger.during
+    return kinds(
+        short_name=name,
+        long_name=f"{ir.name} (gamedsl)",
+        dynamics=kinds.Dynamics.SIMULTANEOUS if at_once else kinds.Dynamics.SEQUENTIAL,
+        chance_mode=kinds.ChanceMode.EXPLICIT_STOCHASTIC
+        if chance
+        else kinds.ChanceMode.DETERMINISTIC,
+        information=information,
+        utility=rules.facts.kind,
+        reward_model=kinds.RewardModel.REWARDS if during else kinds.RewardModel.TERMINAL,
+        max_num_players=len(ir.seats),
+        min_num_players=len(ir.seats),
+        provides_information_state_string=True,
+        provides_information_state_tensor=rules.recall is not None,
+        provides_observation_string=True,
+        provides_observation_tensor=True,
+        provides_factored_observation_string=False,
+    )
+
+
+class SpielGame(pyspiel.Game):  # type: ignore[misc]
+    """A game of ours, as OpenSpiel has games; each is a subclass of its own, with its `rules`."""
+
+    rules: Rules
+
+    def __init__(self, params: dict[str, Any] | None = None) -> None:
+        super().__init__(self.rules.type, self.rules.info, params or {})
+
+    def new_initial_state(self) -> SpielState:
+        return SpielState(self)
+
+    def max_chance_nodes_in_history(self) -> int:
+        return self.rules.facts.draws
+
+    def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> Observer:
+        """What a player may see: with perfect recall all that it has seen, else its view now.
+        ValueError for anything else, and for a tensor with perfect recall that is too large."""
+        kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
+        single = pyspiel.PrivateInfoType.SINGLE_PLAYER
+        if params or not kind.public_info or kind.private_info != single:
+            raise ValueError("a player's own observation is all there is")
+        return Observer(self.rules, kind.perfect_recall)
+
+
+class Play:
+    """The episode under way. A copy of a state has a fork of it; pickled are the moves alone."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.episode = rules.env.reset(chance="asked")
+        self.before: dict[str, Any] = dict.fromkeys(rules.env.seats, 0)
+        """What each seat had earned before the last move of a player."""
+        self.moves: tuple[Moved, ...] = ()
+
+    def __deepcopy__(self, memo: object) -> Play:
+        twin = Play.__new__(Play)
+        twin.rules, twin.episode = self.rules, self.episode.fork()
+        twin.before, twin.moves = self.before, self.moves
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _played, (self.rules.name, self.moves)
+
+    def move(self, moved: Moved) -> None:
+        """Go on. ValueError or IndexError for what cannot be done here."""
+        episode = self.episode
+        if episode.chance:
+            assert isinstance(moved, int)
+            episode.draw(moved)
+        else:
+            seats, names = self.rules.env.seats, self.rules.names
+            given = moved if isinstance(moved, tuple) else (moved,) * len(seats)
+            numbers = dict(zip(seats, given, strict=True))
+            before = dict(self.rules.ledger.earned(episode))
+            episode.step({d.seat: Action(names[numbers[d.seat]]) for d in episode.decisions})
+            self.before = before
+        self.moves = (*self.moves, moved)
+
+
+def _played(name: str, moves: tuple[Moved, ...]) -> Play:
+    play = Play(_rules[name])
+    for moved in moves:
+        play.move(moved)
+    return play
+
+
+class SpielState(pyspiel.State):  # type: ignore[misc]
+    """A point of a play. Should only be made by `Game.new_initial_state`."""
+
+    def __init__(self, game: SpielGame) -> None:
+        super().__init__(game)
+        self._play = Play(game.rules)
+        self._check()
+
+    def current_player(self) -> int:
+        episode = self._play.episode
+        if episode.done:
+            return int(pyspiel.PlayerId.TERMINAL)
+        asked = episode.decisions
+        if not asked:
+            return int(pyspiel.PlayerId.CHANCE)
+        if len(asked) > 1:
+            return int(pyspiel.PlayerId.SIMULTANEOUS)
+        return episode.env.seats.index(asked[0].seat)
+
+    def _legal_actions(self, player: int) -> list[int]:
+        """In ascending order; none for a player who is not asked."""
+        seat = self._play.rules.env.seats[player]
+        action = self._play.rules.action
+        for decision in self._play.episode.decisions:
+            if decision.seat == seat:
+                return sorted(action[name] for name in decision.legal)
+        return []
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        outcomes = self._play.episode.chance
+        return [(number, float(o.probability)) for number, o in enumerate(outcomes)]
+
+    def _apply_action(self, action: int) -> None:
+        self._play.move(int(action))
+        self._check()
+
+    def _apply_actions(self, actions: list[int]) -> None:
+        self._play.move(tuple(map(int, actions)))
+        self._check()
+
+    def _check(self) -> None:
+        """Hold a play that is over against what OpenSpiel was told. ValueError."""
+        play, facts = self._play, self._play.rules.facts
+        if not play.episode.done:
+            return
+        paid = [float(amount or 0) for amount in play.episode.payoffs.values()]
+        slack = 1e-9 * max(1.0, abs(facts.low), abs(facts.high))
+        if min(paid) < facts.low - slack or max(paid) > facts.high + slack:
+            raise ValueError(f"a play pays {paid}, not from {facts.low} to {facts.high}")
+        if facts.total is not None and abs(sum(paid) - facts.total) > slack * len(paid):
+            raise ValueError(f"a play pays {paid}, which is not {facts.total} in all")
+        if facts.kind == pyspiel.GameType.Utility.IDENTICAL and len(set(paid)) > 1:
+            raise ValueError(f"a play pays {paid}, which is not the same to all")
+
+    def _action_to_string(self, player: int, action: int) -> str:
+        if player == int(pyspiel.PlayerId.CHANCE):
+            step, index = self._play.episode.drawing
+            place = step + "".join(f"[{part}]" for part in index)
+            return f"{place}={self._play.episode.chance[action].name}"
+        return self._play.rules.names[action]
+
+    def is_terminal(self) -> bool:
+        return self._play.episode.done
+
+    def returns(self) -> list[float]:
+        """What each player has been paid so far."""
+        return [float(a) for a in self._play.rules.ledger.earned(self._play.episode).values()]
+
+    def rewards(self) -> list[float]:
+        """What each player has been paid since the last move of a player."""
+        play = self._play
+        earned = play.rules.ledger.earned(play.episode)
+        return [float(amount - play.before[seat]) for seat, amount in earned.items()]
+
+    def __str__(self) -> str:
+        episode = self._play.episode
+        return "; ".join(episode.information(seat) for seat in episode.env.seats)
+
+
+class Observer:
+    """What a player sees, as OpenSpiel's observers give it: `tensor`, `dict` and a string."""
+
+    def __init__(self, rules: Rules, recalls: bool) -> None:
+        self._rules = rules
+        self._recalls = recalls
+        viewer = rules.env.viewer
+        sizes = [len(viewer.layout(seat).components) for seat in rules.env.seats]
+        size = max(sizes)
+        if recalls:
+            size = 0 if rules.recall is None else rules.recall.size
+        self.tensor = np.zeros(size, np.float32) if size else None
+        self.dict = {} if self.tensor is None else {"observation": self.tensor}
+
+    def set_from(self, state: SpielState, player: int) -> None:
+        """Fill `tensor`; the vectors of seats that see less end in zeros."""
+        if self.tensor is None:
+            return
+        self.tensor.fill(0)
+        for place, value in enumerate(self._floats(state._play.episode, player)):
+            if value:
+                self.tensor[place] = value
+
+    def string_from(self, state: SpielState, player: int) -> str:
+        episode = state._play.episode
+        seat = episode.env.seats[player]
+        if not self._recalls:
+            return episode.view(seat).text
+        asked = (d.information_set for d in episode.decisions if d.seat == seat)
+        return next(asked, None) or episode.information(seat)
+
+    def _floats(self, episode: Episode, player: int) -> Iterable[float]:
+        seat = episode.env.seats[player]
+        if not self._recalls:
+            return episode.view(seat).vector
+        assert self._rules.recall is not None
+        asked = next((d.step for d in episode.decisions if d.seat == seat), None)
+        return self._rules.recall.floats(seat, asked, episode.seen(seat))

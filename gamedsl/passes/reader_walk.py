@@ -1,0 +1,264 @@
+"""Goes through the steps of a game as each seat that may act, and checks what flows where.
+
+Of variables more is known in some places than everywhere: what was bound just before, or by whom.
+`Scope.known` holds that, until the variable may have been bound again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+from gamedsl.ir.expr import Expr, Me, Read
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import (
+    Action,
+    Block,
+    Choose,
+    Do,
+    Draw,
+    Loop,
+    Show,
+    Stage,
+    State,
+    Step,
+    inside,
+    walk_steps,
+)
+from gamedsl.passes.reader_expressions import Reading
+from gamedsl.passes.reader_leaks import Leaks
+from gamedsl.passes.reader_roles import Scope, top
+from gamedsl.passes.reader_sets import Seats, Sight, each, either
+from gamedsl.passes.reader_stores import Condition, Context, Stores
+
+
+def states_of(ir: GameIR) -> Iterator[State]:
+    """All declared state, that of stages included."""
+    yield from ir.state
+    for step in walk_steps(ir.turns):
+        if isinstance(step, Stage):
+            yield from step.state
+
+
+class Walk(Stores):
+    """One walk through a game. `learned` is who reads each variable, as the walk found it; with
+    `leaks` it also checks, and reports there."""
+
+    def __init__(self, ir: GameIR, reading: Reading, leaks: Leaks | None) -> None:
+        super().__init__(ir, reading, leaks)
+        self._bound: dict[str, frozenset[str]] = {}
+
+    def run(self) -> None:
+        scope = top()
+        for state in states_of(self.ir):
+            type = state.type
+            self.learned[state.name] = self.sight(state.readers, scope, type, per_seat=True)
+            self.audience[state.name] = self.sight(
+                state.readers, scope, type, per_seat=True, sure=False
+            )
+        for state in states_of(self.ir):
+            self.test(state.readers, state.name, scope)
+        self.steps(self.ir.turns, Context(scope))
+
+    def learn(self, variable: str, sight: Sight) -> None:
+        known = self.learned.get(variable)
+        self.learned[variable] = sight if known is None else either(known, sight)
+
+    def bound(self, step: Step) -> frozenset[str]:
+        """The variables that a step and the steps inside it bind, unless they are state."""
+        known = self._bound.get(step.id)
+        if known is None:
+            names = {name for part in inside(step) for name in self.bound(part)}
+            match step:
+                case Choose(variable=variable, place=None) | Draw(variable=variable, place=None):
+                    names.add(variable)
+                case Show(variable=variable):
+                    names.add(variable)
+                case Loop(item=item, count=count):
+                    names |= {name for name in (item, count) if name is not None}
+            if isinstance(step, Choose):
+                names |= {name for action in step.moves for name, _ in action.parameters}
+            known = self._bound[step.id] = frozenset(names)
+        return known
+
+    # steps
+
+    def steps(self, steps: tuple[Step, ...], here: Context) -> None:
+        for step in steps:
+            here = self.step(step, here)
+
+    def step(self, step: Step, here: Context) -> Context:
+        """Go through a step, and say what is known after it."""
+        after = here.knowing(here.scope.forgetting(self.bound(step)))
+        if isinstance(step, Choose):
+            return self.choose(step, here, after)
+        inner = here
+        if step.condition is not None:
+            scope = self.reading.narrowed(step.condition, True, here.scope)
+            if scope is None:
+                return here
+            inner = self.under(here, step.condition).knowing(scope)
+        now: Sight | None = None
+        match step:
+            case Block(body=body):
+                self.steps(body, inner)
+            case Loop():
+                self.loop(step, inner)
+            case Stage():
+                self.stage(step, inner)
+            case Draw():
+                now = self.draw(step, inner)
+            case Show():
+                now = self.show(step, inner)
+            case Do(statements=statements):
+                for statement in statements:
+                    self.statement(statement, inner)
+        if now is None or step.condition is not None:
+            return after
+        assert isinstance(step, Draw | Show)
+        return after.knowing(after.scope.given(**{step.variable: now}))
+
+    def loop(self, loop: Loop, here: Context) -> None:
+        scope = here.scope.forgetting(self.bound(loop))
+        inner, acting = here.knowing(scope), [scope.me]
+        if loop.items is not None:
+            inner = self.under(here, loop.items).knowing(scope)
+            seats = self.reading.sight(loop.items, here.scope).seats
+            if loop.item is None:
+                acting = [*each(seats)]
+            else:
+                item = self.reading.variables.get(loop.item, self.public).being(seats)
+                inner = inner.knowing(scope.given(**{loop.item: item}))
+        if loop.until is not None:
+            for me in acting:
+                inner = self.under(inner, loop.until, inner.scope._replace(me=me))
+        for name in (loop.item, loop.count):
+            if name is not None:
+                self.learn(name, Sight(inner.readers(self.everyone), self.everyone))
+        for me in acting:
+            self.steps(loop.body, inner.knowing(inner.scope._replace(me=me)))
+
+    def stage(self, stage: Stage, here: Context) -> None:
+        for state in stage.state:
+            self.started(state, here, stage.span)
+        inner = here.knowing(here.scope.forgetting(self.bound(stage)))
+        if stage.end is not None:
+            inner = self.under(inner, stage.end)
+        self.stages += 1
+        self.steps(stage.body, inner)
+        self.stages -= 1
+
+    # choices
+
+    def choose(self, step: Choose, here: Context, after: Context) -> Context:
+        found: list[Sight] = []
+        certain = step.condition is None and self.ir.no_move == "error"
+        for seat, inner in self.acting(step, here):
+            if step.condition is not None:
+                scope = self.reading.narrowed(step.condition, True, inner.scope)
+                if scope is None:
+                    continue
+                inner = self.under(inner, step.condition).knowing(scope)
+            sure = self.sight(step.readers, inner.scope, step.type, seat).also(1 << seat)
+            found.append(sure)
+            if step.place is None:
+                self.chose(step, seat, sure)
+            if self.leaks is not None:
+                self.asked(step, seat, inner, sure)
+            for action in step.moves:
+                self.act(step, action, seat, inner, sure)
+        if not found or step.joint or step.place is not None or step.moves or not certain:
+            return after
+        return after.knowing(after.scope.given(**{step.variable: reduce(either, found)}))
+
+    def acting(self, step: Choose, here: Context) -> Iterator[tuple[int, Context]]:
+        """The seats that may act, each with the place as it sees it."""
+        numbers = self.reading.table.of(step.actors)
+        if step.actor is None:
+            for seat in each(numbers):
+                yield seat, here.knowing(here.scope.seated(seat))
+            return
+        inner = here if isinstance(step.actor, Me) else self.under(here, step.actor)
+        for seat, scope in self.reading.apart(step.actor, here.scope):
+            if numbers >> seat & 1:
+                yield seat, inner.knowing(scope.seated(seat))
+
+    def chose(self, step: Choose, seat: int, sure: Sight) -> None:
+        """Note who reads what a seat chose."""
+        mine = self.reading.table.per_seat(lambda other: sure if other == seat else self.public)
+        self.learn(step.variable, mine if step.joint else sure)
+        if not step.joint:
+            self.learn(f"{step.variable}@by", mine)
+
+    def asked(self, step: Choose, seat: int, here: Context, sure: Sight) -> None:
+        """Check what the actor must read, and what those must who see the choice."""
+        assert self.leaks is not None
+        own, scope, name = 1 << seat, here.scope, f"`{self.ir.seats[seat]}`"
+        audience = self.sight(step.readers, scope, step.type, seat, sure=False).any | own
+        self.test(step.readers, step.variable, scope)
+        for condition in here.conditions:
+            if own & ~condition.readers:
+                self.leaks.asked(step, seat, self.cause(condition, own), f"whether {name} is asked")
+            elif audience & ~condition.readers:
+                self.leaks.watched(step, self.cause(condition, audience), audience)
+        read: list[tuple[Expr, Scope]] = []
+        if step.legal is not None:
+            read.append((step.legal, scope))
+        for action in step.moves:
+            read += self.guards(action, scope)[0]
+        for expr, inner in read:
+            if own & ~self.reading.readers(expr, inner):
+                cause = self.reading.cause(expr, seat, inner)
+                self.leaks.asked(step, seat, cause, f"what {name} may choose")
+        if self.ir.no_move == "pass" or (self.ir.no_move == "end" and self.stages):
+            self.passed(step, seat, read, audience)
+        if step.place is not None:
+            for target in self.targets(step.place, scope):
+                self.into(step, target, step.place.variable, sure)
+            self.written(step.place, here, step.span)
+
+    def passed(
+        self, step: Choose, seat: int, read: list[tuple[Expr, Scope]], audience: Seats
+    ) -> None:
+        """Where a seat without a legal option is passed over, its absence is seen."""
+        assert self.leaks is not None
+        if any(not action.parameters and action.when is None for action in step.moves):
+            return
+        for expr, scope in read:
+            length = expr is step.legal
+            able = (self.reading.length if length else self.reading.readers)(expr, scope)
+            if audience & ~able:
+                missing = audience & ~able
+                self.leaks.passed(step, seat, self.first(expr, missing, scope), missing)
+                return
+
+    def guards(self, action: Action, scope: Scope) -> tuple[list[tuple[Expr, Scope]], Scope]:
+        """What decides which instances of an action are legal, each with its scope; and the scope
+        in which the arguments are known."""
+        read: list[tuple[Expr, Scope]] = []
+        for name, source in action.parameters:
+            read.append((source, scope))
+            sight = self.reading.sight(source, scope)
+            scope = scope.given(**{name: Sight(sight.all, sight.seats)})
+        if action.when is not None:
+            read.append((action.when, scope))
+        return read, scope
+
+    def act(self, step: Choose, action: Action, seat: int, here: Context, sure: Sight) -> None:
+        """Go through the body of an action that a seat chose."""
+        if not action.body:
+            return
+        given: Scope | None = self.guards(action, here.scope)[1]
+        if action.when is not None and given is not None:
+            given = self.reading.narrowed(action.when, True, given)
+        if given is None:
+            return
+        readers = sure.all
+        told = {name: given.known[name].within(0).also(readers) for name, _ in action.parameters}
+        scope = here.scope.forgetting(self.bound(step)).given(**told)
+        if not step.joint and step.place is None:
+            scope = scope.given(**{step.variable: sure})
+        chosen = Read(step.type, action.span, step.variable)
+        around = here.scope.given(**{step.variable: Sight(readers, self.everyone)})
+        condition = Condition(chosen, around, readers)
+        self.steps(action.body, Context(scope, (*here.conditions, condition)))

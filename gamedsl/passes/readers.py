@@ -1,0 +1,68 @@
+"""Proves who sees what: no seat learns, or must know, what it is not told.
+
+For each seat apart, what it reads is worked out from what it reads: whatever is asked of it, told
+to it or stored where it reads depends on nothing else. Then a seat that has seen the same is asked
+the same, and chooses from the same.
+
+- Being asked is an observation: what decides whether a seat is asked (`if`, `until`, what a loop
+  goes through, who acts), and what it may choose (`from`, `args`, `when`), is read by that seat.
+- Everyone who sees what a step binds reads what decides whether the step happens, and who acts. It
+  follows that whether a variable is bound is known to all who read the variable.
+- What is stored is read by all who read the place, and so are the conditions around it and the keys
+  of the place. The choice of an action is a condition of its body.
+- What is drawn, chosen or shown is told; only `show` tells what is worked out from hidden things.
+  What is drawn out of a collection is seen by all who read the collection.
+- The length of a list or bag in the state is public: everyone may read it, so everyone reads what
+  it depends on.
+- `end` (but that of a stage), payoffs, scores and what is paid are the referee's, who may read
+  anything: a seat learns what it is paid when the game is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gamedsl.diagnostics import Problems
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose, Draw, Readers, Show, walk_steps
+from gamedsl.passes.reader_expressions import Reading
+from gamedsl.passes.reader_leaks import Leaks
+from gamedsl.passes.reader_sets import Table
+from gamedsl.passes.reader_walk import Walk, states_of
+
+
+def only_readers_learn(ir: GameIR, problems: Problems) -> None:
+    """Information flows only to those who are told it. See the module docstring."""
+    if not is_open(ir):
+        reading = who_reads(ir)
+        leaks = Leaks(ir, reading, problems)
+        Walk(ir, reading, leaks).run()
+        leaks.report()
+
+
+def is_open(ir: GameIR) -> bool:
+    """Whether everyone sees everything."""
+    return all(readers.kind == "all" and not readers.fields for readers in _readers(ir))
+
+
+def _readers(ir: GameIR) -> Iterator[Readers]:
+    yield from (state.readers for state in states_of(ir))
+    for step in walk_steps(ir.turns):
+        if isinstance(step, Choose | Draw | Show):
+            yield step.readers
+
+
+def who_reads(ir: GameIR) -> Reading:
+    """Who reads each variable, wherever it stands.
+
+    What a loop counts or goes through is read by those who read its bounds, which may read such
+    variables themselves: at first they are taken to be public, then what follows from that, until
+    nothing changes.
+    """
+    reading = Reading(ir, Table(ir.seats), frozenset(state.name for state in states_of(ir)))
+    while True:
+        walk = Walk(ir, reading, None)
+        walk.run()
+        if walk.learned == reading.variables:
+            return reading
+        reading.variables = walk.learned
