@@ -296,6 +296,8 @@ class History:
         step, drawing = op.step, self._kernel.drawing
         if not drawing.indices(step):
             return self._place + 1
+        if not self._drawn and step.place is None:
+            self._world.unbind((step.variable,))
         _, index = self._drawing()
         scope = self._world.scope(index[0] if step.by_seat else self._me)
         self._lottery = drawing.lottery(step, self._drawn, scope)

@@ -104,9 +104,11 @@ class _Reader:
             root.get("rewards"), self.near, names, problems, head_of(root), streams - {"payoffs"}
         )
         section = root.get("payoffs")
-        if not steps or problems.errors:
+        if problems.errors:
             return None
         self.everyone_acts(steps)
+        if not steps:
+            return None
         payoffs = self.payoffs(section, steps, bool(reward.needs))
         lets = (*typed_lets(self.typer), *self.stages.lets)
         about, no_move = root.get("about"), root.get("no_move")

@@ -24,6 +24,7 @@ from gamedsl.ir.types import (
 from gamedsl.sema.draws import Draws
 from gamedsl.sema.options import Options, read_options
 from gamedsl.sema.roles import unknown_role
+from gamedsl.sema.scope import LetName, TypeName
 from gamedsl.sema.statements import read_statements
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span

@@ -97,7 +97,8 @@ def _sample(kind: str, role: str) -> object:
     """A value of a param's type."""
     ones = [1] * len(ROLES)
     samples = {"truth": True, "list": ones, "matrix": [ones] * len(ROLES), "game": STAGE,
-               "role": role, "text": "text", "map": _MAP, "expression": "given_by_the_game"}  # fmt: skip
+               "role": role, "text": "text", "map": _MAP,
+               "expression": "given_by_the_game"}  # fmt: skip
     return samples.get(kind, 1)
 
 

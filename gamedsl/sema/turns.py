@@ -20,7 +20,7 @@ from gamedsl.sema.scope import (
 )
 from gamedsl.sema.types import part_of
 from gamedsl.sema.uses import Uses
-from gamedsl.sema.values import constant, syntax
+from gamedsl.sema.values import constant
 from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 
@@ -44,7 +44,7 @@ class Turns(Uses):
         """The steps of a document: its `turns`, or the protocol that stands for them."""
         protocol, turns = root.entry("protocol"), root.get("turns")
         if self.chain == ():
-            self.own = frozenset(entry.key.span.source.name for entry in root)
+            self.game_files = frozenset(entry.key.span.source.name for entry in root)
         if self.chain == () and protocol is not None:
             return self.use(protocol.value)
         return self.sequence(turns)

@@ -128,13 +128,21 @@ def test_those_choose_together_for_whom_the_condition_holds() -> None:
 
 
 def test_choices_are_bound_by_variable_and_by_seat() -> None:
-    turns = [loop(choose("x", AB, [1, 2], actor=ME), items=AB, resets=("x",))]
+    """A turn forgets the last choice, but not what each seat chose last; a round forgets both."""
     last = ex.LastBy(ANY, HERE, "x")
-    ir = game(AB, turns, {"a": op("+", op("*", 10, read("x")), op("len", last))})
-    assert paid(ir, "1", "2") == 21  # the second pass forgot whose the first was
-    kept = [loop(choose("x", AB, [1, 2], actor=ME), items=AB)]
-    both = {"a": op("+", op("*", 10, at(last, "a")), at(last, "b"))}
-    assert paid(game(AB, kept, both), "1", "2") == 12
+    turns = loop(choose("x", AB, [1, 2], actor=ME), items=AB, resets=("x",))
+    each = op("+", op("*", 10, at(last, "a")), at(last, "b"))
+    assert paid(game(AB, [turns], {"a": op("+", each, op("*", 100, read("x")))}), "1", "2") == 212
+    seen = do(trace(either(eq(read("x"), None), 0, read("x"))), trace(op("len", last)))
+    choice = choose("x", AB, [1, 2], actor=ME)
+    ir = game(AB, [loop(seen, choice, items=AB, resets=("x",))], {"a": 0}, state=LOG)
+    assert played(ir, "1", "2")._world.bindings["log"] == (0, 0, 0, 1)
+    rounds = loop(
+        seen, choose("x", ["a"], [1, 2], condition=eq(read("n"), 1)), times=2, count="n",
+        resets=("x",),
+    )  # fmt: skip
+    ir = game(AB, [rounds], {"a": 0}, state=LOG)
+    assert played(ir, "1")._world.bindings["log"] == (0, 0, 0, 0)
 
 
 def test_a_choice_may_write_the_actor_s_own_state() -> None:

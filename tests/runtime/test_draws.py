@@ -149,6 +149,11 @@ def test_a_draw_for_nobody_and_the_past_of_one_for_several() -> None:
     assert played(ir, 0, 0, 1, 1).payoffs == {"a": 2, "b": 2}
 
 
+def test_a_variable_drawn_for_others_forgets_whom_it_was_drawn_for() -> None:
+    turns = [draw("die", (1, 2), per=(AB,)), draw("die", (1, 2), per=(("a",),), id="die_2")]
+    assert played(game(AB, turns, {"a": op("len", read("die"))}), 0, 0, 0).payoffs["a"] == 1
+
+
 def test_chance_is_keyed_by_seed_step_pass_and_index() -> None:
     def drawn(*turns: Any, seed: int = 1) -> list[int]:
         history, found = start(game(AB, turns, {"a": 0})), []

@@ -20,7 +20,22 @@ from gamedsl.ir.builtins import COMPARISONS, TAKES_NONE
 from gamedsl.ir.evaluate import MAX_WORK, Scope, evaluate
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import Let
-from gamedsl.ir.types import Grid, List, Number, Option, PerSeat, PerValue, Set, Type, plain
+from gamedsl.ir.types import (
+    Bool,
+    Enum,
+    Grid,
+    List,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Tuple,
+    Type,
+    plain,
+)  # fmt: skip
 
 TRUTHS = COMPARISONS | {"==", "!=", "not", "in", "not in", "all", "any", "full"}
 """Functions whose value is always true or false."""
@@ -55,8 +70,9 @@ class Expressions:
 
     def __init__(
         self, module: Module, seats: tuple[str, ...], lets: Mapping[str, Let], most: int,
-        inline: Mapping[str, Inline], prefix: str = "let",
+        inline: Mapping[str, Inline], prefix: str = "let", sure: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
+        """`sure` are the variables that are never none."""
         self.module = module
         self.seats = seats
         self.most = most
@@ -64,6 +80,7 @@ class Expressions:
         self._inline = inline
         self._lets = lets
         self._prefix = prefix
+        self._sure = sure
         self._written: dict[str, str] = {}
         """Functions of lets, by their names."""
 
@@ -114,6 +131,8 @@ class Expressions:
         match expr:
             case ex.Const(value=value):
                 return value is not None
+            case ex.Read(name=name):
+                return name in self._sure
             case ex.Apply(function=function):
                 return function not in PERHAPS_NONE
             case ex.Logic() | ex.Build() | ex.Collect() | ex.LetMap() | ex.LastBy() | ex.Past():
@@ -123,6 +142,18 @@ class Expressions:
             case ex.LetCall(name=name):
                 return not self._lets[name].per_seat and self.is_some(self._lets[name].body)
         return False
+
+    def is_sure(self, expr: Expr) -> bool:
+        """Whether a value should never be none: where it is, what is written raises."""
+        if isinstance(expr, ex.Local):
+            return not isinstance(expr.type, Option)
+        if isinstance(expr, ex.Get) and self.is_sure(expr.of):
+            whole = expr.of.type
+            total = isinstance(whole, PerValue | List) or (
+                isinstance(whole, PerSeat) and not whole.partial
+            )
+            return total and not isinstance(expr.type, Option)
+        return self.is_some(expr)
 
     def magnitude(self, expr: Expr) -> int | None:
         """What the whole number that an expression is does not exceed; None if nothing is known."""
@@ -257,20 +288,32 @@ class Expressions:
 
     def _get(self, expr: ex.Get, reader: Reader) -> str:
         of, key = self.code(expr.of, reader), self.code(expr.key, reader)
-        match expr.of.type:
-            case PerSeat() if not isinstance(expr.key.type, Option):
-                return f"{of}.get({key})"
+        match plain(expr.of.type):
+            case PerSeat():
+                found = f"{of}.get({key})"
             case PerValue(key=kind) if not _has_none(kind):
-                return f"{of}.get({key})"
+                found = f"{of}.get({key})"
             case List() | Grid() if _from_zero(expr.key):
-                return f"{of}[{key}]"
-        return f"get({of}, {key})"
+                found = f"{of}[{key}]"
+            case _:
+                return f"get({of}, {key})"
+        return self._of(expr.of, reader, of, found) or f"get({of}, {key})"
 
     def _field(self, expr: ex.Field, reader: Reader) -> str:
         of = self.code(expr.of, reader)
-        if isinstance(expr.of.type, Option) or not _has_parts(expr.of.type):
-            return f"field({of}, {expr.index})"
-        return f"{of}[{expr.index}]"
+        found = None
+        if isinstance(plain(expr.of.type), Tuple | Record):
+            found = self._of(expr.of, reader, of, f"{of}[{expr.index}]")
+        return found or f"field({of}, {expr.index})"
+
+    def _of(self, of: Expr, reader: Reader, code: str, part: str) -> str | None:
+        """The code of a part of a value, none of none; None where the value's code is too long to
+        stand twice."""
+        if self.is_sure(of):
+            return part
+        if isinstance(of, ex.Read | ex.Local):
+            return f"(None if {code} is None else {part})"
+        return None
 
     def _cell(self, expr: ex.Cell, reader: Reader) -> str:
         of, key = self.code(expr.of, reader), self.code(expr.key, reader)
@@ -359,11 +402,7 @@ class Expressions:
 
 
 def _has_none(type: Type) -> bool:
-    return not isinstance(type, Number) and type.__class__.__name__ not in ("Enum", "Seat", "Bool")
-
-
-def _has_parts(type: Type) -> bool:
-    return type.__class__.__name__ in ("Tuple", "Record")
+    return not isinstance(type, Number | Enum | Seat | Bool)
 
 
 def _from_zero(key: Expr) -> bool:

@@ -11,10 +11,12 @@ from gamedsl.backends.codegen.bounds import Bounds, roots
 from gamedsl.backends.codegen.expressions import Expressions, Reader
 from gamedsl.backends.codegen.functions import INLINE, masked_grid
 from gamedsl.backends.codegen.program import Program, zeros
+from gamedsl.backends.codegen.storing import takes_none
 from gamedsl.backends.codegen.writer import Lines, Module, Unsupported
 from gamedsl.backends.flow import Flow, flatten
 from gamedsl.ir.expr import Apply, Const, Expr, Stream
 from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Loop, Stage, walk_steps
 from gamedsl.ir.types import Number
 
 HEAD = '''\
@@ -49,11 +51,25 @@ def write(ir: GameIR) -> str:
     module = Module()
     bounds = Bounds(ir.seats, ir.lets_by_name)
     most = bounds.most(roots((ir.turns, ir.end, ir.payoffs, ir.scores)))
-    make = Expressions(module, ir.seats, ir.lets_by_name, most, INLINE)
+    sure = _never_none(ir)
+    make = Expressions(module, ir.seats, ir.lets_by_name, most, INLINE, sure=sure)
     masked = _masked(ir)
     Program(ir, run, make, masked).write()
     _settle(ir, run, make)
     return _assemble(ir, run, module)
+
+
+def _never_none(ir: GameIR) -> frozenset[str]:
+    """The variables that are never none: declared ones that start as something and are never
+    unbound, since nothing that is none can be stored in them."""
+    steps = tuple(walk_steps(ir.turns))
+    stages = [step for step in steps if isinstance(step, Stage)]
+    declared = [*ir.state, *(state for stage in stages for state in stage.state)]
+    unbound = {name for step in steps if isinstance(step, Loop | Stage) for name in step.resets}
+    unsure = unbound | {s.name for s in declared if s.start is None or takes_none(s.type)}
+    inner = {state.name for stage in stages for state in stage.state}
+    unsure |= inner - {state.name for state in ir.state}
+    return frozenset({state.name for state in declared} - unsure)
 
 
 def _masked(ir: GameIR) -> dict[str, tuple[int, int]]:

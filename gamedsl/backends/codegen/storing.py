@@ -223,7 +223,7 @@ class Storing:
                 if bounds and _contains(List(type.of), value):
                     return f"few({code}, {min(bounds)})"
             return self.checked(code, type)
-        return code if is_some or _takes_none(type) else f"some({code})"
+        return code if is_some or takes_none(type) else f"some({code})"
 
     def checked(self, code: str, type: Type) -> str:
         """The code of a value, checked in play."""
@@ -233,11 +233,12 @@ class Storing:
             case Option(of=Number(low=int() as low, high=int() as high)):
                 return f"in_range_or_none({code}, {low}, {high})"
         if not _bounded(type):
-            return code if _takes_none(type) else f"some({code})"
+            return code if takes_none(type) else f"some({code})"
         return f"fits({code}, {self._make.module.table('TYPE', type_literal(type))})"
 
 
-def _takes_none(type: Type) -> bool:
+def takes_none(type: Type) -> bool:
+    """Whether none may be stored under a type."""
     return isinstance(type, Option | NoneType | Never | Union)
 
 
