@@ -8,6 +8,7 @@ no bound is seen. Nothing is sampled.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -55,11 +56,11 @@ def explore(kernel: Kernel, limit: int) -> Tree | None:
 
 
 def _explored(kernel: Kernel, limit: int) -> Tree | None:
-    pending: list[tuple[State, Move | None, int, int]] = [(kernel.start(), None, 0, 0)]
+    pending: deque[tuple[State, Move | None, int, int]] = deque([(kernel.start(), None, 0, 0)])
     found, length, draws, outcomes = 1, 0, 0, 1
     payoffs: set[tuple[Fraction, ...]] = set()
     while pending:
-        before, move, moved, drawn = pending.pop()
+        before, move, moved, drawn = pending.popleft()
         state = _moved(before, move)
         if state.kind == "end":
             payoffs.add(tuple(Fraction(amount) for amount in state.payoffs.values()))
@@ -75,7 +76,7 @@ def _explored(kernel: Kernel, limit: int) -> Tree | None:
         found += many
         if found > limit:
             return None
-        pending += [(state, after, moved, drawn) for after in moves(state)]
+        pending.extend((state, after, moved, drawn) for after in moves(state))
     totals = {sum(amounts, Fraction()) for amounts in payoffs}
     every = [amount for amounts in payoffs for amount in amounts]
     return Tree(
@@ -86,7 +87,8 @@ def _explored(kernel: Kernel, limit: int) -> Tree | None:
 
 
 def _moved(before: State, move: Move | None) -> State:
-    """The state one move on; made late, so that a tree too large is given up soon."""
+    """The state one move on; made late, and level by level, so that a tree that is too large is
+    given up soon."""
     if move is None:
         return before
     state = before.copy()

@@ -133,7 +133,7 @@ class GameIR:
     state: tuple[State, ...] = ()
     end: Expr | None = None
     """When this holds after a step, the game is over."""
-    no_move: Literal["error", "pass", "lose", "end"] = "error"
+    no_move: Literal["error", "pass", "end"] = "error"
     """What happens when a seat that must act has no legal action."""
     scores: tuple[tuple[str, tuple[tuple[str, Expr], ...]], ...] = ()
     """Further streams, evaluated at the end: name, and each seat's expression."""

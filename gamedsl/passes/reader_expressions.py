@@ -32,6 +32,7 @@ from gamedsl.ir.expr import (
     children,
 )
 from gamedsl.ir.game import GameIR, Let
+from gamedsl.ir.program import Loop, walk_steps
 from gamedsl.ir.types import (
     Bag,
     List,
@@ -55,11 +56,13 @@ _SAME_ROLES = frozenset({"difference", "first", "last", "list", "reversed", "set
 
 
 class Cause(NamedTuple):
-    """The part of an expression that a seat cannot read, who can, and the lets on the way to it."""
+    """The part of an expression that a seat cannot read, who can, and the lets on the way to it;
+    `me` is who works out the whole."""
 
     expr: Expr
     readers: Seats
     through: tuple[LetCall | LetMap, ...]
+    me: int | None = None
 
 
 class Reading(Roles):
@@ -72,6 +75,13 @@ class Reading(Roles):
         self.states = states
         self.lets: dict[str, Let] = ir.lets_by_name
         self.variables: dict[str, Sight] = {}
+        self.loops = frozenset(
+            name
+            for step in walk_steps(ir.turns)
+            if isinstance(step, Loop)
+            for name in (step.item, step.count)
+            if name is not None
+        )
 
     def readers(self, expr: Expr, scope: Scope) -> Seats:
         """Those who can work out an expression."""
@@ -263,32 +273,38 @@ class Reading(Roles):
     # why not
 
     def cause(self, expr: Expr, seat: int, scope: Scope) -> Cause:
-        """What it is in an expression that a seat cannot read. It must be there."""
-        whole = expr
+        """What it is in an expression that a seat cannot read: where there is anything else, not
+        what a loop counts or goes through, which only follows from other things."""
+        inner = scope.given(**dict.fromkeys(self.loops, self.public))
+        if self.readers(expr, inner) >> seat & 1:
+            inner = scope
+        return self._cause(expr, seat, inner)._replace(me=scope.me)
+
+    def _cause(self, expr: Expr, seat: int, scope: Scope) -> Cause:
+        whole = Cause(expr, self.readers(expr, scope), ())
         if isinstance(expr, Local):
             bound = scope.locals[expr.name]
-            if bound.origin is not None and bound.scope is not None:
-                return self._within(bound.origin, seat, bound.scope, expr)
-            return Cause(expr, bound.sight.all, ())
+            if bound.origin is None or bound.scope is None:
+                return whole
+            return self._missing(bound.origin, seat, bound.scope) or whole
         if isinstance(expr, Get | Cell | Field):
             while isinstance(expr, Get | Cell | Field):
                 if not isinstance(expr, Field) and not self.readers(expr.key, scope) >> seat & 1:
-                    return self.cause(expr.key, seat, scope)
+                    return self._cause(expr.key, seat, scope)
                 expr = expr.of
             if isinstance(expr, Read | LastBy | Past):
-                return Cause(whole, self.readers(whole, scope), ())
-            return self._within(expr, seat, scope, whole)
+                return whole
+            return self._missing(expr, seat, scope) or whole
         through = (expr,) if isinstance(expr, LetCall | LetMap) else ()
         for part, inner in self.parts(expr, scope):
-            if not self.readers(part, inner) >> seat & 1:
-                found = self.cause(part, seat, inner)
-                return found._replace(through=(*through, *found.through))
-        return Cause(whole, self.readers(whole, scope), through)
+            cause = self._missing(part, seat, inner)
+            if cause is not None:
+                return cause._replace(through=(*through, *cause.through))
+        return whole
 
-    def _within(self, expr: Expr, seat: int, scope: Scope, whole: Expr) -> Cause:
-        if self.readers(expr, scope) >> seat & 1:
-            return Cause(whole, self.readers(whole, scope), ())
-        return self.cause(expr, seat, scope)
+    def _missing(self, expr: Expr, seat: int, scope: Scope) -> Cause | None:
+        """What a seat cannot read in a part; None where it can read it."""
+        return None if self.readers(expr, scope) >> seat & 1 else self._cause(expr, seat, scope)
 
 
 @lru_cache(maxsize=4096)

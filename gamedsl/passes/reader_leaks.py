@@ -24,6 +24,7 @@ class Leaks:
         self._ir = ir
         self._seats = reading.table.names
         self._everyone = reading.table.everyone
+        self._variables = reading.variables
         self._problems = problems
         self._found: dict[Span, Diagnostic] = {}
         self._declared = _declarations(ir)
@@ -49,16 +50,23 @@ class Leaks:
             notes=(Note(step.span, f"`{step.variable}` is seen by {self._names(audience)}"),),
         )  # fmt: skip
 
-    def stored(self, variable: str, span: Span, cause: Cause, missing: Seats, how: str) -> None:
-        """What decides `how` a variable is written is hidden from some who read it."""
+    def stored(self, variable: str, span: Span, cause: Cause, missing: Seats, what: str) -> None:
+        """What is stored in a variable, or decides whether or where it is, is hidden from some who
+        read it."""
         names = self._names(missing)
-        why = f"it is {how[5:]}" if how.startswith("what ") else f"this decides {how}"
+        why = (
+            f"this is stored in `{variable}`"
+            if what == "what"
+            else f"this decides {what} it is written"
+        )
+        whole = self._variables.get(variable)
+        fewer = whole is not None and not whole.parts
         self._add(
             "GD0441", f"{names} would learn {_shown(cause.expr)} from `{variable}`", cause,
             missing, why=why, notes=(Note(span, f"`{variable}` is written here"),
                                      *self._declaration(variable)),
-            otherwise=f", or give `{variable}` fewer readers: `seen_by: "
-            f"{self._listed(cause.readers)}`",
+            otherwise=f", or declare `{variable}` with `seen_by: {self._listed(cause.readers)}`"
+            if fewer else "",
         )  # fmt: skip
 
     def counted(self, variable: str, span: Span, cause: Cause, missing: Seats) -> None:
@@ -151,9 +159,13 @@ class Leaks:
             return f"let `{root}` be seen by {self._names(missing)}"
         quoted = text if text.replace(".", "").replace("_", "").isalnum() else f'"{text}"'
         name = f"known_{root.rpartition('.')[2]}"
+        seen_by = self._listed(missing)
+        if cause.me is not None and any(isinstance(part, Me) for part in walk(expr)):
+            mine = 1 << cause.me
+            seen_by = "owner" if missing == mine else "all" if missing & mine else "others"
         return (
             f"tell it before, and read `{name}` instead: "
-            f"`- {{show: {quoted}, as: {name}, seen_by: {self._listed(missing)}}}`"
+            f"`- {{show: {quoted}, as: {name}, seen_by: {seen_by}}}`"
         )
 
     def _names(self, seats: Seats) -> str:
@@ -188,7 +200,9 @@ def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
         elif isinstance(step, Loop):
             for name in (step.item, step.count):
                 if name is not None:
-                    public.setdefault(name, (step.span, "known to those who know how this goes on"))
+                    public.setdefault(
+                        name, (step.span, "known to those who know how this loop ends")
+                    )
         states = step.state if isinstance(step, Stage) else ()
         found |= {state.name: (state.span, _sight(state.readers)) for state in states}
     found |= {state.name: (state.span, _sight(state.readers)) for state in ir.state}

@@ -213,7 +213,7 @@ class Stores:
         for condition in here.conditions:
             if self.leaks is not None and seats & ~condition.readers:
                 cause = self.cause(condition, seats)
-                self.leaks.stored(state.name, span, cause, seats, "whether it starts anew")
+                self.leaks.stored(state.name, span, cause, seats, "whether")
 
     def targets(self, place: Place, scope: Scope) -> list[Sight]:
         """The parts of a variable that a place may be, with all who may read each."""
@@ -247,7 +247,7 @@ class Stores:
             missing = seats & ~condition.readers
             if missing & readers:
                 cause = self.cause(condition, readers)
-                self.leaks.stored(place.variable, span, cause, missing, "whether it is written")
+                self.leaks.stored(place.variable, span, cause, missing, "whether")
             elif missing:
                 self.leaks.counted(place.variable, span, self.cause(condition, missing), missing)
         for key in place.keys:
@@ -256,7 +256,7 @@ class Stores:
             missing = seats & ~self.reading.readers(key.expr, here.scope)
             if missing & readers:
                 cause = self.first(key.expr, missing & readers, here.scope)
-                self.leaks.stored(place.variable, span, cause, missing, "where it is written")
+                self.leaks.stored(place.variable, span, cause, missing, "where")
             elif missing:
                 cause = self.first(key.expr, missing, here.scope)
                 self.leaks.counted(place.variable, span, cause, missing)
@@ -276,7 +276,13 @@ class Stores:
                 missing = beyond(target, sight)
                 if missing:
                     cause = self.first(value, missing, scope)
-                    self.leaks.stored(place.variable, span, cause, missing, "what is stored")
+                    self.leaks.stored(
+                        place.variable,
+                        span,
+                        cause,
+                        missing,
+                        "what",
+                    )
             if isinstance(statement, Assign) and has_length(place.type):
                 missing = self.everyone & ~self.reading.length(value, scope)
                 if missing:

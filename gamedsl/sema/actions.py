@@ -105,6 +105,10 @@ class Moves:
         node = entry.value if isinstance(entry.value, Mapping) else Mapping((), entry.value.span)
         before = self.problems.count_errors()
         names = typer.names
+        first = None if node.get("args") else names.place(name)
+        if report_taken(name, entry.key.span, first, self.problems):
+            return None
+        names.members.setdefault(name, entry.key.span)
         known = set(names.declared)
         parameters = self.parameters(node.get("args"), typer, types)
         when = self.guard(node, typer)

@@ -99,9 +99,9 @@ class Bindings:
         typed = self.typer.checked(tree, wanted, what, me=me, facts=self.facts)
         return None if isinstance(typed.type, Never) else typed
 
-    def condition(self, node: Node) -> tuple[ir.Expr | None, Facts]:
-        """A truth, and what is known where it holds."""
-        typed = self.checked(node, BOOL, "a condition")
+    def condition(self, node: Node, *, me: bool = False) -> tuple[ir.Expr | None, Facts]:
+        """A truth, and what is known where it holds; `me` says whether who acts may read itself."""
+        typed = self.checked(node, BOOL, "a condition", me=me)
         tree = syntax(node, self.problems) if typed is not None else None
         return typed, facts(tree, True) if tree is not None else frozenset()
 

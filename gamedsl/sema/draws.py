@@ -54,6 +54,8 @@ class Draws(Bindings):
         if found is None or target is None or per is None:
             return None
         origin, type = found
+        if deal and not self.enough(origin, source):
+            return None
         variable, place, span = target
         indices, keys = per
         seen, how = item.get("seen_by"), "set"
@@ -163,6 +165,20 @@ class Draws(Bindings):
                 )  # fmt: skip
                 return None
         return Source("values", values=typed, take=take), List(of) if take else of
+
+    def enough(self, origin: Source, node: Node) -> bool:
+        """Whether there is one for each role, where it is known what is dealt."""
+        seats = len(self.names.seats)
+        if not isinstance(origin.values, ir.Const) or origin.take is not None:
+            return True
+        there = len(elements(origin.values.value))
+        if there < seats:
+            self.problems.add(
+                "GD0421", f"{there} cannot be dealt to {seats} roles", node.span,
+                why="nothing is dealt twice",
+                help="to draw one for each, write `draw:` and `per: role`",
+            )  # fmt: skip
+        return there >= seats
 
     def values_of(self, node: Node) -> ir.Expr | None:
         known = self.names.declared.get(node.text) if isinstance(node, Scalar) else None

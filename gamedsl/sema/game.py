@@ -83,7 +83,8 @@ class _Reader:
 
     def read(self) -> GameIR | None:
         root, names, problems = self.root, self.names, self.problems
-        declared = Params(names, problems, "this game", root.span, self.given, names)
+        what = f"the game `{self.document.name}`" if len(self.stages.chain) > 1 else "this game"
+        declared = Params(names, problems, what, root.span, self.given, names)
         folded = declared.declare(root.get("params"))
         roles = declare_roles(root.get("roles") or self.roles_of_stage(), names, problems)
         types = Types(names, problems, self.near)
@@ -96,6 +97,7 @@ class _Reader:
         turns = self.turns(list(state))
         steps = turns.read(root)
         self.assigned(turns)
+        self.offered(turns)
         end = self.end(turns)
         scores = self.scores(turns)
         streams = {name for name, _ in scores}
@@ -167,9 +169,28 @@ class _Reader:
                     "GD0450",
                     f"`{state.name}` is always none",
                     state.span,
-                    why="nothing is assigned to it",
+                    why="nothing is assigned to it that says its type",
                     help=f"assign it in a `do:` (`{state.name} = …`), or delete it",
                 )
+
+    def offered(self, turns: Turns) -> None:
+        """Actions that no step offers are a slip, though they do no harm."""
+        section = self.root.entry("actions")
+        if section is None or self.problems.errors:
+            return
+        unread = [section.key] if not turns.offers else []
+        if turns.moves is not None:
+            moves = turns.moves
+            unread = [entry.key for entry in moves.section if entry.key.text not in moves.read]
+        for key in unread:
+            self.problems.add(
+                "GD0451",
+                f"no step offers `{key.text}`" if turns.moves else "no step offers these actions",
+                key.span,
+                why="not in any `from:`",
+                help="write `from: actions`, or delete this",
+                severity="warning",
+            )
 
     def end(self, turns: Turns) -> Expr | None:
         node = self.root.get("end")

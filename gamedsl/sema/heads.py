@@ -34,6 +34,9 @@ from gamedsl.syntax import ast
 class Heads(Draws, ABC):
     """Reads one step after another."""
 
+    offers = False
+    """Whether a step has offered the actions that the file lists."""
+
     def head(self, item: Mapping, condition: ir.Expr | None) -> Step | None:
         """The step of a map that has a head."""
         for word, read in (
@@ -131,6 +134,7 @@ class Heads(Draws, ABC):
         if wanted is not None and self.moves is not None:
             return self.move_options(wanted, seats, source)
         if isinstance(source, Scalar) and source.text == "actions":
+            self.offers = True
             missing = [s for s in seats if s not in self.actions]
             if missing and not self.problems.errors:
                 self.no_actions(missing[0], source.span)

@@ -51,10 +51,14 @@ class Stages:
         if len(inner.seats) != len(seats):
             turns.problems.add(
                 "GD0434",
-                f"`{inner.name}` is for {len(inner.seats)} roles, and this game has {len(seats)}",
+                f"`{inner.name}` is for {_roles(len(inner.seats))}, and this game has {len(seats)}",
                 name.span,
+                why="a stage has as many roles as the game around it",
                 notes=(Note(inner.span, "declared here"),),
-                help="a stage has as many roles as the game around it",
+                help=f"give this game {_roles(len(inner.seats))}: "
+                f"`roles: [{', '.join(inner.seats[:6])}]`"
+                if len(inner.seats) <= 6
+                else "",
             )
             return ()
         weight = node.get("weight") if isinstance(node, Mapping) else None
@@ -110,6 +114,10 @@ class Stages:
             weight,
             node.span,
         )
+
+
+def _roles(count: int) -> str:
+    return f"{count} role{'s' if count != 1 else ''}"
 
 
 def _bound(steps: tuple[program.Step, ...]) -> list[str]:

@@ -192,7 +192,7 @@ class States:
             return None
         if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MAX_COPIES:
             self.problems.add(
-                "GD0421", "a number of copies is a whole number from 0", node.span,
+                "GD0421", f"a number of copies is a whole number from 0 to {MAX_COPIES}", node.span,
                 why=f"this is {name_of(count)}",
             )  # fmt: skip
             return None

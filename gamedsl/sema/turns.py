@@ -44,7 +44,7 @@ class Turns(Uses):
         """The steps of a document: its `turns`, or the protocol that stands for them."""
         protocol, turns = root.entry("protocol"), root.get("turns")
         if self.chain == ():
-            self.game_files = frozenset(entry.key.span.source.name for entry in root)
+            self.sources = frozenset(entry.key.span.source.name for entry in root)
         if self.chain == () and protocol is not None:
             return self.use(protocol.value)
         return self.sequence(turns)
@@ -75,9 +75,10 @@ class Turns(Uses):
         condition, saved = None, self.facts
         test = item.get("if")
         if test is not None:
-            condition, learned = self.condition(test)
+            condition, learned = self.condition(test, me=item.get("choose") is not None)
             known = self.known(test, condition)
             if known is False:
+                self.declared_only(item)
                 return ()
             if known is True:
                 condition, learned = None, frozenset()
@@ -98,6 +99,16 @@ class Turns(Uses):
             return self.block(item, condition)
         step = self.head(item, condition)
         return () if step is None else (step,)
+
+    def declared_only(self, item: Mapping) -> None:
+        """Declare what a step binds that the params switch off: a name that is always none. What
+        else is wrong in it does not matter."""
+        entries = tuple(entry for entry in item if entry.key.text != "if")
+        saved, counts = self.problems, self.counts.copy()
+        self.problems = self.typer.problems = Problems()
+        self.step(Mapping(entries, item.span))
+        self.problems = self.typer.problems = saved
+        self.counts = counts
 
     def known(self, test: Node, condition: ir.Expr | None) -> bool | None:
         """What a condition over params alone is worth; None for any other."""

@@ -99,20 +99,31 @@ callers (among all if nobody bet) takes the pot.
 
 KUHN_MOVES = {"check": 0, "fold": 0, "bet": 1, "call": 1}
 
+
+def kuhn(id: str, ours: str, players: int, histories: int, sets: int, *cards: str) -> Row:
+    return Row(
+        id, ours, spiel(f"kuhn_poker(players={players})"),
+        always(Agreement(lambda seat, name: KUHN_MOVES[name], numbers(*cards))),
+        params={"players": players} if ours == "kuhn_poker_n" else {},
+        histories=histories, sets=(sets,) * players, rules=KUHN_RULES,
+    )  # fmt: skip
+
+
 KUHN = [
-    Row(
-        "kuhn_poker", "kuhn_poker", spiel("kuhn_poker"),
-        always(Agreement(lambda seat, name: KUHN_MOVES[name], numbers("J", "Q", "K"))),
-        histories=58, sets=(6, 6), rules=KUHN_RULES,
-    ),
-]  # fmt: skip
+    kuhn("kuhn_poker", "kuhn_poker", 2, 58, 6, "J", "Q", "K"),
+    kuhn("kuhn_poker_n-2", "kuhn_poker_n", 2, 58, 6, *"012"),
+    kuhn("kuhn_poker_n-3", "kuhn_poker_n", 3, 617, 16, *"0123"),
+    kuhn("kuhn_poker_n-4", "kuhn_poker_n", 4, 7_886, 40, *"01234"),
+]
 
 LEDUC_CARDS = numbers(*(",".join(card) for card in product("JQK", "ab")))
+
+LEDUC_MOVES = {"fold": 0, "check": 1, "call": 1, "bet": 2, "raise": 2}
 
 LEDUC = [
     Row(
         "leduc_poker", "leduc_poker", spiel("leduc_poker"),
-        always(Agreement(moves("fold", "call", "raise"), LEDUC_CARDS)),
+        always(Agreement(lambda seat, name: LEDUC_MOVES[name], LEDUC_CARDS)),
         histories=9_457, sets=(468, 468),
         rules="""
 Six cards (rank i // 2, suit i % 2), one each and one on the board after the first round if nobody
@@ -216,15 +227,13 @@ def hanabi(
     ours: str | Path = "hanabi",
     *,
     players: int = 2,
-    hand: int | None = None,
     colours: Sequence[str] = COLOURS,
     theirs: str = "",
     histories: int | None = None,
 ) -> Row:
-    hand = hand or (5 if players < 4 else 4)
     agreement = Agreement(
-        hanabi_action(players, colours), hanabi_deal(colours), information="observations",
-    )  # fmt: skip
+        hanabi_action(players, colours), hanabi_deal(colours), information="observations"
+    )
     name = f"hanabi(players={players}{theirs and ','}{theirs})"
     return Row(
         id, ours, spiel(name), always(agreement), walks, {"players": players}, histories,
@@ -244,10 +253,10 @@ HANABI = [
     ),
     hanabi(
         "small_hanabi", (Walk("random", 300), Walk("random", 2_000, slow=True)), "small_hanabi",
-        colours=("red", "blue"), hand=2, theirs=SMALL,
+        colours=("red", "blue"), theirs=SMALL,
     ),
     hanabi(
-        "toy_hanabi", TREE, VARIANTS / "toy_hanabi.yaml", colours=("red",), hand=1, theirs=TOY,
+        "toy_hanabi", TREE, VARIANTS / "toy_hanabi.yaml", colours=("red",), theirs=TOY,
         histories=3_729,
     ),
 ]  # fmt: skip
@@ -337,11 +346,17 @@ def matrix(
     )  # fmt: skip
 
 
+def table(rows: list[list[int]], columns: list[list[int]]) -> Any:
+    """A game of two actions each in numbers of ours, where OpenSpiel's own has others."""
+    return pyspiel.create_matrix_game("table", "table", ["0", "1"], ["0", "1"], rows, columns)
+
+
 def dilemma() -> Any:
-    """The shipped prisoner's dilemma in numbers: OpenSpiel's own has others."""
-    names = ["cooperate", "defect"]
-    rows, columns = [[3, 0], [5, 1]], [[3, 5], [0, 1]]
-    return pyspiel.create_matrix_game("dilemma", "dilemma", names, names, rows, columns)
+    return table([[3, 0], [5, 1]], [[3, 5], [0, 1]])
+
+
+def stag_hunt() -> Any:
+    return table([[4, 0], [3, 2]], [[4, 3], [0, 2]])
 
 
 MATRIX = [
@@ -349,6 +364,7 @@ MATRIX = [
     matrix("matching_pennies", "matrix_mp", "heads", "tails"),
     matrix("chicken", "matrix_cd", "straight", "swerve"),
     matrix("prisoners_dilemma", dilemma, "cooperate", "defect"),
+    matrix("stag_hunt", stag_hunt, "stag", "hare"),
     *(
         matrix(f"matrix_{name}", f"matrix_{name}", *actions, ours=VARIANTS / f"matrix_{name}.yaml")
         for name, actions in {
@@ -362,59 +378,51 @@ MATRIX = [
 ]
 
 
-def repeated(id: str, ours: str, rounds: int, stage: Callable[[], Any], *actions: str) -> Row:
+def repeated(
+    ours: str | Path, rounds: int, stage: Callable[[], Any], *actions: str, paid: bool = False
+) -> Row:
     """All of the past is seen, so the observation is the information state."""
     times = {"num_repetitions": rounds, "recall": rounds}
     joint = len(actions) ** 2
     before = sum(joint**t for t in range(rounds))
+    name = ours if isinstance(ours, str) else ours.stem
     return Row(
-        id, ours, lambda: pyspiel.create_repeated_game(stage(), times),
-        always(Agreement(moves(*actions), information="observation", paid="payoffs")),
-        histories=(1 + len(actions)) * before + joint**rounds,
-        sets=(before, before),
+        f"{name}-paid" if paid else name, ours,
+        lambda: pyspiel.create_repeated_game(stage(), times),
+        always(
+            Agreement(
+                moves(*actions), information="observation", paid="payoffs" if paid else None
+            )
+        ),
+        histories=(1 + len(actions)) * before + joint**rounds, sets=(before, before),
         rules="The stage game several times; all earlier moves are seen; the sum is returned.",
     )  # fmt: skip
 
 
 REPEATED = [
-    repeated(
-        "repeated_prisoners_dilemma", "repeated_prisoners_dilemma", 5,
-        dilemma, "cooperate", "defect",
-    ),
-]  # fmt: skip
+    repeated("repeated_prisoners_dilemma", 5, dilemma, "cooperate", "defect"),
+    repeated("repeated_prisoners_dilemma", 5, dilemma, "cooperate", "defect", paid=True),
+    # Talk has no counterpart there; without words the game is the same.
+    repeated(VARIANTS / "repeated_stag_hunt_silent.yaml", 3, stag_hunt, "stag", "hare"),
+]
 
-# games that are not shipped yet
+# other games
 
-
-def first_names(env: gamedsl.Env) -> tuple[str, ...]:
-    """The outcomes of the first draw, in order."""
-    return tuple(outcome.name for outcome in env.reset(chance="asked", forced="asked").chance)
-
-
-def kuhn_n(players: int, histories: int, sets: int) -> Row:
-    return Row(
-        f"kuhn_poker-{players}", "kuhn_poker_n", spiel(f"kuhn_poker(players={players})"),
-        lambda env: Agreement(lambda seat, name: KUHN_MOVES[name], numbers(*first_names(env))),
-        params={"players": players}, histories=histories, sets=(sets,) * players, rules=KUHN_RULES,
-    )  # fmt: skip
-
-
-TINY_HANABI = Row(
-    "tiny_hanabi", "tiny_hanabi", spiel("tiny_hanabi"),
-    lambda env: Agreement(
-        lambda seat, name: env.action_names(env.seats[seat]).index(name),
-        numbers(*first_names(env)),
-    ),
-    histories=55, sets=(2, 6),
-    rules="""
+OTHERS = [
+    Row(
+        "tiny_hanabi", "tiny_hanabi", spiel("tiny_hanabi"),
+        always(Agreement(moves("a0", "a1", "a2"), numbers("d0", "d1"))),
+        histories=55, sets=(2, 6),
+        rules="""
 A card of two each, independent; player 0 does one of three things, which player 1 sees, then player
 1 does. Both get table[card 0][card 1][action 0][action 1].
 """,
-)  # fmt: skip
+    ),
+]  # fmt: skip
 
 
 def nim(
-    piles: tuple[int, ...], misere: bool, histories: int | None, walks: tuple[Walk, ...] = TREE
+    piles: Sequence[int], misere: bool, histories: int | None, walks: tuple[Walk, ...] = TREE
 ) -> Row:
     def action(seat: int, name: str) -> str:
         pile, count = map(int, arguments(name))
@@ -422,43 +430,40 @@ def nim(
 
     sizes = ";".join(map(str, piles))
     return Row(
-        f"nim-{'-'.join(map(str, piles))}{'-misere' if misere else ''}", "nim",
+        f"nim-{sizes.replace(';', '')}{'-misere' if misere else ''}", "nim",
         spiel(f"nim(is_misere={misere},pile_sizes={sizes})"), always(Agreement(action)), walks,
         {"piles": list(piles), "misere": misere}, histories,
-        rules="One or more from one pile; who takes the last thing wins, loses if misere.",
+        rules="One or more from one pile; who takes the last thing wins, loses if misère.",
     )  # fmt: skip
 
 
-def auction(players: int, highest: int, histories: int) -> Row:
-    def agreement(env: gamedsl.Env) -> Agreement:
-        def outcome(name: str) -> int:
-            return env.seats.index(name) if name in env.seats else int(name)
+NIM = [
+    nim((1, 2, 3), True, 447),
+    nim((1, 2, 3), False, 447),
+    nim((1, 3, 5), True, 12_456),
+    nim((1, 3, 5, 7), True, None, RANDOM),
+]
 
-        return Agreement(
-            lambda seat, name: int(name), outcome, theirs_has=frozenset({"chance"})
-        )  # fmt: skip
+
+def auction(players: int, top: int, histories: int) -> Row:
+    def outcome(name: str) -> int:
+        return int(name.removeprefix("bidder_")) - name.startswith("bidder_")
 
     return Row(
-        f"first_sealed_auction-{players}-{highest}", "first_sealed_auction",
-        spiel(f"first_sealed_auction(players={players},max_value={highest})"), agreement,
-        params={"players": players, "highest": highest}, histories=histories,
-        sets=(highest,) * players,
+        f"first_price_auction-{players}-{top}", "first_price_auction",
+        spiel(f"first_sealed_auction(players={players},max_value={top})"),
+        always(Agreement(lambda seat, name: int(name), outcome)),
+        params={"players": players, "top": top}, histories=histories, sets=(top,) * players,
         rules="""
-A worth of 1 to the highest each; sealed bids from 0 to below the own worth; the winner is drawn
-from the highest bidders (a node also where there is one only) and gets worth less bid.
+A value from 1 up each, player 0's first; sealed bids from 0 to below one's value; the winner is
+drawn from the highest bidders, in a node also where there is one only, and gets value less bid.
 """,
     )  # fmt: skip
 
 
-AWAITED = [
-    kuhn_n(2, 58, 6), kuhn_n(3, 617, 16), kuhn_n(4, 7_886, 40),
-    TINY_HANABI,
-    nim((1, 2, 3), True, 447), nim((1, 2, 3), False, 447), nim((1, 3, 5), True, 12_456),
-    nim((1, 3, 5, 7), True, None, RANDOM),
-    auction(2, 4, 291), auction(3, 4, 3_064), auction(2, 10, 7_096),
-]  # fmt: skip
+AUCTION = [auction(2, 4, 291), auction(3, 4, 3_064), auction(2, 10, 7_096)]
 
 ROWS = [
     *KUHN, *LEDUC, *TIC_TAC_TOE, *CONNECT_FOUR, *HANABI, *GOOFSPIEL, *LIARS_DICE, *LEWIS_SIGNALING,
-    *MATRIX, *REPEATED, *AWAITED,
+    *MATRIX, *REPEATED, *OTHERS, *NIM, *AUCTION,
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -53,11 +53,6 @@ class Agreement:
 
     `paid` is the stream of ours whose sums so far are their returns so far; None where nothing is
     paid before the end.
-
-    `deal` is for games that begin with a deal from one deck in another order than theirs: the card
-    that theirs deals as number k is number `deal[k]` of ours. Until the deal is over theirs is fed
-    in our order, so that outcomes and probabilities are compared node by node; then its cards are
-    dealt again in its own order, which must be as likely.
     """
 
     action: Callable[[int, str], int | str]
@@ -67,7 +62,6 @@ class Agreement:
     theirs_has: frozenset[Kind] = frozenset()
     scale: Fraction = Fraction(1)
     paid: str | None = None
-    deal: tuple[int, ...] = ()
 
 
 class Difference(AssertionError):
@@ -177,8 +171,6 @@ class Theirs:
             state.apply_actions(list(chosen))
         else:
             state = self.state.child(action)
-            if self.agreement.deal and len(state.history()) == len(self.agreement.deal):
-                return self._dealt_again(state)
         return Theirs(state, self.agreement, (), self._observe(state, node, action))
 
     def label(self, node: Node, action: int) -> str:
@@ -203,20 +195,6 @@ class Theirs:
             hash((behind, act, state.observation_string(player)))
             for player, behind in enumerate(before)
         )
-
-    def _dealt_again(self, dealt: Any) -> Theirs:
-        """The deal of a state in their order, checked to be as likely as in ours."""
-        cards = dealt.history()
-        again = Theirs(dealt.get_game().new_initial_state(), replace(self.agreement, deal=()))
-        likely = [_likelihood(dealt.get_game(), cards)]
-        cards = [cards[k] for k in self.agreement.deal]
-        likely.append(_likelihood(dealt.get_game(), cards))
-        if abs(likely[0] - likely[1]) > TOLERANCE:
-            raise Difference(f"a deal is not as likely in the other order: {cards}, {likely}")
-        for card in cards:
-            node = again.node()
-            again = again.after(node, node.options.index(card))
-        return again
 
 
 class Partition:
@@ -490,14 +468,6 @@ def _chosen(rng: random.Random, theirs: Theirs, node: Node, eager: bool) -> int:
         gains = [theirs.state.child(action).returns()[node.seat] for action in options]
         options = [a for a, gain in zip(options, gains, strict=True) if gain == max(gains)]
     return rng.choices(options, node.odds or (1,) * len(options))[0]
-
-
-def _likelihood(game: Any, cards: list[int]) -> float:
-    state, likely = game.new_initial_state(), 1.0
-    for card in cards:
-        likely *= dict(state.chance_outcomes())[card]
-        state.apply_action(card)
-    return likely
 
 
 def _replayed(game: Any, state: Any) -> str:

@@ -210,8 +210,10 @@ class Expressions:
     def truth(self, eye: Eye, depth: int = 1) -> str | None:
         """A condition that reads something; None where there is nothing to read."""
         options: list[Callable[[], str | None]] = []
+        fixed = {var.name for var in self.vars if var.fixed}
         for entry in self.entries(eye):
-            options.append(lambda e=entry: self._test(e, eye))
+            if entry[0] not in fixed:
+                options.append(lambda e=entry: self._test(e, eye))
         for var in self.whole_maps(eye):
             options.append(lambda v=var: self._over(v, eye))
         for text, var in self.collections(eye, "list", "set", "bag"):

@@ -255,7 +255,7 @@ class Patterns(Steps):
             if not budget.affords(branches**seats):
                 return []
             budget.spend(branches**seats)
-            self.bind(self.moves)
+            self.bind_moves()
             if self.chance(40):
                 return [{"use": "simultaneous"}]
             return [{"role": "all", "choose": "move", "from": "actions"}]
@@ -263,7 +263,7 @@ class Patterns(Steps):
         if not passes:
             return []
         budget.spend(branches**passes)
-        self.bind(self.moves)
+        self.bind_moves()
         if self.chance(40):
             return [{"use": "alternate", "at_most": passes}]
         step: Step = {"choose": "move", "from": "actions"}
@@ -275,6 +275,12 @@ class Patterns(Steps):
             loop["at_most"] = passes
         return [loop]
 
+    def bind_moves(self) -> None:
+        """Actions with arguments have no name to be compared with; without others, none has."""
+        assert self.moves is not None
+        if isinstance(self.moves.kind, Enum) and self.moves.kind.members:
+            self.bind(self.moves)
+
     def declare_moves(self, budget: Budget, *, own: bool) -> None:
         """Write the section `actions`: names, or actions with arguments, guards and effects."""
         names = self.members(self.number_in(2, 3))
@@ -285,6 +291,9 @@ class Patterns(Steps):
             self.sections.actions, self.moves_branches = {}, 0
             for i, name in enumerate(names):
                 self.sections.actions[name] = self.action(name, own=own, guarded=i > 0)
+        if isinstance(self.sections.actions, dict):
+            plain = [n for n, entry in self.sections.actions.items() if "args" not in entry]
+            names = tuple(plain)
         kind = Enum("", names)
         self.moves = Var("move", kind, "all", "role" if own else None, self.seats if own else (),
                          joint=own, sure=False)  # fmt: skip

@@ -11,6 +11,7 @@ from tests.properties.expressions import Expressions, domain_size
 from tests.properties.kinds import (
     PUBLIC,
     Budget,
+    Cell,
     Enum,
     Eye,
     Kind,
@@ -199,7 +200,7 @@ class Steps(Expressions):
     def seen_by_choice(
         self, step: Step, actors: tuple[str, ...], joint: bool, who: str
     ) -> Readers:
-        if self.chance(60):
+        if self.chance(75):
             return "all"
         several = joint or len(actors) > 1
         match self.pick(["owner", "nobody", "roles", "others"]):
@@ -327,7 +328,7 @@ class Steps(Expressions):
             return "nobody", tuple(
                 (field, word if word in known else (word,)) for field, word in fields.items()
             )
-        words = ["all", "nobody", "roles", "test"] + ["owner", "owner", "others"] * by_seat
+        words = ["all", "all", "all", "nobody", "roles", "test"] + ["owner", "owner", "others"] * by_seat
         match self.pick(words):
             case "roles":
                 some = tuple(self.some(self.seats, 1, len(self.seats)))
@@ -362,13 +363,14 @@ class Steps(Expressions):
     # what is told, changed and paid
 
     def show(self, acting: tuple[str, ...]) -> Step:
-        kinds: list[Kind] = [Truth(), Whole(), Role(), *(kind for _, kind in self.types)]
+        named = [kind for _, kind in self.types if not isinstance(kind, Record | Cell)]
+        kinds: list[Kind] = [Truth(), Whole(), Role(), *named]
         kind = self.pick(kinds)
         eye = Eye("referee", acting)
         name = self.fresh("told")
         step: Step = {"show": self.value(kind, eye), "as": name}
         readers: Readers = "all"
-        if self.chance(50):
+        if self.chance(30):
             some = tuple(self.some(self.seats, 1, len(self.seats)))
             step["seen_by"] = some[0] if len(some) == 1 else list(some)
             readers = "all" if set(some) == set(self.seats) else some

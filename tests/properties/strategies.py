@@ -116,7 +116,7 @@ class Writer(Patterns):
             self.vars.append(Var(name, Whole(), state=True, fixed=True))
 
     def declare_types(self) -> None:
-        for _ in range(self.number_in(0, 3)):
+        for _ in range(self.number_in(1, 3)):
             way = self.pick(["enum", "enum", "range", "record", "cell", "fresh"])
             name = self.fresh(way.capitalize())
             written: Any
@@ -144,14 +144,14 @@ class Writer(Patterns):
     def record(self, name: str) -> tuple[dict[str, Any], Record]:
         written: dict[str, Any] = {}
         fields: list[tuple[str, Enum | Whole]] = []
-        for field in self.some(["suit", "rank", "tone"], 1, 2):
+        for field in self.some(["suit", "rank", "tone"], 2, 2):
             if self.chance(50):
                 written[field] = "1..2"
                 fields.append((field, Whole(1, 2)))
             else:
                 members = self.members(2)
                 written[field] = list(members)
-                fields.append((field, Enum(field, members)))
+                fields.append((field, Enum("", members)))
         return written, Record(name, tuple(fields))
 
     def declare_state(self) -> None:
@@ -191,7 +191,7 @@ class Writer(Patterns):
         elif enums and self.chance(20) and shape == "value":
             key, per = self.pick(enums)
             written["per"] = key
-        if self.chance(35):
+        if self.chance(25):
             words = ["nobody", self.pick(self.seats)] + ["owner", "others"] * (per == "role")
             written["seen_by"] = readers = self.pick(words)
             readers = readers if readers in ("nobody", "owner", "others") else (readers,)
@@ -205,11 +205,12 @@ class Writer(Patterns):
 
     def turns(self, budget: Budget) -> list[Step]:
         steps: list[Step] = []
+        if self.chance(35):
+            opening = self.deck(budget) or [self.draw(budget, ())]
+            steps += [step for step in opening if step is not None]
         for _ in range(self.number_in(1, 4)):
-            if self.chance(45):
-                steps += self.pattern(budget)
-            else:
-                steps += self.step(budget, (), 2)
+            found = self.pattern(budget) if self.chance(45) else []
+            steps += found or self.step(budget, (), 2)
         idle = [seat for seat in self.seats if seat not in self.acted]
         if idle and self.chance(60):
             names, pick = self.members(2), self.fresh("pick")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from gamedsl.backends import flow
-from gamedsl.backends.codegen.expressions import Expressions, Reader
+from gamedsl.backends.codegen.expressions import Expressions, Reader, apart
 from gamedsl.backends.codegen.jumps import Jumps
 from gamedsl.backends.codegen.storing import Storing
 from gamedsl.backends.codegen.telling import Telling
 from gamedsl.backends.codegen.writer import Lines, literal
 from gamedsl.backends.places import misfit
-from gamedsl.ir.expr import Apply, Expr, Logic
+from gamedsl.ir.expr import Apply, Const, Expr, Logic
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Action, Choice, Choose
 from gamedsl.ir.types import Bag, Set
@@ -54,7 +54,7 @@ class Choices:
             with lines.block(f"if me not in {literal(step.actors)}:"):
                 lines("refuse()")
         if not step.static:
-            lines(f"names = {self._legal(place, step)}(s, me)")
+            self._legal(lines, step)
             with lines.block("if not names:"):
                 self._nothing(lines, op, f"return {self._jumps.to(op.after)}")
             lines("s.legal = (names,)")
@@ -80,7 +80,7 @@ class Choices:
             if step.static:
                 lines(f"names = {self._all(step)}")
             else:
-                lines(f"names = {self._legal(place, step)}(s, me)")
+                self._legal(lines, step)
             with lines.block("if names:"):
                 lines("asked.append(me)")
                 lines("legal.append(names)")
@@ -121,11 +121,8 @@ class Choices:
     def _all(self, step: Choose) -> str:
         return self._by_seat(step, "OPTIONS", [_names(options) for options in step.options])
 
-    def _legal(self, place: int, step: Choose) -> str:
-        """The function that gives the names of what is legal for a seat."""
-        make = self._make
-        name = make.module.name(f"legal_{place}")
-        lines = Lines(f"def {name}(s, me):")
+    def _legal(self, lines: Lines, step: Choose) -> None:
+        """Set `names` to the names of what is legal for `me`."""
         if step.legal is not None:
             values = [{o.value: i for i, o in enumerate(options)} for options in step.options]
             index = self._by_seat(step, "PLACE", values)
@@ -139,12 +136,10 @@ class Choices:
         distinct = all(_is_distinct(source) for a in step.moves for _, source in a.parameters)
         if distinct and (step.legal is None or (not step.moves and _is_distinct(step.legal))):
             lines("found.sort()")
-            lines(f"names = {names}")
-            lines("return tuple([names[place] for place in found])")
+            lines(f"options = {names}")
+            lines("names = tuple([options[place] for place in found])")
         else:
-            lines(f"return below({names}, found)")
-        make.module.add(lines)
-        return name
+            lines(f"names = below({names}, found)")
 
     def _elements(self, source: Expr, reader: Reader | None = None) -> str:
         """Code to go through a collection whose order does not matter, each item once or more."""
@@ -209,7 +204,13 @@ class Choices:
             lines(f"found += [{index} for {targets[0]} in {source}]")
             return
         with lines.block(f"for {targets[0]} in {source}:"):
-            self._nest(lines, action, tests, targets[1:], index, reader)
+            early = apart(tests, set(names[at + 1 :]), reads=False) if len(targets) > 1 else []
+            early = [part for part in early if self._make.variables(part) & {names[at]}]
+            codes = {id(part): self._make.code(part, reader) for part in early}
+            held = {place: f"h{len(reader.found) + i}" for i, place in enumerate(codes)}
+            for place, code in codes.items():
+                lines(f"{held[place]} = {code}")
+            self._nest(lines, action, tests, targets[1:], index, reader.with_found(held))
 
     def _let_variables(self, expr: Expr) -> set[str]:
         """The variables that the lets in an expression read."""
@@ -252,8 +253,9 @@ class Choices:
         )
         if op.bodies:
             lines(f"s.{self.outside(place)} = s.me")
-            self._begin_body(lines, op)
-        lines(f"return {self._jumps.to(place + 1)}")
+            self._begin_body(lines, op, f"return {self._jumps.to(place + 1)}")
+        else:
+            lines(f"return {self._jumps.to(place + 1)}")
 
     def _take_all(self, lines: Lines, place: int, op: flow.Ask) -> None:
         step, storing = op.step, self._storing
@@ -294,20 +296,29 @@ class Choices:
             lines(f"return {self._jumps.to(place + 1)}")
         lines(f"(seat, value), *rest = {waiting}")
         lines(f"{waiting} = tuple(rest)")
-        self._begin_body(lines, op)
-        lines("refuse()")
+        self._begin_body(lines, op, "refuse()")
         self._make.module.add(lines)
 
-    def _begin_body(self, lines: Lines, op: flow.Ask) -> None:
-        """Go to the body of the action that `value` is an instance of, if it has one."""
+    def _begin_body(self, lines: Lines, op: flow.Ask, otherwise: str) -> None:
+        """Go to the body of the action that `value` is an instance of; where it has none, do what
+        is said."""
+        step = op.step
+        if len(step.moves) == len(op.bodies) == 1 and step.legal is None:
+            self._enter_body(lines, step, *op.bodies[0])
+            return
         lines("action = value[0] if value.__class__ is tuple else value")
-        actions = {action.name: action for action in op.step.moves}
         for name, first in op.bodies:
             with lines.block(f"if action == {name!r}:"):
-                lines("s.me = seat")
-                for i, (parameter, _) in enumerate(actions[name].parameters):
-                    self._storing.put(lines, parameter, f"value[{i + 1}]")
-                lines(f"return {self._jumps.to(first)}")
+                self._enter_body(lines, step, name, first)
+        bodied = len(step.moves) == len(op.bodies) and step.legal is None
+        lines("refuse()" if bodied else otherwise)
+
+    def _enter_body(self, lines: Lines, step: Choose, name: str, first: int) -> None:
+        (action,) = (action for action in step.moves if action.name == name)
+        lines("s.me = seat")
+        for i, (parameter, _) in enumerate(action.parameters):
+            self._storing.put(lines, parameter, f"value[{i + 1}]")
+        lines(f"return {self._jumps.to(first)}")
 
     def end_body(self, lines: Lines, place: int, op: flow.Ask) -> None:
         """The end of a body: the operation `Return`."""
@@ -351,6 +362,8 @@ def _arguments(option: Choice, names: list[str]) -> Any:
 def _is_distinct(source: Expr) -> bool:
     if isinstance(source, Apply) and source.function in DISTINCT:
         return True
+    if isinstance(source, Const) and isinstance(source.value, tuple):
+        return len(set(source.value)) == len(source.value)
     return isinstance(source.type, Set | Bag)
 
 

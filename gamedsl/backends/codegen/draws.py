@@ -66,6 +66,8 @@ class Chances:
             assert source.bag is not None
             path = self._storing.path(source.bag, reader)
             items = self._storing.part(source.bag, path)
+            if source.take is None:
+                return f"draw_one({items}, {ranks})"
             return f"draw_from({items}, {ranks}, {take}, ())"
         assert source.values is not None
         items = make.value(source.values, reader)
@@ -99,7 +101,7 @@ class Chances:
                 self._storing.remember(lines, step.variable)
         else:
             self._storing.remember(lines, step.variable)
-        name = self._telling.name("value", step.type)
+        plain_name = name = self._telling.name("value", step.type)
         if every and len(every[0]) > step.by_seat:
             name = f"':'.join([*map(name_of, index[{int(step.by_seat)}:]), {name}])"
         self._telling.tell(
@@ -113,7 +115,7 @@ class Chances:
         names = tuple(tuple(map(name_of, index)) for index in every)
         module.later(
             f"draws_{place} = Draws({step.id!r}, {literal(names)}, drew_{place}, "
-            f"lambda s: ({loops}))"
+            f"lambda s: ({loops}), lambda value: {plain_name})"
         )
 
     def _take_out(self, lines: Lines, step: Draw, drawer: str) -> None:

@@ -8,7 +8,7 @@ which are checked wherever a value is stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -57,12 +57,17 @@ class Reader:
     locals: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, str] = field(default_factory=dict)
     streams: str = ""
+    found: Mapping[int, str] = field(default_factory=dict)
+    """Parts of an expression whose values are at hand, by their identity."""
 
     def seated(self, me: str) -> Reader:
         return replace(self, me=me)
 
     def bound(self, **more: str) -> Reader:
         return replace(self, locals={**self.locals, **more})
+
+    def with_found(self, more: Mapping[int, str]) -> Reader:
+        return replace(self, found={**self.found, **more})
 
 
 class Expressions:
@@ -99,6 +104,8 @@ class Expressions:
 
     def code(self, expr: Expr, reader: Reader) -> str:
         """The code of a part of an expression."""
+        if id(expr) in reader.found:
+            return reader.found[id(expr)]
         form = _FORMS.get(type(expr))
         if form is None:
             raise Unsupported(type(expr).__name__)
@@ -201,11 +208,20 @@ class Expressions:
 
     def comprehension(self, expr: ex.Collect, reader: Reader, *, ordered: bool = True) -> str:
         """`item for targets in source if condition`."""
-        names = [f"{name}_" for name in expr.targets]
         source = self.elements(expr.source, reader, keyed=expr.keyed, ordered=ordered)
-        inner = reader.bound(**dict(zip(expr.targets, names, strict=True)))
-        target = ", ".join(names)
-        code = f"{self.code(expr.item, inner)} for {target} in {source}"
+        ahead = ""
+        parts = (expr.item,) if expr.condition is None else (expr.condition, expr.item)
+        size = self.bounds.known_size(expr.source)
+        early = apart(parts, set(expr.targets), reads=size is None or size > 6)
+        if early:  # work out once what does not depend on the element
+            codes = [self.code(part, reader) for part in early]
+            names = [f"h{len(reader.found) + i}" for i in range(len(codes))]
+            ahead = f"for {', '.join(names)}, items in (({', '.join(codes)}, {source}),) "
+            source = "items"
+            reader = reader.with_found(dict(zip(map(id, early), names, strict=True)))
+        inner = reader.bound(**{name: f"{name}_" for name in expr.targets})
+        target = ", ".join(f"{name}_" for name in expr.targets)
+        code = f"{self.code(expr.item, inner)} {ahead}for {target} in {source}"
         if expr.condition is not None:
             code += f" if {self.truth(expr.condition, inner)}"
         return code
@@ -399,6 +415,32 @@ class Expressions:
 
     def _collect(self, expr: ex.Collect, reader: Reader) -> str:
         return f"tuple([{self.comprehension(expr, reader)}])"
+
+
+def apart(exprs: Iterable[Expr], names: set[str], *, reads: bool) -> list[Expr]:
+    """The largest parts of expressions that are always worked out and depend on none of the locals
+    or variables of these names; with `reads`, variables alone too."""
+    found: list[Expr] = []
+    trivial = (ex.Const, ex.Me, ex.Local) if reads else (ex.Const, ex.Me, ex.Local, ex.Read)
+    for expr in exprs:
+        if isinstance(expr, trivial):
+            continue
+        if not any(isinstance(p, ex.Local | ex.Read) and p.name in names for p in ex.walk(expr)):
+            found.append(expr)
+            continue
+        match expr:
+            case ex.Logic(left=left):
+                always: tuple[Expr, ...] = (left,)
+            case ex.If(test=test):
+                always = (test,)
+            case ex.Collect(source=source):
+                always = (source,)
+            case ex.Table(keys=keys):
+                always = keys
+            case _:
+                always = ex.children(expr)
+        found += apart(always, names, reads=reads)
+    return found
 
 
 def _has_none(type: Type) -> bool:

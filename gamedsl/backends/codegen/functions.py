@@ -120,7 +120,7 @@ def _other(make: Expressions, expr: Apply, reader: Reader) -> str | None:
 
 def _membership(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     value, collection = expr.arguments
-    if make.bounds.known_size(collection) is None or make.bounds.known_size(value) is None:
+    if make.bounds.known_size(value) is None:
         return None
     left, right = _codes(make, expr, reader)
     match plain(collection.type):

@@ -37,13 +37,14 @@ class Asks(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Where chance draws: the step, the names of each index, what happens once it has, and which
-    passes of the loops around it are under way."""
+    """Where chance draws: the step, the names of each index, what happens once it has, which passes
+    of the loops around it are under way, and the name of what is drawn."""
 
     step: str
     indices: tuple[tuple[str, ...], ...]
     take: Callable[[Any, Any], Go]
     passes: Callable[[Any], tuple[int, ...]]
+    name: Callable[[Any], str]
 
 
 class Play:
@@ -120,7 +121,7 @@ class Play:
             self._replay()
 
     def draw(self, outcome: int) -> str:
-        value = self._lottery.value(outcome)
+        value, name = self._lottery.value(outcome), self._site.name
         self._moves = outcome, self._moves
         try:
             go = self._site.take(self, value)
@@ -128,7 +129,7 @@ class Play:
                 go = go(self)
         except Exception:
             self._replay()
-        return name_of(value)
+        return str(name(value))
 
     def apply(self, *numbers: int) -> None:
         if self.kind == "chance":
@@ -217,16 +218,24 @@ class Play:
         return seen
 
     def known(self, seat: str) -> str:
+        entry = self._log
         last, text = self._known.get(seat, (None, ""))
-        if last is not self._log:
-            news = [
-                f"{whom}.{step}={name}" if whom else f"{step}={name}"
-                for step, whom, name in self._news(seat, last)
-            ]
-            if text:
-                news.insert(0, text)
-            text = ", ".join(news)
-            self._known = {**self._known, seat: (self._log, text)}
+        if entry is last:
+            return text
+        news = []
+        while entry is not None and entry is not last:
+            entry, told, step, whom, name = entry
+            if told is not None:
+                if seat not in told:
+                    continue
+                if told.__class__ is dict:
+                    name = told[seat]
+            news.append(f"{whom}.{step}={name}" if whom else f"{step}={name}")
+        if text:
+            news.append(text)
+        news.reverse()
+        text = ", ".join(news)
+        self._known = {**self._known, seat: (self._log, text)}
         return text
 
     def _news(self, seat: str, last: Told | None) -> list[tuple[str, str, str]]:

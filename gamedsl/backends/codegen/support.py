@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gamedsl.backends.chance import Lottery, equally
+from gamedsl.backends.chance import Lottery, Single, equally
 from gamedsl.backends.places import misfit, nested, part, stored, with_less, with_more
 from gamedsl.ir.builtins import exact, values
 from gamedsl.ir.builtins_base import MAX_BITS
@@ -29,6 +29,7 @@ __all__ = [
     "beyond",
     "cell_place",
     "draw_from",
+    "draw_one",
     "end",
     "entry",
     "exact",
@@ -323,6 +324,20 @@ def line_in(
 
 
 # chance
+
+
+def draw_one(items: Any, ranks: Callable[[], Mapping[Any, int]]) -> Lottery:
+    """What one draw may bring from a bag, set or list: as `draw_from`."""
+    if items.__class__ is not Bag:
+        return draw_from(items, ranks, None, ())
+    order = ranks()
+    try:
+        listed = sorted(items, key=order.__getitem__)
+    except KeyError:
+        return draw_from(items, ranks, None, ())
+    if not listed:
+        raise Replay
+    return Single(listed, [items[item] for item in listed])
 
 
 def draw_from(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -25,7 +26,7 @@ class Module:
         self._constants: dict[str, str] = {}
         """Names by their text."""
         self._names: set[str] = set()
-        self._functions: list[str] = []
+        self._functions: list[Lines] = []
         self._later: list[str] = []
         self._slots: dict[str, str] = {}
 
@@ -71,7 +72,7 @@ class Module:
 
     def add(self, lines: Lines) -> None:
         """Add a function."""
-        self._functions.append(lines.text())
+        self._functions.append(lines)
 
     def later(self, line: str) -> None:
         """Add a line below all functions."""
@@ -80,30 +81,28 @@ class Module:
     def text(self) -> str:
         """All constants and functions."""
         constants = "".join(f"{name} = {text}\n" for text, name in self._constants.items())
-        later = "\n".join(self._later)
-        return "\n\n".join((constants, *self._functions, later)) + "\n"
+        functions = [function.text() for function in joined(self._functions)]
+        return "\n\n".join((constants, *functions, "\n".join(self._later))) + "\n"
 
 
 class Lines:
     """Lines of code at a depth."""
 
-    def __init__(self, first: str, depth: int = 0) -> None:
-        self._lines: list[str] = []
-        self._depth = depth
-        self(first)
-        self._depth += 1
+    def __init__(self, first: str) -> None:
+        self.lines = [(0, first)]
+        self._depth = 1
 
     def __call__(self, line: str) -> None:
-        self._lines.append("    " * self._depth + line)
+        self.lines.append((self._depth, line))
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
         """What is written inside stands one deeper, below `head`."""
         self(head)
         self._depth += 1
-        before = len(self._lines)
+        before = len(self.lines)
         yield
-        if len(self._lines) == before:
+        if len(self.lines) == before:
             self("pass")
         self._depth -= 1
 
@@ -116,7 +115,38 @@ class Lines:
         self(f"# {span.line}: {shown[:80]}")
 
     def text(self) -> str:
-        return "\n".join(self._lines) + "\n"
+        return "".join("    " * depth + line + "\n" for depth, line in self.lines)
+
+
+JUMP = re.compile(r"\bat_\d+\b")
+
+
+def joined(functions: list[Lines]) -> list[Lines]:
+    """Functions, of which those that go on from one place only stand there."""
+    by_name = {function.lines[0][1][4:].partition("(")[0]: function for function in functions}
+    asked = Counter(
+        name for function in functions for _, line in function.lines[1:]
+        for name in JUMP.findall(line)
+    )  # fmt: skip
+    single = {name for name, count in asked.items() if count == 1 and name in by_name}
+    gone = set()
+
+    def inside(function: Lines, above: tuple[str, ...]) -> list[tuple[int, str]]:
+        lines = []
+        for depth, line in function.lines[1:]:
+            name = line.removeprefix("return ")
+            if name in single and line == f"return {name}" and name not in above:
+                gone.add(name)
+                rest = inside(by_name[name], (*above, name))
+                lines += [(depth - 1 + deeper, text) for deeper, text in rest]
+            else:
+                lines.append((depth, line))
+        return lines
+
+    for name, function in by_name.items():
+        if name not in gone:
+            function.lines[1:] = inside(function, (name,))
+    return [function for name, function in by_name.items() if name not in gone]
 
 
 def identifier(name: str) -> str:

@@ -1,0 +1,323 @@
+"""Whether seats that have seen the same are asked the same, and random programs to ask it of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from gamedsl.backends.interpreter import History, Interpreter
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.values import Bag
+from gamedsl.passes.reader_expressions import Reading
+from gamedsl.passes.reader_sets import Sight
+from gamedsl.passes.readers import who_reads
+
+
+class Difference(AssertionError):
+    """Two histories that a seat cannot tell apart differ in what it is asked, or may read."""
+
+
+class Witness:
+    """Goes through histories of a game, and remembers what each seat was asked after what it saw.
+
+    With `values` also what the analysis says that the seat can read then: it must be a function of
+    what the seat has seen.
+    """
+
+    def __init__(self, ir: GameIR, *, values: bool = True) -> None:
+        self.ir = ir
+        self.kernel = Interpreter(ir)
+        self.reading: Reading | None = who_reads(ir) if values else None
+        self.asked: dict[tuple[str, Any], Any] = {}
+        self.repeated = 0
+        """How often a seat was asked after what it had seen in another history too."""
+
+    def note(self, state: History) -> None:
+        for ask in state.asks:
+            seen = state.seen(ask.seat)
+            now = (ask.step, ask.occurrence, ask.legal, self.readable(state, ask.seat))
+            before = self.asked.setdefault((ask.seat, seen), now)
+            self.repeated += before is not now
+            if before != now:
+                raise Difference(f"{ask.seat} has seen {seen}\nthen {before}\n or {now}")
+
+    def readable(self, state: History, seat: str) -> dict[str, Any]:
+        """The values, and lengths, that a seat can read by the analysis."""
+        if self.reading is None:
+            return {}
+        number, bindings = self.ir.seats.index(seat), state._world.bindings
+        found: dict[str, Any] = {}
+        for name, sight in self.reading.variables.items():
+            if "@" in name:
+                continue
+            value = bindings.get(name)
+            found[name] = part(value, sight, number, self.ir.seats)
+            if name in self.reading.states:
+                found[f"len({name})"] = lengths(value)
+        return found
+
+    def tree(self, most: int) -> int:
+        """All histories, if there are at most so many; else so many of them. How many they were."""
+        waiting, count = [self.kernel.start()], 0
+        while waiting and count < most:
+            state = waiting.pop()
+            count += 1
+            if state.kind == "chance":
+                options: list[Any] = list(range(state.outcome_count))
+            elif state.kind == "decide":
+                self.note(state)
+                options = [[]]
+                for ask in state.asks:
+                    options = [[*names, name] for names in options for name in ask.legal]
+            else:
+                continue
+            for option in options:
+                after = state.copy()
+                if state.kind == "chance":
+                    after.draw(option)
+                else:
+                    after.choose(option)
+                waiting.append(after)
+        return count
+
+    def plays(self, policies: int, count: int, moves: int = 1000) -> None:
+        """Random plays, so many with each policy. A seat of a policy chooses alike whenever it has
+        seen the same, and only chance differs: so seats meet again what they have seen before."""
+        for policy in range(policies):
+            for play in range(count):
+                random, state = Random(play), self.kernel.start()
+                for _ in range(moves):
+                    if state.kind == "end":
+                        break
+                    if state.kind == "chance":
+                        state.draw(random.randrange(state.outcome_count))
+                        continue
+                    self.note(state)
+                    state.choose([
+                        Random(f"{policy} {ask.seat} {state.seen(ask.seat)}").choice(ask.legal)
+                        for ask in state.asks
+                    ])  # fmt: skip
+
+
+def part(value: Any, sight: Sight, seat: int, seats: tuple[str, ...]) -> Any:
+    """What a seat reads of a value."""
+    if not sight.readers >> seat & 1:
+        return "?"
+    if sight.by == "seat" and isinstance(value, dict):
+        return {
+            name: part(value[name], sight.parts[number], seat, seats)
+            for number, name in enumerate(seats)
+            if name in value
+        }
+    if sight.by == "field" and isinstance(value, tuple):
+        return [part(v, s, seat, seats) for v, s in zip(value, sight.parts, strict=True)]
+    return value if sight.all >> seat & 1 or value is None else "?"
+
+
+def lengths(value: Any) -> Any:
+    """What is public of a hidden list or bag."""
+    if isinstance(value, Bag):
+        return value.total
+    if isinstance(value, tuple):
+        return len(value)
+    if isinstance(value, dict):
+        return {key: lengths(inner) for key, inner in value.items()}
+    return None
+
+
+class Programs:
+    """Random games with hidden state, chance, choices, loops and actions, for two or three roles.
+    Numbers are 0, 1 and 2 throughout."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.roles = ["ann", "bob", "cyd"][: self.random.choice((2, 2, 3))]
+        self.numbers = ["p", "q", "s"]
+        self.maps = ["own", "oth"]
+        self.lists = ["pile", "deck", "hand.ann"]
+        self.hand = self.random.choice(("owner", "others"))
+        self.next = 0
+
+    def pick(self, *options: Any) -> Any:
+        return self.random.choice(options)
+
+    def grown(self, sound: Callable[[str], bool], tries: int) -> str:
+        """A program of which every step was sound when it was added, of so many that were tried."""
+        actions, turns = ["  rest: {}\n"], [self.draw(False), self.draw(False)]
+        turns = [f"  - {step}\n" for step in turns]
+        turns = turns if sound(self.text(actions, turns)) else []
+        offered = ["  - {each: roles, choose: z, from: actions}\n"]
+        for action in (
+            f'  lift: {{args: {{k: 0..1}}, do: "{self.statement(True, ("k",))}"}}\n',
+            f'  point: {{args: {{to: {self.pick("roles", "others")}}}, '
+            f'do: "{self.statement(True, ("own[to]", "oth[to]"), "to")}"}}\n',
+            f'  wait: {{when: "{self.test(True)}", do: "{self.statement(True, ())}"}}\n',
+        ):
+            if sound(self.text([*actions, action], turns + offered)):
+                actions.append(action)
+        for _ in range(tries):
+            kept = self.numbers[:], self.maps[:]
+            step = f"  - {self.step(2, False, '  ')}\n"
+            if sound(self.text(actions, [*turns, step])):
+                turns.append(step)
+            else:
+                self.numbers, self.maps = kept
+        return self.text(actions, turns)
+
+    def text(self, actions: list[str], turns: list[str]) -> str:
+        first, second, *_ = self.roles
+        return f"""game: random
+roles: [{", ".join(self.roles)}]
+state:
+  p: {{of: 0..2, start: 0}}
+  q: {{of: 0..2, start: 0, seen_by: nobody}}
+  s: {{of: 0..2, start: 1, seen_by: {first}}}
+  own: {{per: role, of: 0..2, start: 0, seen_by: owner}}
+  oth: {{per: role, of: 0..2, start: 1, seen_by: others}}
+  pile: {{list: 0..2, at_most: 30, seen_by: {second}}}
+  deck: {{bag: 0..2, copies: 9, seen_by: nobody}}
+  hand: {{per: role, list: 0..2, at_most: 30, seen_by: {self.hand}}}
+actions:
+{"".join(actions)}turns:
+{"".join(turns)}  - {{role: all, choose: stop, from: [0, 1]}}
+payoffs: p
+"""
+
+    # expressions
+
+    def atom(self, me: bool, more: tuple[str, ...] = ()) -> str:
+        seat = self.pick(*self.roles, *(("me", "me") if me else ()))
+        kind = self.random.random()
+        if more and kind < 0.4:
+            return str(self.pick(*more))
+        if kind < 0.5:
+            return str(self.pick(*self.numbers))
+        if kind < 0.85:
+            return f"{self.pick(*self.maps)}.{seat}"
+        if kind < 0.9:
+            other = "r for r in others" if me else f"r for r in roles if r != {self.roles[0]}"
+            return f"max({self.pick(*self.maps)}[r] {other})".replace("] r for", "] for")
+        lists = self.pick(*self.lists, *(["hand.me"] if me else []))
+        return f"min(len({lists}), 2)"
+
+    def test(self, me: bool, more: tuple[str, ...] = ()) -> str:
+        one = f"{self.atom(me, more)} {self.pick('>', '==', '!=')} {self.random.randint(0, 1)}"
+        kind = self.random.random()
+        if me and kind < 0.1:
+            return f"me == {self.pick(*self.roles)}"
+        if me and kind < 0.25:
+            return f"me {self.pick('==', '!=')} {self.pick(*self.roles)} and {one}"
+        return one
+
+    def value(self, me: bool, more: tuple[str, ...] = ()) -> str:
+        kind = self.random.random()
+        if kind < 0.2:
+            return str(self.random.randint(0, 2))
+        if kind < 0.4:
+            test = self.test(me, more)
+            return f"{self.atom(me, more)} if {test} else {self.random.randint(0, 1)}"
+        if kind < 0.6:
+            return f"min({self.atom(me, more)} + {self.atom(me, more)}, 2)"
+        return self.atom(me, more)
+
+    def statement(self, me: bool, more: tuple[str, ...], to: str = "") -> str:
+        seat = self.pick(*self.roles, *(("me", "me") if me else ()), *((to,) if to else ()))
+        place = self.pick("p", "q", "s", f"own[{seat}]", f"oth[{seat}]")
+        kind = self.random.random()
+        if kind < 0.15:
+            return f"add {self.value(me, more)} to {self.pick('pile', f'hand[{seat}]')}"
+        if kind < 0.3:
+            inner = (*more, "own[r]", "oth[r]")
+            tail = f" if {self.test(me, inner)}" if self.random.random() < 0.3 else ""
+            test = "for r in roles" + tail
+            return f"{self.pick('own[r]', 'oth[r]')} = {self.value(me, inner)} {test}"
+        return f"{place} = {self.value(me, more)}"
+
+    # steps
+
+    def readers(self, owned: bool) -> str:
+        seat = self.pick(*self.roles)
+        own = ("owner", "owner", "others") if owned else ()
+        return str(self.pick("all", "all", "nobody", seat, f'"me != {seat}"', *own, *own))
+
+    def tail(self, me: bool, often: float = 0.3) -> str:
+        return f', if: "{self.test(me)}"' if self.random.random() < often else ""
+
+    def fresh(self, word: str) -> str:
+        self.next += 1
+        return f"{word}{self.next}"
+
+    def steps(self, depth: int, me: bool, indent: str, count: int) -> list[str]:
+        return [f"{indent}- {self.step(depth, me, indent)}\n" for _ in range(count)]
+
+    def step(self, depth: int, me: bool, indent: str) -> str:
+        kind = self.random.randrange(12 if depth else 9)
+        if kind < 2:
+            return self.draw(me)
+        if kind < 4:
+            return self.choose(me)
+        if kind == 4:
+            name, tail = self.fresh("w"), self.tail(me)
+            step = f'{{show: "{self.value(me)}", as: {name}, seen_by: {self.readers(me)}{tail}}}'
+            if not tail:
+                self.numbers.append(name)
+            return step
+        if kind < 9:
+            more = tuple(f"own.{role}" for role in self.roles)
+            return f'{{do: "{self.statement(me, more)}"{self.tail(me)}}}'
+        return self.block(depth, me, indent)
+
+    def draw(self, me: bool) -> str:
+        kind = self.random.random()
+        if kind < 0.4:
+            name, tail = self.fresh("x"), self.tail(me, 0.15)
+            step = f"{{draw: {name}, from: 0..1, seen_by: {self.readers(me)}{tail}}}"
+            if not tail:
+                self.numbers.append(name)
+            return step
+        if kind < 0.6:
+            name = self.fresh("y")
+            how = self.pick("draw: {}, per: role, from: 0..1", "deal: {}, from: deck")
+            self.maps.append(name)
+            return f"{{{how.format(name)}, seen_by: {self.readers(True)}}}"
+        place = self.pick("p", "q", "s", "own.me" if me else "own.ann")
+        seen = self.pick("", "", f", seen_by: {self.readers(False)}")
+        source = self.pick("0..1", "deck")
+        if kind < 0.75 and me:
+            place = "hand.me"
+        return f"{{draw: {place}, from: {source}{seen}{self.tail(me)}}}"
+
+    def choose(self, me: bool) -> str:
+        who = self.pick("role: all, ", f"role: {self.pick(*self.roles)}, ", *(("",) * 3 * me))
+        acts, seen = bool(who == "" or who == "role: all, "), self.readers(True)
+        source = self.pick(
+            "[0, 1]", "actions", f'"list(j for j in 0..1 if j == 0 or {self.test(True)})"'
+        )
+        name, tail = self.fresh("c"), self.tail(acts)
+        if not tail and source != "actions":
+            (self.maps if who == "role: all, " else self.numbers).append(name)
+        if source != "actions" and who == "" and self.random.random() < 0.2:
+            return f"{{choose: own.me, from: {source}{tail}}}"
+        return f"{{{who}choose: {name}, from: {source}, seen_by: {seen}{tail}}}"
+
+    def block(self, depth: int, me: bool, indent: str) -> str:
+        kept = self.numbers[:], self.maps[:]
+        head, inner = self.pick(
+            (f'if: "{self.test(me)}"', me),
+            ("each: roles", True),
+            ("repeat: 2", me),
+            ("repeat: 2", me),
+            (f'each: "j in list(k for k in 0..1 if {self.test(me)})"', me),
+        )
+        if "j in" in head:
+            name = self.fresh("j")
+            head = head.replace('"j in', f'"{name} in')
+            self.numbers.append(name)
+        if head.startswith("repeat") and self.random.random() < 0.7:
+            name = self.fresh("i")
+            self.numbers.append(name)
+            head += f'\n{indent}  count: {name}\n{indent}  until: "{self.test(inner)}"'
+        body = self.steps(depth - 1, inner, f"{indent}    ", self.random.randint(1, 3))
+        self.numbers, self.maps = kept
+        return f"{head}\n{indent}  turns:\n{''.join(body)}".rstrip("\n")
