@@ -41,6 +41,7 @@ class Generated:
         state = Unwritten if module is None else module.State
         self._state = cast(type[Play], type("State", (state,), {"__slots__": (), "kernel": self}))
         self.stand_in = type("StandIn", (StandIn, self._state), {"__slots__": ()})
+        self.steps = {step.id: step for step in ir.steps}
         self._ranks: dict[str, Mapping[Any, int]] = {}
 
     def start(self) -> Play:

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gamedsl.backends.kernel import Outcome
 from gamedsl.export import missing
 from gamedsl.export.bounds import Payoffs, Tree, explore, most, outcomes_of
 from gamedsl.export.history_tensor import HistoryTensor
@@ -258,11 +259,19 @@ class Play:
         self.before: dict[str, Any] = dict.fromkeys(rules.env.seats, 0)
         """What each seat had earned before the last move of a player."""
         self.moves: tuple[Moved, ...] = ()
+        self._chance: tuple[Outcome, ...] | None = None
+
+    @property
+    def chance(self) -> tuple[Outcome, ...]:
+        """What chance may bring now, listed once."""
+        if self._chance is None:
+            self._chance = self.episode.chance
+        return self._chance
 
     def __deepcopy__(self, memo: object) -> Play:
         twin = Play.__new__(Play)
         twin.rules, twin.episode = self.rules, self.episode.fork()
-        twin.before, twin.moves = self.before, self.moves
+        twin.before, twin.moves, twin._chance = self.before, self.moves, self._chance
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -271,8 +280,7 @@ class Play:
     def move(self, moved: Moved) -> None:
         """Go on. ValueError or IndexError for what cannot be done here."""
         episode = self.episode
-        if episode.chance:
-            assert isinstance(moved, int)
+        if isinstance(moved, int) and self.chance:
             episode.draw(moved)
         else:
             seats, names = self.rules.env.seats, self.rules.names
@@ -281,7 +289,7 @@ class Play:
             before = dict(self.rules.ledger.earned(episode))
             episode.step({d.seat: Action(names[numbers[d.seat]]) for d in episode.decisions})
             self.before = before
-        self.moves = (*self.moves, moved)
+        self.moves, self._chance = (*self.moves, moved), None
 
 
 def _played(name: str, moves: tuple[Moved, ...]) -> Play:
@@ -320,8 +328,7 @@ class SpielState(pyspiel.State):  # type: ignore[misc]
         return []
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
-        outcomes = self._play.episode.chance
-        return [(number, float(o.probability)) for number, o in enumerate(outcomes)]
+        return [(number, float(o.probability)) for number, o in enumerate(self._play.chance)]
 
     def _apply_action(self, action: int) -> None:
         self._play.move(int(action))
@@ -349,7 +356,7 @@ class SpielState(pyspiel.State):  # type: ignore[misc]
         if player == int(pyspiel.PlayerId.CHANCE):
             step, index = self._play.episode.drawing
             place = step + "".join(f"[{part}]" for part in index)
-            return f"{place}={self._play.episode.chance[action].name}"
+            return f"{place}={self._play.chance[action].name}"
         return self._play.rules.names[action]
 
     def is_terminal(self) -> bool:

@@ -1,10 +1,11 @@
 """Closed games as PettingZoo environments.
 
 Agents are the seats. An observation is `{"observation": View.vector, "action_mask": …}`; an action
-is the number of a name in `Env.action_names`. Chance is drawn from the seed of `reset`, and a seat
-with one legal action is not asked. Seats that choose at once are asked one after the other in an
-AEC environment, each blind to the others. An action that is not legal is a reply that is not: it
-forfeits, the other seats are truncated and get nothing.
+is the number of a name in `Env.action_names`. Chance is drawn from the seed of `reset`. A seat with
+one legal action is asked like any other, so that an episode that begins has somebody to ask. Seats
+that choose at once are asked one after the other in an AEC environment, each blind to the others.
+An action that is not legal is a reply that is not: it forfeits, the other seats are truncated and
+get nothing.
 """
 
 from __future__ import annotations
@@ -94,12 +95,12 @@ class Table:
         self._earned = self._nothing()
         self._random: np.random.Generator | None = None
 
-    def begin(self, seed: int | None, *, forced: bool) -> Episode:
+    def begin(self, seed: int | None) -> Episode:
         """A new episode: of this seed, or of the next that the last seed leads to."""
         if seed is not None or self._random is None:
             self._random, _ = seeding.np_random(seed)
         chosen = seed if seed is not None else int(self._random.integers(2**31))
-        self.episode = self.env.reset(seed=chosen, forced="asked" if forced else "taken")
+        self.episode = self.env.reset(seed=chosen, forced="asked")
         self._earned = self._nothing()
         return self.episode
 
@@ -203,7 +204,7 @@ class AECGame(_Rendered, AECEnv):  # type: ignore[misc]
         self._replies: dict[str, Action | ParseFailure] = {}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        self._table.begin(seed, forced=False)
+        self._table.begin(seed)
         self.agents = list(self._table.seats)
         self.rewards = self._table.earnings()
         self._cumulative_rewards = dict(self.rewards)
@@ -252,7 +253,7 @@ class ParallelGame(_Rendered, ParallelEnv):  # type: ignore[misc]
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Observation], dict[str, dict[str, Any]]]:
-        self._table.begin(seed, forced=True)
+        self._table.begin(seed)
         self.agents = list(self._table.seats)
         return self._observations(), self._infos()
 

@@ -13,11 +13,13 @@ from gamedsl.passes.leaks import names_stay_masked
 from gamedsl.passes.payoffs import payoffs_are_defined
 from gamedsl.passes.plays import plays_end
 from gamedsl.passes.prompts import prompts_render
+from gamedsl.passes.readers import only_readers_learn
 from gamedsl.passes.taint import payoffs_stay_secret
 from gamedsl.passes.templates import templates_name_what_is_seen
 
 PASSES: tuple[Callable[[GameIR, Problems], None], ...] = (
     payoffs_are_defined,
+    only_readers_learn,
     plays_end,
     labels_are_distinct,
     templates_name_what_is_seen,

@@ -9,6 +9,7 @@ from typing import Any
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
 from gamedsl.ir.builtins import values as elements
+from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.program import (
     NOBODY,
     Draw,
@@ -32,7 +33,7 @@ from gamedsl.ir.types import (
 )
 from gamedsl.ir.values import name_of
 from gamedsl.sema.bindings import Bindings
-from gamedsl.sema.options import read_options
+from gamedsl.sema.options import PLAY, read_options
 from gamedsl.sema.scope import DataName, StateName, TypeName
 from gamedsl.sema.statements import read_place
 from gamedsl.sema.types import part_of
@@ -156,29 +157,38 @@ class Draws(Bindings):
                 help="write a type, a range such as `1..6`, or a list",
             )  # fmt: skip
             return None
-        if isinstance(typed, ir.Const) and isinstance(take, ir.Const):
-            there = len(elements(typed.value))
-            if there < take.value:
-                self.problems.add(
-                    "GD0421", f"{take.value} cannot be drawn from {there}", take.span,
-                    why="more than there are",
-                )  # fmt: skip
-                return None
+        there = self.count_of(typed)
+        if isinstance(take, ir.Const) and there is not None and there < take.value:
+            self.problems.add(
+                "GD0421", f"{take.value} cannot be drawn from {there}", take.span,
+                why="more than there are",
+            )  # fmt: skip
+            return None
         return Source("values", values=typed, take=take), List(of) if take else of
+
+    def count_of(self, collection: ir.Expr) -> int | None:
+        """How many elements there are; None where it is only known during play."""
+        if any(isinstance(part, PLAY) for part in ir.walk(collection)):
+            return None
+        try:
+            return len(elements(evaluate(collection, Scope(seats=self.names.seats))))
+        except EvaluationError:
+            return None
 
     def enough(self, origin: Source, node: Node) -> bool:
         """Whether there is one for each role, where it is known what is dealt."""
         seats = len(self.names.seats)
-        if not isinstance(origin.values, ir.Const) or origin.take is not None:
+        if origin.values is None or origin.take is not None:
             return True
-        there = len(elements(origin.values.value))
-        if there < seats:
+        there = self.count_of(origin.values)
+        enough = there is None or there >= seats
+        if not enough:
             self.problems.add(
                 "GD0421", f"{there} cannot be dealt to {seats} roles", node.span,
                 why="nothing is dealt twice",
                 help="to draw one for each, write `draw:` and `per: role`",
             )  # fmt: skip
-        return there >= seats
+        return enough
 
     def values_of(self, node: Node) -> ir.Expr | None:
         known = self.names.declared.get(node.text) if isinstance(node, Scalar) else None

@@ -11,6 +11,7 @@ from gamedsl.ir.program import (
     Choose,
     Do,
     Pay,
+    Place,
     Show,
     Step,
 )
@@ -74,7 +75,11 @@ class Heads(Draws, ABC):
         variable, place, span = target
         readers = self.readers(item.get("seen_by"))
         if place is not None:
+            shared = place
             place = self.own(place, type)
+            if joint and len(seats) > 1 and place is shared and not place.keys:
+                self.one_for_several(place, head.value.span)
+                return None
             if not self.storable(type, place, head.value.span):
                 return None
             if item.get("seen_by") is None:
@@ -86,6 +91,16 @@ class Heads(Draws, ABC):
             self.number(variable), variable, seats, joint, choices, type, item.span,
             condition=condition, actor=actor, legal=options[0].legal, moves=options[0].moves,
             place=place, readers=readers,
+        )  # fmt: skip
+
+    def one_for_several(self, place: Place, span: Span) -> None:
+        """Report that several roles choose what is one value of the state."""
+        declared = self.names.place(place.variable)
+        self.problems.add(
+            "GD0306", f"`{span.text}` must be per role", span,
+            why=f"several roles choose it, and it is {place.type}",
+            notes=(Note(declared, "declared here"),) if declared else (),
+            help="declare it with `per: role`",
         )  # fmt: skip
 
     def actors(self, item: Mapping) -> tuple[tuple[str, ...], bool, ir.Expr | None] | None:
@@ -160,7 +175,9 @@ class Heads(Draws, ABC):
     def meant(self, source: Node) -> Node:
         """What a protocol's param stands for, where it was set to `actions` or to a type."""
         known = self.names.declared.get(source.text) if isinstance(source, Scalar) else None
-        if not isinstance(known, LetName) or not isinstance(known.body, ast.Name):
+        if not isinstance(known, LetName) or not known.slot:
+            return source
+        if not isinstance(known.body, ast.Name):
             return source
         scope = known.scope or self.names
         if known.body.id == "actions" or isinstance(scope.declared.get(known.body.id), TypeName):
@@ -190,7 +207,9 @@ class Heads(Draws, ABC):
             return None
         saved = self.acting, self.facts
         self.acting, self.facts = seats, frozenset()
-        found = self.moves.options(wanted, self.typer, self.types, self.body, source.span)
+        with self.typer.within(self.moves.names):
+            types, place = self.types, source.span
+            found = self.moves.options(wanted, self.typer, types, self.body, place)
         self.acting, self.facts = saved
         if found is None:
             return None

@@ -89,6 +89,8 @@ def typed_lets(typer: Typer) -> tuple[Let, ...]:
     lets: list[Let] = []
     for declared in list(typer.names.declared.values()):
         if isinstance(declared, LetName) and all(declared.name != let.name for let in lets):
+            if declared.slot and declared.type is None:
+                continue
             typer.let_type(declared, declared.span)
             body = typer.lets.get(declared.name, NOTHING)
             parameters = tuple(p.id for p in declared.parameters)

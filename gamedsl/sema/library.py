@@ -143,7 +143,10 @@ def _unknown(kind: Kind, name: str, near: Path, problems: Problems, span: Span) 
         fix = f"a {other} is used by `{USES[other]}: {name}`"
         problems.add("GD0112", message, span, why=f"wants a {kind}", help=fix)
         return
-    near_name = did_you_mean(name, [*_local_names(kind, near), *shipped(kind)])
+    known = [*_local_names(kind, near), *shipped(kind)]
+    if kind == "protocol":  # a game is used in the same way, as a stage
+        known += [*_local_names("game", near), *shipped("game")]
+    near_name = did_you_mean(name, known)
     fix = f"did you mean `{near_name}`?" if near_name else _names(kind, near)
     message = f"there is no {kind} `{name}`"
     why = "neither beside this file nor shipped"
@@ -204,7 +207,8 @@ def _brought(
         path = locate("protocol", name.text, near)
         if path is None:
             brought.add("payoffs")  # an inner game, by its name or by that of a param
-            if not inside and locate("game", name.text, near) is None:
+            itself = name.text == near.stem  # told with the steps, as a ring of games
+            if not inside and not itself and locate("game", name.text, near) is None:
                 _unknown("protocol", name.text, near, problems, name.span)
                 brought.add("roles")
             continue

@@ -158,6 +158,9 @@ def _computed(node: Scalar, typer: GameTyper, problems: Problems, me: bool) -> O
         )
         return None
     if any(isinstance(part, PLAY) for part in ir.walk(typed)):
+        if isinstance(typed.type, PerSeat) and domain(of, typer.names.seats) is None:
+            typer.one_wanted(typed)
+            return None
         listed = listed_values(typed, of, typer.names, problems)
         if listed is None:
             return None
@@ -176,12 +179,18 @@ def listed_values(
     """Every value that the elements of a collection can have."""
     listed = domain(of, names.seats)
     if listed is None:
+        free = [part.name for part in ir.walk(typed)
+                if isinstance(part, ir.Read) and part.type in (WHOLE, NUMBER)]  # fmt: skip
+        place = names.place(free[0]) if free else None
         problems.add(
             "GD0427",
             "it is not known which values there can be here",
             typed.span,
             why=f"each is {of}, without bounds",
-            help="give it a type with a range, such as `1..6`, where it is declared",
+            notes=(Note(place, f"`{free[0]}` has no range"),) if place else (),
+            help="give it a type with a range, such as `{of: 0..10, start: 0}`"
+            if place
+            else "write a range, such as `1..6`",
         )
         return None
     return listed

@@ -160,7 +160,7 @@ class Params:
         scope = self.outer if given is not None else self.names
         unique = f"{self.what.split('`')[1]}.{name}" if "`" in self.what else name
         self.names.declared[name] = LetName(
-            self.fresh(unique), (), tree, entry.key.span, scope=scope
+            self.fresh(unique), (), tree, entry.key.span, scope=scope, slot=True
         )
 
     def is_worked_out_later(self, entry: Entry) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import Reward
-from gamedsl.ir.types import NUMBER, PerSeat, PerValue
+from gamedsl.ir.types import NEVER, NUMBER, PerSeat, PerValue
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import find
 from gamedsl.sema.params import Params
@@ -38,17 +38,19 @@ def read_reward(
     settings = settings_of(node) if node is not None else {}
     use = node.span if node is not None else where
     reward = check_split(document.name, document.root, settings, game, problems, use)
-    for name in reward.needs:
-        if name not in streams and not problems.errors:
-            known = ", ".join(sorted(streams))
-            problems.add(
-                "GD0603",
-                f"the reward `{reward.name}` needs the stream `{name}`",
-                use,
-                why=f"this game pays {known}" if known else "this game pays no stream",
-                notes=(Note(reward.span, "declared here"),),
-                help=f"add it: `scores: {{{name}: …}}`, or a step `{{pay: {name}, value: …}}`",
-            )
+    missing = [name for name in reward.needs if name not in streams]
+    if missing and not problems.errors:
+        known, name = ", ".join(sorted(streams)), missing[0]
+        plural = "s" if len(missing) > 1 else ""
+        problems.add(
+            "GD0603",
+            f"the reward `{reward.name}` needs the stream{plural} "
+            + ", ".join(f"`{each}`" for each in missing),
+            use,
+            why=f"this game pays {known}" if known else "this game pays no stream",
+            notes=(Note(reward.span, "declared here"),),
+            help=f"add `scores: {{{name}: …}}`, or a step `{{pay: {name}, value: …}}`",
+        )
     return reward
 
 
@@ -87,12 +89,13 @@ def _streams(needs: Node | None, names: Names, problems: Problems) -> tuple[str,
         return listed
     if not isinstance(needs, Scalar):
         return ()
+    names.broken.add("streams")
     param = names.declared.get(needs.text)
     if isinstance(param, ParamName) and isinstance(param.type, PerValue):
         type = PerValue(param.type.key, PerSeat(NUMBER))
         names.declared["streams"] = StreamName(type, needs.span)
         return tuple(map(str, param.value))
-    if not problems.errors:
+    if not problems.errors and not (isinstance(param, ParamName) and param.type == NEVER):
         problems.add(
             "GD0604",
             "streams are listed, or are the keys of a param",

@@ -104,6 +104,8 @@ class LetName:
     per_seat: bool = False
     scope: Names | None = None
     """The names of the file that wrote it; None where there is only one file."""
+    slot: bool = False
+    """Whether it is a protocol's param: then it may stand for `actions` or a type, as options."""
 
 
 Declared = (

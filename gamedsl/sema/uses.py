@@ -164,10 +164,10 @@ class Uses(Heads):
         known = self.names.declared.get(name.text)
         if isinstance(known, ParamName) and isinstance(known.value, str):
             return Scalar(known.value, known.value, name.span, ())
-        if locate("protocol", name.text, self.near) is None and locate(
-            "game", name.text, self.near
-        ):
-            return name
+        if locate("protocol", name.text, self.near) is None:
+            itself = self.stages is not None and name.text in self.stages.chain
+            if itself or locate("game", name.text, self.near):
+                return name
         return None
 
     def document(self, node: Node) -> Document | None:

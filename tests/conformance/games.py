@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -174,8 +173,12 @@ def connect_four(
 CONNECT_FOUR = [
     connect_four(6, 7, 4, RANDOM, {}),
     connect_four(
-        3, 4, 3, (Walk("positions"), Walk("tree", slow=True)),
-        {"rows": 3, "columns": 4, "run": 3}, 277_167,
+        3,
+        4,
+        3,
+        (Walk("positions"), Walk("tree", slow=True)),
+        {"rows": 3, "columns": 4, "run": 3},
+        277_167,
     ),
 ]
 

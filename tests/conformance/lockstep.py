@@ -1,11 +1,11 @@
 """Two engines walked in lock-step: a game of ours and its twin in OpenSpiel.
 
-Ours is read through the public interface alone (`Env.reset`, `Episode.decisions`, `chance`,
-`draw`, `step`, `fork`, `information`, `payoffs`), theirs through `pyspiel.State`. At every node both
-must agree on its kind, on who acts, on the legal actions or the chance outcomes (a bijection under
-the names of an `Agreement`, probabilities within 1e-12), and at the end on the returns. Over all
-the nodes met, two histories must be one information set of ours if and only if they are one of
-theirs.
+Ours is read through the public interface alone (`Env.reset`; `decisions`, `chance`, `draw`, `step`,
+`fork`, `information`, `payoffs`, `paid` of `Episode`), theirs through `pyspiel.State`. At every
+node both must agree on its kind, on who acts, on the legal actions or the chance outcomes (a
+bijection under the names of an `Agreement`, probabilities within 1e-12), and at the end on the
+returns. Over all the nodes met, two histories must be one information set of ours if and only if
+they are one of theirs.
 
 Both sides are brought to one form first: where several act at once there is one node per actor, in
 seat order. A node without a choice that only one side has is passed over only where the agreement
@@ -64,7 +64,7 @@ class Agreement:
     paid: str | None = None
 
 
-class Difference(AssertionError):
+class Difference(AssertionError):  # noqa: N818
     """The engines disagree; the text shows where and how."""
 
 

@@ -20,6 +20,7 @@ from tests.conformance.games import GAMES, ROWS, VARIANTS, Row
 from tests.conformance.lockstep import Difference, compare
 
 HERE = Path(__file__).parent
+PROTOCOLS = GAMES.parent / "protocols"
 TOKEN = re.compile(r"[A-Za-z_]\w*|\d+|\.\.|[-+*/<>=!]=|\*\*|\S")
 
 
@@ -57,22 +58,22 @@ def mutants() -> Iterator[Mutant]:
 def caught(mutant: Mutant, folder: Path) -> str | None:
     """The first line of the difference that gives a mutant away, or None where nothing does.
 
-    The mutant is written to `folder` with a copy of all other games. CompileError where it does not
-    compile, ValueError where `old` does not stand there once.
+    The mutant is written to `folder`, with a copy of all other games and protocols, so that they
+    use it. CompileError where it does not compile, ValueError where `old` is not there just once.
     """
     games = folder / "games"
     shutil.copytree(GAMES, games)
-    for variant in VARIANTS.glob("*.yaml"):
-        shutil.copy(variant, games)
+    for other in [*VARIANTS.glob("*.yaml"), *PROTOCOLS.glob("*.yaml")]:
+        shutil.copy(other, games)
     path = games / mutant.file
     text = path.read_text(encoding="utf-8")
     if text.count(mutant.old) != 1:
         raise ValueError(f"{mutant.file} has `{mutant.old}` {text.count(mutant.old)} times")
     path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
     for row in _rows(mutant, games):
+        env, walk = row.env(), row.walks[0]
         try:
-            env = row.env()
-            compare(env, row.theirs(), row.agreement(env), row.walks[0].mode, games=row.walks[0].games)
+            compare(env, row.theirs(), row.agreement(env), walk.mode, games=walk.games)
         except Difference as difference:
             return f"{row.id}: {str(difference).splitlines()[0]}"
     return None
@@ -93,12 +94,12 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 told = caught(mutant, Path(folder))
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 told = None
-                print(f"  {type(error).__name__}: {str(error)[:400]}")  # noqa: T201
+                print(f"  {type(error).__name__}: {str(error)[:400]}")
         seen += told is not None
-        print(f"{'caught' if told else 'MISSED'}  {mutant.id}  [{told}]")  # noqa: T201
-    print(f"{seen} of {len(found)} mutants caught")  # noqa: T201
+        print(f"{'caught' if told else 'MISSED'}  {mutant.id}  [{told}]")
+    print(f"{seen} of {len(found)} mutants caught")
     return 0 if seen == len(found) else 1
 
 

@@ -7,7 +7,7 @@ are left out, as OpenSpiel leaves them out, but for tic-tac-toe.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 
@@ -98,23 +98,21 @@ def test_equilibria_of_kuhn_poker(bluff):
     assert found.values == {"first": Fraction(-1, 18), "second": Fraction(1, 18)}
 
 
-def positions(
-    name: str, plies: int, cell: Callable[[str], str], params: dict | None = None
-) -> Iterator[dict[frozenset, tuple[gamedsl.Episode, int, Fraction]]]:
+Ply = dict[frozenset[tuple[str, str]], tuple[gamedsl.Episode, int, Fraction]]
+
+
+def positions(game: str, plies: int) -> Iterator[Ply]:
     """The positions of a board game ply by ply: an episode, the histories that lead there, and how
     likely uniform play does. A position is who has taken which cells."""
-    start = gamedsl.load(name, params=params).env().reset(chance="asked", forced="asked")
-    ply: dict[frozenset, tuple[gamedsl.Episode, int, Fraction]] = {
-        frozenset(): (start, 1, Fraction(1))
-    }
+    start = gamedsl.load(game).env().reset(chance="asked", forced="asked")
+    ply: Ply = {frozenset(): (start, 1, Fraction(1))}
     for _ in range(plies + 1):
         yield ply
-        after: dict[frozenset, tuple[gamedsl.Episode, int, Fraction]] = {}
+        after: Ply = {}
         for board, (episode, count, likely) in ply.items():
-            for asked, name in (
-                (asked, name) for asked in episode.decisions for name in asked.legal
-            ):
-                key = board | {(asked.seat, cell(name))}
+            (asked,) = episode.decisions or (None,)
+            for name in asked.legal if asked else ():
+                key = board | {(asked.seat, name)}
                 known = after.get(key)
                 if known is None:
                     moved = episode.fork()
@@ -127,7 +125,7 @@ def positions(
 
 def test_tic_tac_toe_in_numbers():
     boards, ends, games, earned = 0, Counter(), Counter(), Fraction(0)
-    for ply in positions("tic_tac_toe", 9, str):
+    for ply in positions("tic_tac_toe", 9):
         boards += len(ply)
         for episode, count, likely in ply.values():
             if episode.done:
@@ -146,5 +144,5 @@ CONNECT_FOUR = (1, 7, 49, 238, 1_120, 4_263, 16_422, 54_859)
 
 @pytest.mark.parametrize("plies", [4, pytest.param(7, marks=pytest.mark.slow)])
 def test_connect_four_has_so_many_positions(plies):
-    found = [len(ply) for ply in positions("connect_four", plies, str)]
+    found = [len(ply) for ply in positions("connect_four", plies)]
     assert tuple(found) == CONNECT_FOUR[: plies + 1]

@@ -23,6 +23,7 @@ MODULES = [
     *(PACKAGE / "syntax").glob("*.py"),
     *(path for path in (PACKAGE / "sema").glob("*.py") if path.name not in OTHERS),
     PACKAGE / "passes" / "payoffs.py",
+    PACKAGE / "passes" / "plays.py",
 ]
 
 

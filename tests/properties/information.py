@@ -136,6 +136,7 @@ class Programs:
         self.numbers = ["p", "q", "s"]
         self.maps = ["own", "oth"]
         self.lists = ["pile", "deck", "hand.ann"]
+        self.deck = self.random.choice(("nobody", "nobody", "all"))
         self.hand = self.random.choice(("owner", "others"))
         self.next = 0
 
@@ -176,7 +177,7 @@ state:
   own: {{per: role, of: 0..2, start: 0, seen_by: owner}}
   oth: {{per: role, of: 0..2, start: 1, seen_by: others}}
   pile: {{list: 0..2, at_most: 30, seen_by: {second}}}
-  deck: {{bag: 0..2, copies: 9, seen_by: nobody}}
+  deck: {{bag: 0..2, copies: 9, seen_by: {self.deck}}}
   hand: {{per: role, list: 0..2, at_most: 30, seen_by: {self.hand}}}
 actions:
 {"".join(actions)}turns:

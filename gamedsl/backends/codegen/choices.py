@@ -1,23 +1,17 @@
-"""Decisions as Python: who is asked, what is legal, and what happens once they have chosen."""
+"""Decisions as Python: who is asked, and what happens once they have chosen."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from gamedsl.backends import flow
-from gamedsl.backends.codegen.expressions import Expressions, Reader, apart
+from gamedsl.backends.codegen.expressions import Expressions, Reader
 from gamedsl.backends.codegen.jumps import Jumps
+from gamedsl.backends.codegen.options import Options
 from gamedsl.backends.codegen.storing import Storing
 from gamedsl.backends.codegen.telling import Telling
 from gamedsl.backends.codegen.writer import Lines, literal
 from gamedsl.backends.places import misfit
-from gamedsl.ir.expr import Apply, Const, Expr, Logic
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Action, Choice, Choose
-from gamedsl.ir.types import Bag, Set
-
-DISTINCT = frozenset({"empty", "cells", "lowest_empty", "slots", "..", "others", "keys", "set"})
-"""Functions whose value never holds an element twice."""
+from gamedsl.ir.program import Choose
 
 
 class Choices:
@@ -33,6 +27,7 @@ class Choices:
         self._storing = storing
         self._telling = telling
         self._jumps = jumps
+        self._options = Options(make, storing)
 
     # asking
 
@@ -53,13 +48,11 @@ class Choices:
         if step.actor is not None:
             with lines.block(f"if me not in {literal(step.actors)}:"):
                 lines("refuse()")
+        self._options.legal(lines, step)
         if not step.static:
-            self._legal(lines, step)
-            with lines.block("if not names:"):
+            with lines.block("if not found:"):
                 self._nothing(lines, op, f"return {self._jumps.to(op.after)}")
-            lines("s.legal = (names,)")
-        else:
-            lines(f"s.legal = ({self._all(step)},)")
+        lines("s._places = (found,)")
         lines("s._asked = (me,)")
         self._stop(lines, place)
 
@@ -67,8 +60,8 @@ class Choices:
         """Ask several at once."""
         step = op.step
         if step.static and step.condition is None:
-            options = {seat: _names(step.options_of(seat)) for seat in step.actors}
-            lines(f"s.legal = {self._make.module.constant(tuple(options.values()))}")
+            sizes = "".join(f"range({len(options)}), " for options in step.options).rstrip()
+            lines(f"s._places = {self._make.module.table('PLACES', f'({sizes})')}")
             lines(f"s._asked = {literal(step.actors)}")
             self._stop(lines, place)
             return
@@ -77,18 +70,15 @@ class Choices:
             if step.condition is not None:
                 with lines.block(f"if not {self._make.holds(step.condition, Reader('me'))}:"):
                     lines("continue")
-            if step.static:
-                lines(f"names = {self._all(step)}")
-            else:
-                self._legal(lines, step)
-            with lines.block("if names:"):
+            self._options.legal(lines, step)
+            with lines.block("if found:"):
                 lines("asked.append(me)")
-                lines("legal.append(names)")
+                lines("legal.append(found)")
             with lines.block("else:"):
                 self._nothing(lines, op, "pass")
         with lines.block("if not asked:"):
             lines(f"return {self._jumps.to(op.after)}")
-        lines("s._asked, s.legal = tuple(asked), tuple(legal)")
+        lines("s._asked, s._places = tuple(asked), tuple(legal)")
         self._stop(lines, place)
 
     def _stop(self, lines: Lines, place: int) -> None:
@@ -105,162 +95,54 @@ class Choices:
         else:
             lines("refuse()")
 
-    # options
-
-    def _same(self, step: Choose) -> bool:
-        """Whether all who may act have the same options."""
-        return all(options == step.options[0] for options in step.options)
-
-    def _by_seat(self, step: Choose, table: str, rows: list[Any], seat: str = "me") -> str:
-        """The code of what belongs to a seat: one of `rows`, parallel to the actors."""
-        if self._same(step):
-            return self._make.module.table(table, literal(rows[0]))
-        by_seat = dict(zip(step.actors, rows, strict=True))
-        return f"{self._make.module.table(table, literal(by_seat))}[{seat}]"
-
-    def _all(self, step: Choose) -> str:
-        return self._by_seat(step, "OPTIONS", [_names(options) for options in step.options])
-
-    def _legal(self, lines: Lines, step: Choose) -> None:
-        """Set `names` to the names of what is legal for `me`."""
-        if step.legal is not None:
-            values = [{o.value: i for i, o in enumerate(options)} for options in step.options]
-            index = self._by_seat(step, "PLACE", values)
-            lines(f"place = {index}")
-            lines(f"found = [place[value] for value in {self._elements(step.legal)}]")
-        else:
-            lines("found = []")
-        for action in step.moves:
-            self._instances(lines, step, action)
-        names = self._all(step)
-        distinct = all(_is_distinct(source) for a in step.moves for _, source in a.parameters)
-        if distinct and (step.legal is None or (not step.moves and _is_distinct(step.legal))):
-            lines("found.sort()")
-            lines(f"options = {names}")
-            lines("names = tuple([options[place] for place in found])")
-        else:
-            lines(f"names = below({names}, found)")
-
-    def _elements(self, source: Expr, reader: Reader | None = None) -> str:
-        """Code to go through a collection whose order does not matter, each item once or more."""
-        reader = reader or Reader("me")
-        if self._make.is_beyond(source):
-            return "beyond()"
-        if isinstance(source.type, Bag):
-            return self._make.code(source, reader)
-        return self._make.items(source, reader, ordered=False)
-
-    def _instances(self, lines: Lines, step: Choose, action: Action) -> None:
-        """Add the places of the legal instances of an action to `found`."""
-        names = [name for name, _ in action.parameters]
-        tests = _conjuncts(action.when)
-        read = {n for test in (*tests, *(x for _, x in action.parameters)) if test is not None
-                for n in self._let_variables(test)}  # fmt: skip
-        kept = [name for name in names if name in read]
-        if kept:  # lets read these from the state
-            slots = ", ".join(map(self._storing.variable, kept))
-            lines(f"kept = ({slots},)")
-        held = {name: f"{name}_" for name in names if name not in kept}
-        targets = [held.get(name) or self._storing.variable(name) for name in names]
-        rows = [
-            {_arguments(o, names): i for i, o in enumerate(options) if _is_of(o, action)}
-            for options in step.options
-        ]
-        if names:
-            index = f"{self._by_seat(step, 'INSTANCES', rows)}[{', '.join(targets)}]"
-        else:
-            index = self._by_seat(step, "INSTANCE", [row.get(()) for row in rows])
-            index = index if all(rows) else f"some({index})"
-        reader = Reader("me", {}, held)
-        beyond = action.when is not None and self._make.is_beyond(action.when)
-        self._nest(lines, action, tests, targets, index, reader, "refuse()" if beyond else "")
-        if kept:
-            lines(f"{slots}, = kept")
-
-    def _nest(
-        self, lines: Lines, action: Action, tests: list[Expr], targets: list[str], index: str,
-        reader: Reader, first: str = "",
-    ) -> None:  # fmt: skip
-        """Loops over the parameters that are left, each condition as far out as it can stand."""
-        if first:
-            lines(first)
-        names = [name for name, _ in action.parameters]
-        at = len(names) - len(targets)
-        later = set(names[at:])
-        ready = [test for test in tests if not self._make.variables(test) & later]
-        if ready:
-            rest = [test for test in tests if test not in ready]
-            only = len(tests) == len(ready) == 1 and action.when is tests[0]
-            codes = [self._make.code(t, reader) if only else self._make.truth(t, reader)
-                     for t in ready]  # fmt: skip
-            with lines.block(f"if {' and '.join(codes)}:"):
-                self._nest(lines, action, rest, targets, index, reader)
-            return
-        if not targets:
-            lines(f"found.append({index})")
-            return
-        source = self._elements(action.parameters[at][1], reader)
-        if len(targets) == 1 and not tests:
-            lines(f"found += [{index} for {targets[0]} in {source}]")
-            return
-        with lines.block(f"for {targets[0]} in {source}:"):
-            early = apart(tests, set(names[at + 1 :]), reads=False) if len(targets) > 1 else []
-            early = [part for part in early if self._make.variables(part) & {names[at]}]
-            codes = {id(part): self._make.code(part, reader) for part in early}
-            held = {place: f"h{len(reader.found) + i}" for i, place in enumerate(codes)}
-            for place, code in codes.items():
-                lines(f"{held[place]} = {code}")
-            self._nest(lines, action, tests, targets[1:], index, reader.with_found(held))
-
-    def _let_variables(self, expr: Expr) -> set[str]:
-        """The variables that the lets in an expression read."""
-        return self._make.variables(expr, lets_only=True)
-
     # choosing
 
     def take(self, place: int, op: flow.Ask) -> None:
         """Write the function that carries out what was chosen, and the site of the decision."""
         step = op.step
-        lines = Lines(f"def took_{place}(s, names):")
+        lines = Lines(f"def took_{place}(s, places):")
         lines.source(step.span)
         if step.joint:
             self._take_all(lines, place, op)
         else:
             self._take_one(lines, place, op)
         self._make.module.add(lines)
-        self._make.module.later(f"asks_{place} = Asks({step.id!r}, took_{place})")
-
-    def _values(self, step: Choose) -> str:
-        rows = [{option.name: option.value for option in options} for options in step.options]
-        return self._by_seat(step, "VALUE", rows, "seat")
+        names = self._options.names(step, "seat")
+        self._make.module.later(
+            f"asks_{place} = Asks({step.id!r}, took_{place}, "
+            f"{{seat: {names} for seat in {literal(step.actors)}}})"
+        )
 
     def _take_one(self, lines: Lines, place: int, op: flow.Ask) -> None:
         step, storing = op.step, self._storing
-        lines("(name,) = names")
-        lines("(seat,) = s._asked")
-        lines(f"value = {self._values(step)}[name]")
+        lines("(place,) = places")
+        lines(f"seat = {step.actors[0]!r}" if step.actor is None else "(seat,) = s._asked")
+        lines(f"value = {self._options.values(step, 'seat')}[place]")
         if step.place is not None:
             path = storing.path(step.place, Reader("seat"))
             storing.store(lines, step.place, path, self._fitting(step))
         else:
             storing.put(lines, step.variable, "value")
-        self._storing.remember(lines, step.variable)
+        storing.remember(lines, step.variable)
         if step.variable in self._flow.by_seat:
             slot = self._make.module.slot("b", step.variable)
             lines(f"s.{slot} = {{**s.{slot}, seat: value}}")
+        name = f"{self._options.names(step, 'seat')}[place]"
         self._telling.tell(
-            lines, step, step.type, owner="seat", seat="seat", name="name", value="value"
+            lines, step, step.type, owner="seat", seat="seat", name=name, value="value"
         )
+        after = f"return {self._jumps.to(place + 1)}"
         if op.bodies:
             lines(f"s.{self.outside(place)} = s.me")
-            self._begin_body(lines, op, f"return {self._jumps.to(place + 1)}")
+            self._begin_body(lines, op, after)
         else:
-            lines(f"return {self._jumps.to(place + 1)}")
+            lines(after)
 
     def _take_all(self, lines: Lines, place: int, op: flow.Ask) -> None:
         step, storing = op.step, self._storing
         lines("seats = s._asked")
-        lines(f"values = [{self._values(step)}[name] for seat, name in zip(seats, names)]")
+        values = f"{self._options.values(step, 'seat')}[place]"
+        lines(f"values = [{values} for seat, place in zip(seats, places)]")
         lines("chosen = dict(zip(seats, values))")
         if step.place is not None:
             path = storing.path(step.place, Reader("seat"))
@@ -271,19 +153,19 @@ class Choices:
         else:
             variable = storing.variable(step.variable)
             storing.put(lines, step.variable, f"{{**({variable} or EMPTY), **chosen}}")
-        self._storing.remember(lines, step.variable)
-        with lines.block("for seat, name, value in zip(seats, names, values):"):
+        storing.remember(lines, step.variable)
+        with lines.block("for seat, place, value in zip(seats, places, values):"):
+            name = f"{self._options.names(step, 'seat')}[place]"
             self._telling.tell(
-                lines, step, step.type, owner="seat", seat="seat", name="name", value="value"
+                lines, step, step.type, owner="seat", seat="seat", name=name, value="value"
             )
         if not op.bodies:
             lines(f"return {self._jumps.to(place + 1)}")
             return
-        waiting, outside = self.waiting(place), self.outside(place)
         bodied = tuple(name for name, _ in op.bodies)
-        lines(f"s.{waiting} = tuple([(seat, value) for seat, value in chosen.items()")
+        lines(f"s.{self.waiting(place)} = tuple([(seat, value) for seat, value in chosen.items()")
         lines(f"    if (value[0] if value.__class__ is tuple else value) in {literal(bodied)}])")
-        lines(f"s.{outside} = s.me")
+        lines(f"s.{self.outside(place)} = s.me")
         lines(f"return next_{place}")
         self._write_next(place, op)
 
@@ -340,37 +222,3 @@ class Choices:
         type = step.place.type
         fits = all(misfit(o.value, type) is None for options in step.options for o in options)
         return "value" if fits else self._storing.checked("value", type)
-
-
-def _names(options: tuple[Choice, ...]) -> tuple[str, ...]:
-    return tuple(option.name for option in options)
-
-
-def _is_of(option: Choice, action: Action) -> bool:
-    value = option.value
-    return bool((value[0] if isinstance(value, tuple) and value else value) == action.name)
-
-
-def _arguments(option: Choice, names: list[str]) -> Any:
-    """The key of an instance in the table of its action: its argument, or the tuple of them."""
-    if not names:
-        return ()
-    arguments = option.value[1:]
-    return arguments[0] if len(names) == 1 else arguments
-
-
-def _is_distinct(source: Expr) -> bool:
-    if isinstance(source, Apply) and source.function in DISTINCT:
-        return True
-    if isinstance(source, Const) and isinstance(source.value, tuple):
-        return len(set(source.value)) == len(source.value)
-    return isinstance(source.type, Set | Bag)
-
-
-def _conjuncts(when: Expr | None) -> list[Expr]:
-    """The parts that all must hold."""
-    if when is None:
-        return []
-    if isinstance(when, Logic) and when.op == "and":
-        return [*_conjuncts(when.left), *_conjuncts(when.right)]
-    return [when]

@@ -240,6 +240,23 @@ class Expressions:
                 return f"enumerate({code})"
         return f"pairs({code})"
 
+    def lowest(self, rows: int, columns: int) -> str:
+        """The function that gives the positions of the lowest empty cells of a grid."""
+        name = f"lowest_{rows}_{columns}"
+        if name not in self._written:
+            self._written[name] = name
+            lines = Lines(f"def {name}(cells):")
+            lines("found = []")
+            for column in range(columns):
+                word = "if"
+                for row in reversed(range(rows)):
+                    with lines.block(f"{word} cells[{row * columns + column}] is None:"):
+                        lines(f"found.append({row * columns + column})")
+                    word = "elif"
+            lines("return found")
+            self.module.add(lines)
+        return name
+
     # forms
 
     def _const(self, expr: ex.Const, reader: Reader) -> str:

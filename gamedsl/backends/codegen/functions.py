@@ -27,6 +27,9 @@ from gamedsl.ir.types import (
     plain,
 )  # fmt: skip
 
+LARGEST_GRID = 400
+"""Cells of a grid beside which lines are kept."""
+
 LARGE = 1 << (MAX_BITS - 1)
 
 
@@ -244,8 +247,8 @@ def _full(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     return f"(None not in {make.code(expr.arguments[0], reader)})" if _is_grid(expr) else None
 
 
-def _dimensions(expr: Apply) -> tuple[int, int] | None:
-    """Rows and columns, the last arguments of functions on grids."""
+def grid_size(expr: Apply) -> tuple[int, int] | None:
+    """Rows and columns of the grid of a function on grids, its last arguments."""
     rows, columns = expr.arguments[-2:]
     if isinstance(rows, Const) and isinstance(columns, Const) and _is_grid(expr):
         return rows.value, columns.value
@@ -258,14 +261,14 @@ def places(rows: int, columns: int) -> tuple[tuple[int, int], ...]:
 
 
 def _cells(make: Expressions, expr: Apply, reader: Reader) -> str | None:
-    size = _dimensions(expr)
+    size = grid_size(expr)
     if size is None or not make.is_some(expr.arguments[0]):
         return None
     return make.module.constant(places(*size))
 
 
 def _empty(make: Expressions, expr: Apply, reader: Reader) -> str | None:
-    size = _dimensions(expr)
+    size = grid_size(expr)
     if size is None:
         return None
     cells = make.module.constant(places(*size))
@@ -274,69 +277,42 @@ def _empty(make: Expressions, expr: Apply, reader: Reader) -> str | None:
 
 
 def _lowest(make: Expressions, expr: Apply, reader: Reader) -> str | None:
-    size = _dimensions(expr)
+    size = grid_size(expr)
     if size is None:
         return None
     cells = make.module.constant(places(*size))
     grid = make.code(expr.arguments[0], reader)
-    columns = make.module.constant(from_below(*size))
-    return f"tuple([{cells}[p] for p in least_empty({grid}, {columns})])"
-
-
-def from_below(rows: int, columns: int) -> tuple[tuple[int, ...], ...]:
-    """The positions of each column of a grid, the lowest first."""
-    return tuple(
-        tuple(row * columns + column for row in reversed(range(rows))) for column in range(columns)
-    )
+    return f"tuple([{cells}[at] for at in {make.lowest(*size)}({grid})])"
 
 
 def _line(make: Expressions, expr: Apply, reader: Reader) -> str | None:
-    """A line in a variable, by numbers whose bits are cells, kept beside it (`m`)."""
-    size, masked = _dimensions(expr), masked_grid(expr)
-    grid, length = expr.arguments[:2]
-    if size is None or masked is None or masked in reader.held:
+    """The value of a line, kept beside its grid (`storing`)."""
+    size, lined = grid_size(expr), lined_grid(expr)
+    if size is None or lined is None or lined[0] in reader.held:
         return None
-    assert isinstance(length, Const)
-    slot = make.module.slot("m", masked)
-    variable = make.code(grid, reader)
-    bits = make.module.constant(cell_bits(*size))
-    strides = make.module.constant(line_shifts(size[1], length.value))
-    run = make.module.table("run_line", "BUILTINS['line'].run")
-    again = f"lambda: {run}({variable}, {length.value}, {size[0]}, {size[1]})"
-    masks = f"(s.{slot} if s.{slot} is not None else remasked(s, {slot!r}, {variable}, {bits}))"
-    return f"line_in({masks}, {strides}, {again})"
+    grid, length = lined
+    masks, line = make.module.slot("m", grid), make.module.slot("l", f"{grid}_{length}")
+    again = f"lined(s, {masks!r}, {line!r}, {make.code(expr.arguments[0], reader)}, "
+    return f"(s.{line} if s.{line} is not UNKNOWN else {again}{length}, {size[0]}, {size[1]}))"
 
 
-def masked_grid(expr: Expr) -> str | None:
-    """The variable in which an expression looks for a line, if that is done by its masks."""
-    if not isinstance(expr, Apply) or expr.function != "line" or _dimensions(expr) is None:
+def lined_grid(expr: Expr) -> tuple[str, int] | None:
+    """The variable in which an expression looks for a line, and its length, where what is found is
+    kept beside it."""
+    if not isinstance(expr, Apply) or expr.function != "line":
         return None
+    size = grid_size(expr)
     grid, length = expr.arguments[:2]
+    if size is None or size[0] * size[1] > LARGEST_GRID:
+        return None
     if not isinstance(grid, Read) or not isinstance(length, Const) or length.value < 1:
         return None
     inner = plain(grid.type.of) if isinstance(grid.type, Grid) else None
-    return grid.name if _single(inner) else None
+    return (grid.name, length.value) if _single(inner) else None
 
 
 def _single(type: Type | None) -> bool:
     return isinstance(type, Seat | Number | Bool) or (isinstance(type, Enum) and bool(type.members))
-
-
-def cell_bits(rows: int, columns: int) -> tuple[int, ...]:
-    """A bit for each cell, with one that is never set at the end of each row."""
-    return tuple(1 << (row * (columns + 1) + column) for row, column in places(rows, columns))
-
-
-def line_shifts(columns: int, length: int) -> tuple[tuple[int, ...], ...]:
-    """For rows, columns and both diagonals: by how much to shift in turn, and keep what is set in
-    both, so that what is left begins a run of `length`."""
-    doublings, run = [], 1
-    while run < length:
-        doublings.append(min(run, length - run))
-        run += doublings[-1]
-    return tuple(
-        tuple(stride * by for by in doublings) for stride in (1, columns + 1, columns, columns + 2)
-    )
 
 
 INLINE: dict[str, Inline] = {

@@ -9,14 +9,14 @@ from typing import Any
 from gamedsl.backends.codegen import support
 from gamedsl.backends.codegen.bounds import Bounds, roots
 from gamedsl.backends.codegen.expressions import Expressions, Reader
-from gamedsl.backends.codegen.functions import INLINE, masked_grid
+from gamedsl.backends.codegen.functions import INLINE, grid_size, lined_grid
 from gamedsl.backends.codegen.program import Program, zeros
 from gamedsl.backends.codegen.storing import takes_none
 from gamedsl.backends.codegen.writer import Lines, Module, Unsupported
 from gamedsl.backends.flow import Flow, flatten
 from gamedsl.ir.expr import Apply, Const, Expr, Stream
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Loop, Stage, walk_steps
+from gamedsl.ir.program import Choose, Draw, Loop, Show, Stage, walk_steps
 from gamedsl.ir.types import Number
 
 HEAD = '''\
@@ -40,8 +40,8 @@ from gamedsl.ir.outcome import Settlement
 '''
 
 EMPTY_SLOTS = {"v": "None", "m": "None", "n": "0", "i": "()", "t": "None", "o": "None", "w": "()",
-               "p": "()", "b": "EMPTY", "k": "None"}  # fmt: skip
-"""What slots are at the start: variables, their masks, passes, items and times of loops, who acts
+               "l": "UNKNOWN", "p": "()", "b": "EMPTY", "k": "None"}  # fmt: skip
+"""What slots are at the start: variables, their masks and lines, passes, items and times of loops, who acts
 outside, actions that wait, past values, values by seat, and what was paid before a stage."""
 
 
@@ -53,8 +53,8 @@ def write(ir: GameIR) -> str:
     most = bounds.most(roots((ir.turns, ir.end, ir.payoffs, ir.scores)))
     sure = _never_none(ir)
     make = Expressions(module, ir.seats, ir.lets_by_name, most, INLINE, sure=sure)
-    masked = _masked(ir)
-    Program(ir, run, make, masked).write()
+    lined = _lined(ir)
+    Program(ir, run, make, lined).write()
     _settle(ir, run, make)
     return _assemble(ir, run, module)
 
@@ -72,14 +72,20 @@ def _never_none(ir: GameIR) -> frozenset[str]:
     return frozenset({state.name for state in declared} - unsure)
 
 
-def _masked(ir: GameIR) -> dict[str, tuple[int, int]]:
-    """The grids that are looked through for lines: their rows and columns."""
-    found = {}
+def _is_public(ir: GameIR) -> bool:
+    """Whether everybody is told everything."""
+    told = (s.readers for s in walk_steps(ir.turns) if isinstance(s, Choose | Draw | Show))
+    return all(readers.kind == "all" and not readers.fields for readers in told)
+
+
+def _lined(ir: GameIR) -> dict[str, tuple[int, int, tuple[int, ...]]]:
+    """The grids that are looked through for lines: rows, columns, and the lengths of the lines."""
+    found: dict[str, tuple[int, int, tuple[int, ...]]] = {}
     for part in _parts((ir.turns, ir.end, ir.lets, ir.payoffs, ir.scores)):
-        if (name := masked_grid(part)) is not None and isinstance(part, Apply):
-            rows, columns = part.arguments[-2:]
-            assert isinstance(rows, Const) and isinstance(columns, Const)
-            found[name] = rows.value, columns.value
+        if (lined := lined_grid(part)) is not None and isinstance(part, Apply):
+            size, known = grid_size(part), found.get(lined[0], (0, 0, ()))
+            assert size is not None
+            found[lined[0]] = (*size, tuple(sorted({*known[2], lined[1]})))
     return found
 
 
@@ -165,8 +171,8 @@ def _assemble(ir: GameIR, run: Flow, module: Module) -> str:
         slot: starts.get(key) or (zero if key[0] == "d" else EMPTY_SLOTS[key[0]])
         for key, slot in slots.items()
     }
-    base = ("_asked", "_drawn", "_known", "_log", "_lottery", "_moves", "_seen", "_site", "kind",
-            "legal", "me")  # fmt: skip
+    base = ("_asked", "_drawn", "_known", "_log", "_lottery", "_moves", "_places", "_result",
+            "_seen", "_site", "kind", "me")  # fmt: skip
     lines = Lines("class State(Play):")
     lines(f"__slots__ = ({''.join(f'{slot!r}, ' for slot in slots.values()).rstrip()})")
     lines("")
@@ -179,10 +185,12 @@ def _assemble(ir: GameIR, run: Flow, module: Module) -> str:
         lines("twin = s.__class__.__new__(s.__class__)")
         for slot in (*base, *slots.values()):
             lines(f"twin.{slot} = s.{slot}")
-        lines("twin._result = s._result")
         lines("return twin")
     lines("")
     lines("_settle = settle")
+    if _is_public(ir):
+        lines("known = Play._known_to_all")
+        lines("_unknown = (None, '')")
     lines("")
     with lines.block("def _paid(s):"):
         pairs = ", ".join(f"{name!r}: s.{slots[f'd@{name}']}" for name in run.streams)

@@ -9,7 +9,7 @@ share: `_moves`, to play it again, and `_log`, what whom was told.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gamedsl.backends.chance import Lottery, ticket
 from gamedsl.backends.events import Seen, appended, known, occurrences
@@ -29,50 +29,72 @@ Told = tuple[Any, Any, str, str, str]
 of seat to the name that it was told); the step, the seat and the name of the event."""
 
 
-class Asks(NamedTuple):
-    """Where seats choose: the step, and what happens once they have."""
+class Asks:
+    """Where seats choose: the step, what happens once they have, and each seat's options."""
 
-    step: str
-    take: Callable[[Any, Sequence[str]], Go]
+    __slots__ = ("_places", "names", "step", "take")
+
+    def __init__(
+        self, step: str, take: Callable[[Any, Sequence[int]], Go], names: dict[str, list[str]]
+    ) -> None:
+        self.step = step
+        self.take = take
+        self.names = names
+        self._places: dict[str, dict[str, int]] = {}
+
+    def place(self, seat: str, name: str) -> int:
+        """The place of an option among all of a seat."""
+        if seat not in self._places:
+            self._places[seat] = {name: i for i, name in enumerate(self.names[seat])}
+        return self._places[seat][name]
 
 
-class Draws(NamedTuple):
+class Draws:
     """Where chance draws: the step, the names of each index, what happens once it has, which passes
     of the loops around it are under way, and the name of what is drawn."""
 
-    step: str
-    indices: tuple[tuple[str, ...], ...]
-    take: Callable[[Any, Any], Go]
-    passes: Callable[[Any], tuple[int, ...]]
-    name: Callable[[Any], str]
+    __slots__ = ("indices", "name", "passes", "step", "take")
+
+    def __init__(
+        self, step: str, indices: tuple[tuple[str, ...], ...], take: Callable[[Any, Any], Go],
+        passes: Callable[[Any], tuple[int, ...]], name: Callable[[Any], str],
+    ) -> None:  # fmt: skip
+        self.step = step
+        self.indices = indices
+        self.take = take
+        self.passes = passes
+        self.name = name
 
 
 class Play:
     """A history of a generated game. A `gamedsl.backends.kernel.State`."""
 
     __slots__ = (
-        "_asked", "_drawn", "_known", "_log", "_lottery", "_moves", "_reference", "_result",
-        "_seen", "_site", "kind", "legal", "me",
+        "_asked", "_drawn", "_known", "_log", "_lottery", "_moves", "_places", "_reference",
+        "_result", "_seen", "_site", "kind", "me",
     )  # fmt: skip
 
     kernel: Generated
     """Set in the class that each kernel makes of it."""
+    _unknown: Any = {}
+    """What `_known` is at the start."""
 
     kind: Kind
     me: str | None
     """Who acts."""
-    legal: tuple[tuple[str, ...], ...]
-    """The names of what each who is asked may choose; only while somebody is."""
     _asked: tuple[str, ...]
+    _places: tuple[Sequence[int], ...]
+    """The places of what each who is asked may choose, among the options of the step."""
     _site: Any
     _drawn: tuple[Any, ...]
     """What the draw under way has brought, index by index."""
     _lottery: Lottery
     _log: Told | None
     _moves: tuple[Any, Any] | None
-    """The last move, a tuple of names or the number of an outcome, and all before it."""
-    _known: Mapping[str, tuple[Any, str]]
-    """What was asked for before: up to which entry of the log, and as which text."""
+    """The last move, a tuple of places or the number of an outcome, and all before it."""
+    _known: Any
+    """For each seat, what was asked for before: up to which entry of the log, and its text. Where
+    everybody is told everything, that of all."""
     _seen: Mapping[str, tuple[Any, Seen]]
     _result: Settlement | None
     _reference: History
@@ -80,10 +102,10 @@ class Play:
     def __init__(self) -> None:
         self.kind = "end"
         self.me = None
-        self.legal = self._asked = self._drawn = ()
+        self._asked = self._places = self._drawn = ()
         self._log = self._moves = self._result = self._site = None
         self._lottery = self._reference = None  # type: ignore[assignment]
-        self._known = {}
+        self._known = self._unknown
         self._seen = {}
         try:
             go = self._begin()
@@ -111,10 +133,13 @@ class Play:
     # moving
 
     def choose(self, names: Sequence[str]) -> None:
-        names = tuple(names)
-        self._moves = names, self._moves
+        place = self._site.place
+        self._take(tuple([place(s, name) for s, name in zip(self._asked, names, strict=True)]))
+
+    def _take(self, places: tuple[int, ...]) -> None:
+        self._moves = places, self._moves
         try:
-            go = self._site.take(self, names)
+            go = self._site.take(self, places)
             while go is not None:
                 go = go(self)
         except Exception:
@@ -123,23 +148,27 @@ class Play:
     def draw(self, outcome: int) -> str:
         value, name = self._lottery.value(outcome), self._site.name
         self._moves = outcome, self._moves
+        self._bring(value)
+        return str(name(value))
+
+    def _bring(self, value: Any) -> None:
         try:
             go = self._site.take(self, value)
             while go is not None:
                 go = go(self)
         except Exception:
             self._replay()
-        return str(name(value))
 
-    def apply(self, *numbers: int) -> None:
+    def apply(self, number: int, *others: int) -> None:
         if self.kind == "chance":
-            self.draw(*numbers)
+            value = self._lottery.value(number)
+            self._moves = number, self._moves
+            self._bring(value)
+        elif others:
+            numbers = number, *others
+            self._take(tuple([p[i] for p, i in zip(self._places, numbers, strict=True)]))
         else:
-            legal = self.legal
-            if len(numbers) == 1:
-                self.choose((legal[0][numbers[0]],))
-            else:
-                self.choose([names[i] for names, i in zip(legal, numbers, strict=True)])
+            self._take((self._places[0][number],))
 
     def _replay(self) -> None:
         """Let the reference play the same moves: it raises the error that there is, with its place
@@ -153,7 +182,11 @@ class Play:
             if isinstance(move, int):
                 history.draw(move)
             else:
-                history.choose(move)
+                asks = history.asks
+                step = self.kernel.steps[asks[0].step]
+                history.choose(
+                    [step.options_of(a.seat)[i].name for a, i in zip(asks, move, strict=True)]
+                )
         self._reference = history
         self.__class__ = self.kernel.stand_in
 
@@ -172,9 +205,25 @@ class Play:
         )
 
     @property
+    def asked(self) -> tuple[str, ...]:
+        return self._asked if self.kind == "decide" else ()
+
+    @property
+    def legal(self) -> tuple[tuple[str, ...], ...]:
+        if self.kind != "decide":
+            return ()
+        names = self._site.names
+        return tuple(
+            [
+                tuple([names[seat][place] for place in places])
+                for seat, places in zip(self._asked, self._places, strict=True)
+            ]
+        )
+
+    @property
     def counts(self) -> tuple[int, ...]:
         if self.kind == "decide":
-            return tuple(map(len, self.legal))
+            return tuple([len(places) for places in self._places])
         return (self._lottery.size,) if self.kind == "chance" else ()
 
     # chance
@@ -238,6 +287,23 @@ class Play:
         self._known = {**self._known, seat: (self._log, text)}
         return text
 
+    def _known_to_all(self, seat: str) -> str:
+        """`known` of a game in which everybody is told everything."""
+        entry = self._log
+        last, text = self._known
+        if entry is last:
+            return str(text)
+        news = []
+        while entry is not None and entry is not last:
+            entry, _, step, whom, name = entry
+            news.append(f"{whom}.{step}={name}" if whom else f"{step}={name}")
+        if text:
+            news.append(text)
+        news.reverse()
+        text = ", ".join(news)
+        self._known = self._log, text
+        return text
+
     def _news(self, seat: str, last: Told | None) -> list[tuple[str, str, str]]:
         """What a seat was told after an entry of the log: step, seat and name of each event."""
         news = []
@@ -296,10 +362,11 @@ class StandIn:
     def draw(self, outcome: int) -> str:
         return self._reference.draw(outcome)
 
-    def apply(self, *numbers: int) -> None:
+    def apply(self, number: int, *others: int) -> None:
         if self.kind == "chance":
-            self.draw(*numbers)
+            self.draw(number)
         else:
+            numbers = number, *others
             self.choose([names[i] for names, i in zip(self.legal, numbers, strict=True)])
 
     @property
@@ -309,6 +376,10 @@ class StandIn:
     @property
     def asks(self) -> tuple[Ask, ...]:
         return self._reference.asks
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return tuple(ask.seat for ask in self.asks)
 
     @property
     def legal(self) -> tuple[tuple[str, ...], ...]:

@@ -30,12 +30,12 @@ class Program:
     """Writes the functions of all operations of a game."""
 
     def __init__(
-        self, ir: GameIR, run: flow.Flow, make: Expressions, masked: Mapping[str, tuple[int, int]]
+        self, ir: GameIR, run: flow.Flow, make: Expressions, lined: Mapping[str, tuple[int, int, tuple[int, ...]]],
     ) -> None:
         self._ir = ir
         self._ops = run.ops
         self._make = make
-        self._storing = Storing(make, run, masked)
+        self._storing = Storing(make, run, lined)
         self._telling = Telling(make)
         self._jumps = Jumps(run.ops)
         self._choices = Choices(ir, run, make, self._storing, self._telling, self._jumps)

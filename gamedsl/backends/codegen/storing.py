@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from gamedsl.backends.codegen.bounds import rows
 from gamedsl.backends.codegen.expressions import Expressions, Reader
-from gamedsl.backends.codegen.functions import cell_bits
 from gamedsl.backends.codegen.writer import Lines, type_literal
 from gamedsl.backends.flow import Flow
 from gamedsl.backends.places import misfit
@@ -34,15 +33,15 @@ from gamedsl.ir.types import (
 
 
 class Storing:
-    """Writes what changes variables. `masked` are the grids beside which masks are kept, with
-    their rows and columns."""
+    """Writes what changes variables. `lined` are the grids beside which lines are kept: their rows
+    and columns, and the lengths that are looked for."""
 
     def __init__(
-        self, make: Expressions, run: Flow, masked: Mapping[str, tuple[int, int]]
+        self, make: Expressions, run: Flow, lined: Mapping[str, tuple[int, int, tuple[int, ...]]]
     ) -> None:  # fmt: skip
         self._make = make
         self._flow = run
-        self._masked = masked
+        self._lined = lined
 
     def variable(self, name: str) -> str:
         return f"s.{self._make.module.slot('v', name)}"
@@ -50,8 +49,15 @@ class Storing:
     def put(self, lines: Lines, variable: str, code: str) -> None:
         """A variable gets another value."""
         lines(f"{self.variable(variable)} = {code}")
-        if variable in self._masked:
-            lines(f"s.{self._make.module.slot('m', variable)} = None")
+        if variable in self._lined:
+            self._forget(lines, variable)
+
+    def _forget(self, lines: Lines, grid: str) -> None:
+        """What is kept beside a grid is no longer so."""
+        module = self._make.module
+        lines(f"s.{module.slot('m', grid)} = None")
+        for length in self._lined[grid][2]:
+            lines(f"s.{module.slot('l', f'{grid}_{length}')} = UNKNOWN")
 
     def unbind(self, lines: Lines, variable: str, *, by_seat: bool = True) -> None:
         """Forget what a variable holds and, `by_seat`, whose it was."""
@@ -78,7 +84,7 @@ class Storing:
         code = self._make.value(key.expr, reader)
         if key.kind == "cell":
             rows, columns = key.size
-            return f"cell_place({code}, {rows}, {columns})"
+            return f"{self._make.module.table('CELL', f'cells_of({rows}, {columns})')}[{code}]"
         return code if self._make.is_some(key.expr) or code == "s.me" else f"entry({code})"
 
     def store(self, lines: Lines, place: Place, path: list[str], new: str) -> None:
@@ -90,17 +96,31 @@ class Storing:
             self.put(lines, place.variable, f"put({whole}, ({', '.join(path)},), {new})")
         elif place.keys and place.keys[0].kind == "entry" or not place.keys:
             self.put(lines, place.variable, f"put_entry({whole}, {path[0]}, {new})")
-        elif place.keys[0].kind == "cell" and place.variable in self._masked:
+        elif place.keys[0].kind == "cell" and place.variable in self._lined:
             self._mark(lines, place, path[0], new)
         else:
             self.put(lines, place.variable, f"put_item({whole}, {path[0]}, {new})")
 
     def _mark(self, lines: Lines, place: Place, key: str, new: str) -> None:
-        """Change one cell of a grid, and its masks."""
-        whole, slot = self.variable(place.variable), self._make.module.slot("m", place.variable)
-        bits = self._make.module.constant(cell_bits(*self._masked[place.variable]))
+        """Change one cell of a grid; look for new lines among those that it is in."""
+        module, grid = self._make.module, place.variable
+        rows, columns, lengths = self._lined[grid]
+        whole, masks = self.variable(grid), f"s.{module.slot('m', grid)}"
         lines(f"at, new = {key}, {new}")
-        lines(f"s.{slot} = marked(s.{slot}, {whole}[at], new, {bits}[at])")
+        with lines.block(f"if {masks} is None or new is None or {whole}[at] is not None:"):
+            self._forget(lines, grid)
+        with lines.block("else:"):
+            lines(f"mask = {masks}.get(new, 0) | 1 << at")
+            lines(f"{masks} = {{**{masks}, new: mask}}")
+            for length in lengths:
+                slot = f"s.{module.slot('l', f'{grid}_{length}')}"
+                through = module.table("LINES", f"lines_through({rows}, {columns}, {length})")
+                with lines.block(f"if {slot} is not None:"):
+                    lines(f"{slot} = UNKNOWN")
+                with lines.block("else:"), lines.block(f"for line in {through}[at]:"):
+                    with lines.block("if mask & line == line:"):
+                        lines(f"{slot} = new")
+                        lines("break")
         lines(f"{whole} = {whole}[:at] + (new,) + {whole}[at + 1 :]")
 
     def part(self, place: Place, path: list[str]) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 
 from gamedsl.backends.chance import Lottery, Single, equally
 from gamedsl.backends.places import misfit, nested, part, stored, with_less, with_more
-from gamedsl.ir.builtins import exact, values
+from gamedsl.ir.builtins import BUILTINS, exact, values
 from gamedsl.ir.builtins_base import MAX_BITS
+from gamedsl.ir.builtins_grids import lanes
 from gamedsl.ir.types import Type
 from gamedsl.ir.values import Bag, name_of
 from gamedsl.source.spans import Source, Span
@@ -22,12 +23,13 @@ __all__ = [
     "EMPTY",
     "Bag",
     "Replay",
+    "UNKNOWN",
     "at_cell",
     "at_item",
     "at_most",
-    "below",
     "beyond",
     "cell_place",
+    "cells_of",
     "draw_from",
     "draw_one",
     "end",
@@ -40,10 +42,8 @@ __all__ = [
     "in_range",
     "in_range_or_none",
     "known_as",
-    "least_empty",
-    "line_in",
-    "marked",
-    "masks_of",
+    "lined",
+    "lines_through",
     "name_of",
     "nested",
     "pairs",
@@ -53,7 +53,6 @@ __all__ = [
     "put_item",
     "refuse",
     "remember",
-    "remasked",
     "settled_on",
     "small",
     "small_or_none",
@@ -265,61 +264,37 @@ def settled_on(found: Iterable[tuple[tuple[Any, ...], Any]]) -> dict[tuple[Any, 
 # grids
 
 
-def least_empty(cells: tuple[Any, ...], columns: Sequence[Sequence[int]]) -> list[int]:
-    """The first position of each column, from below, that holds none."""
-    found = []
-    for column in columns:
-        for place in column:
-            if cells[place] is None:
-                found.append(place)
-                break
-    return found
+UNKNOWN: Any = object()
+"""Stands for a line that has not been looked for."""
 
 
-def masks_of(cells: tuple[Any, ...], bits: Sequence[int]) -> dict[Any, int]:
-    """For each value in a grid, a number whose bits are the cells that hold it."""
-    masks: dict[Any, int] = {}
-    for value, bit in zip(cells, bits, strict=True):
-        if value is not None:
-            masks[value] = masks.get(value, 0) | bit
-    return masks
+def cells_of(rows: int, columns: int) -> dict[tuple[int, int], int]:
+    """The position of each cell."""
+    return {(row, column): row * columns + column for row in range(rows) for column in range(columns)}
 
 
-def remasked(state: Any, slot: str, cells: tuple[Any, ...], bits: Sequence[int]) -> Any:
-    """Work out the masks of a grid and keep them beside it."""
-    masks = masks_of(cells, bits)
-    setattr(state, slot, masks)
-    return masks
+def lines_through(rows: int, columns: int, length: int) -> list[list[int]]:
+    """For each cell, the lines of this length that it is in, as numbers whose bits are cells."""
+    through: list[list[int]] = [[] for _ in range(rows * columns)]
+    for lane in lanes(rows, columns, length):
+        for first in range(len(lane) - length + 1):
+            cells = lane[first : first + length]
+            for cell in cells:
+                through[cell].append(sum(1 << other for other in cells))
+    return through
 
 
-def marked(masks: dict[Any, int] | None, old: Any, new: Any, bit: int) -> dict[Any, int] | None:
-    """`masks_of` a grid after one cell changed."""
-    if masks is None or old == new:
-        return masks
-    masks = masks.copy()
-    if old is not None:
-        masks[old] ^= bit
-    if new is not None:
-        masks[new] = masks.get(new, 0) | bit
-    return masks
-
-
-def line_in(
-    masks: dict[Any, int], strides: Sequence[Sequence[int]], again: Callable[[], Any]
+def lined(
+    state: Any, masks: str, line: str, cells: tuple[Any, ...], length: int, rows: int, columns: int
 ) -> Any:
-    """The value that fills a line; `strides` are the distances in bits of the cells of a line, for
-    each direction. `again` is asked where more than one value does."""
-    found = None
-    for value, mask in masks.items():
-        for shifts in strides:
-            run = mask
-            for shift in shifts:
-                run &= run >> shift
-            if run:
-                if found is not None:
-                    return again()
-                found = value
-                break
+    """Look for a line; keep its value, and the cells that hold each value, in slots of the state."""
+    held: dict[Any, int] = {}
+    for place, value in enumerate(cells):
+        if value is not None:
+            held[value] = held.get(value, 0) | 1 << place
+    setattr(state, masks, held)
+    found = BUILTINS["line"].run(cells, length, rows, columns)
+    setattr(state, line, found)
     return found
 
 
@@ -383,8 +358,3 @@ def known_as(names: dict[Any, str], value: Any) -> str:
             names.clear()
         name = names[value] = name_of(value)
     return name
-
-
-def below(names: Sequence[str], places: Iterable[int]) -> tuple[str, ...]:
-    """Names by their places, in order, each once."""
-    return tuple([names[place] for place in sorted(set(places))])

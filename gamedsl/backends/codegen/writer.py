@@ -161,6 +161,8 @@ def literal(value: Any) -> str:
         return f"Fraction({value.numerator}, {value.denominator})"
     if isinstance(value, tuple):
         return "(" + "".join(f"{literal(item)}, " for item in value).rstrip() + ")"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(literal, value)) + "]"
     if isinstance(value, frozenset):
         return f"frozenset(({''.join(sorted(f'{literal(item)}, ' for item in value))}))"
     if isinstance(value, dict):
