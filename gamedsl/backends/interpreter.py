@@ -113,7 +113,11 @@ class History:
 
     @property
     def streams(self) -> Mapping[str, Amounts]:
-        return self._settled().streams if self.kind == "end" else dict(self._world.paid)
+        if self.kind == "end":
+            return self._settled().streams
+        paid = dict(self._world.paid)
+        stages = [frame for frame in self._frames if isinstance(frame, Inner)]
+        return {**paid, "payoffs": stages[0].paid} if stages else paid
 
     def _settled(self) -> Settlement:
         return settle(self._kernel.ir, self._world.bindings, self._world.paid)

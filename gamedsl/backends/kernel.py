@@ -88,7 +88,8 @@ class State(Protocol):
 
     @property
     def streams(self) -> Mapping[str, Amounts]:
-        """What was paid so far to each stream, per seat, and at the end the scores."""
+        """What was paid so far to each stream, per seat, and at the end the scores. What a stage
+        pays counts once it is over."""
         ...
 
     @property

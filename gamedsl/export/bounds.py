@@ -21,7 +21,7 @@ from gamedsl.ir.expr import Apply, Collect, Const, Expr, If, LetCall, Table
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Block, Choose, Draw, Loop, Pay, Show, Stage, Step
 from gamedsl.ir.types import Bool, List, Number, PerSeat, PerValue, Set, Type, domain, plain
-from gamedsl.runtime.history import Move, moves
+from gamedsl.runtime.history import Move, moved, moves
 
 Interval = tuple[Fraction, Fraction]
 
@@ -60,11 +60,11 @@ def _explored(kernel: Kernel, limit: int) -> Tree | None:
     found, length, draws, outcomes = 1, 0, 0, 1
     payoffs: set[tuple[Fraction, ...]] = set()
     while pending:
-        before, move, moved, drawn = pending.popleft()
-        state = _moved(before, move)
+        before, move, depth, drawn = pending.popleft()
+        state = moved(before, move)
         if state.kind == "end":
             payoffs.add(tuple(Fraction(amount) for amount in state.payoffs.values()))
-            length, draws = max(length, moved), max(draws, drawn)
+            length, draws = max(length, depth), max(draws, drawn)
             continue
         if state.kind == "chance":
             many = state.outcome_count
@@ -72,11 +72,11 @@ def _explored(kernel: Kernel, limit: int) -> Tree | None:
             outcomes = max(outcomes, many)
         else:
             many = prod(len(ask.legal) for ask in state.asks)
-            moved += many > 1
+            depth += many > 1
         found += many
         if found > limit:
             return None
-        pending.extend((state, after, moved, drawn) for after in moves(state))
+        pending.extend((state, after, depth, drawn) for after in moves(state))
     totals = {sum(amounts, Fraction()) for amounts in payoffs}
     every = [amount for amounts in payoffs for amount in amounts]
     return Tree(
@@ -84,19 +84,6 @@ def _explored(kernel: Kernel, limit: int) -> Tree | None:
         totals.pop() if len(totals) == 1 else None,
         all(len(set(amounts)) == 1 for amounts in payoffs),
     )  # fmt: skip
-
-
-def _moved(before: State, move: Move | None) -> State:
-    """The state one move on; made late, and level by level, so that a tree that is too large is
-    given up soon."""
-    if move is None:
-        return before
-    state = before.copy()
-    if isinstance(move, int):
-        state.draw(move)
-    else:
-        state.choose(move)
-    return state
 
 
 # how long

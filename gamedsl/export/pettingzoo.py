@@ -131,10 +131,10 @@ class Table:
         return {seat: float(amount - before[seat]) for seat, amount in self._earned.items()}
 
     def ends(self) -> tuple[dict[str, bool], dict[str, bool]]:
-        """Who is terminated, and who is truncated: those whose payoffs another's failure voids."""
+        """Who is terminated, and who is truncated: those whose play another's failure ends."""
         episode = self.playing()
-        void = {s: episode.done and episode.payoffs[s] is None for s in self.seats}
-        return {s: episode.done and not void[s] for s in self.seats}, void
+        cut = {s: bool(episode.failures) and s not in episode.failures for s in self.seats}
+        return {s: episode.done and not cut[s] for s in self.seats}, cut
 
     def info(self, seat: str) -> dict[str, Any]:
         info: dict[str, Any] = {"action_mask": self.observe(seat)["action_mask"]}

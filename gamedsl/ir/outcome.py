@@ -94,6 +94,15 @@ def payoffs_of(ir: GameIR, history: History) -> Amounts:
     return {seat: evaluate(payoff, scope.seated(seat)) for seat, payoff in ir.payoffs}
 
 
+def scores_of(ir: GameIR, history: History) -> dict[str, Amounts]:
+    """Every stream that is scored at the end of a complete history. Raises as `payoffs_of`."""
+    scope = Scope(ir.seats, bind(ir, history), ir.lets_by_name)
+    return {
+        name: {seat: evaluate(amount, scope.seated(seat)) for seat, amount in amounts}
+        for name, amounts in ir.scores
+    }
+
+
 def rewards_of(
     ir: GameIR, payoffs: Amounts, streams: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Amounts:
@@ -110,4 +119,4 @@ def rewards_of(
 def evaluate_outcome(ir: GameIR, history: History) -> tuple[Amounts, Amounts]:
     """Payoffs and rewards at the end of a complete history, by the reference evaluator."""
     payoffs = payoffs_of(ir, history)
-    return payoffs, rewards_of(ir, payoffs)
+    return payoffs, rewards_of(ir, payoffs, scores_of(ir, history))

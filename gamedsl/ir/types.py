@@ -256,6 +256,13 @@ def domain(type: Type, seats: tuple[str, ...]) -> tuple[Value, ...] | None:
 
 
 def _plural(type: Type) -> str:
+    if isinstance(type, Number) and type.low is not None:
+        return f"whole numbers from {type.low} to {type.high}"
+    if isinstance(type, Record):
+        return f"{type.name}s" if type.name else "records"
+    if isinstance(type, List | Set | Bag | Grid):
+        kind = {List: "lists", Set: "sets", Bag: "bags"}.get(type.__class__, "grids")
+        return f"{kind} of {_plural(type.of)}"
     words = {
         "a number": "numbers",
         "a whole number": "whole numbers",

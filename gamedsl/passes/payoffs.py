@@ -33,7 +33,8 @@ def payoffs_are_defined(ir: GameIR, problems: Problems) -> None:
     if not ir.plain:
         return
     lets = [let.body for let in ir.lets]
-    risky = any(map(_may_fail, chain((payoff for _, payoff in ir.payoffs), lets)))
+    scores = [amount for _, amounts in ir.scores for _, amount in amounts]
+    risky = any(map(_may_fail, chain((payoff for _, payoff in ir.payoffs), scores, lets)))
     splits = [ir.reward.split, *(let.body for let in ir.reward.lets)]
     risky_split = any(map(_may_fail, splits))
     whole = (risky or risky_split) and count_outcomes(ir) <= LIMIT
@@ -41,48 +42,55 @@ def payoffs_are_defined(ir: GameIR, problems: Problems) -> None:
     seen: set[tuple[object, ...]] = set()
     for history in islice(histories(ir), None if whole else 1):
         meter = Meter()
-        payoffs = _payoffs(ir, history, meter, problems)
-        if payoffs is None:
+        streams = _streams(ir, history, meter, problems)
+        if streams is None:
             return
         work += meter.spent
-        key = tuple(payoffs.values())
+        key = tuple(amount for amounts in streams.values() for amount in amounts.values())
         if key not in seen and (risky_split or not seen):
             seen.add(key)
             meter = Meter()
-            if not _rewards(ir, history, payoffs, meter, problems):
+            if not _rewards(ir, history, streams, meter, problems):
                 return
             work += meter.spent
         if work > WORK:
             return
 
 
-def _payoffs(ir: GameIR, history: History, meter: Meter, problems: Problems) -> Amounts | None:
+def _streams(
+    ir: GameIR, history: History, meter: Meter, problems: Problems
+) -> dict[str, Amounts] | None:
+    """The payoffs, as the stream `payoff`, and the scores of an outcome."""
     scope = Scope(ir.seats, bind(ir, history), ir.lets_by_name)
-    payoffs: Amounts = {}
-    for seat, payoff in ir.payoffs:
-        own = Meter()
-        try:
-            payoffs[seat] = evaluate(payoff, scope.seated(seat), own)
-        except EvaluationError as error:
-            why, help = _cause(error)
-            problems.add(
-                "GD0402",
-                f"the payoff of `{seat}` has no value in some outcome: {error.message}",
-                error.span,
-                why=why,
-                witness=_witness(ir, history),
-                help=help,
-            )
-            return None
-        meter.spent += own.spent
-    return payoffs
+    streams: dict[str, Amounts] = {}
+    for name, amounts in (("payoff", ir.payoffs), *ir.scores):
+        for seat, amount in amounts:
+            own = Meter()
+            try:
+                value = evaluate(amount, scope.seated(seat), own)
+            except EvaluationError as error:
+                why, help = _cause(error)
+                what = "payoff" if name == "payoff" else f"score `{name}`"
+                problems.add(
+                    "GD0402",
+                    f"the {what} of `{seat}` has no value in some outcome: {error.message}",
+                    error.span,
+                    why=why,
+                    witness=_witness(ir, history),
+                    help=help,
+                )
+                return None
+            streams.setdefault(name, {})[seat] = value
+            meter.spent += own.spent
+    return streams
 
 
 def _rewards(
-    ir: GameIR, history: History, payoffs: Amounts, meter: Meter, problems: Problems
+    ir: GameIR, history: History, streams: dict[str, Amounts], meter: Meter, problems: Problems
 ) -> bool:
     lets = {let.name: let for let in ir.reward.lets}
-    scope = Scope(ir.seats, {}, lets, {"payoff": payoffs})
+    payoffs = streams.get("payoff") or dict.fromkeys(ir.seats, 0)
+    scope = Scope(ir.seats, {}, lets, {**streams, "payoff": payoffs, "streams": streams})
     for seat in ir.seats:
         own = Meter()
         try:

@@ -39,8 +39,11 @@ def plays_end(ir: GameIR, problems: Problems) -> None:
                 spent += 1
                 if state.kind == "chance":
                     state.draw(state.pick(random.getrandbits(62)))
-                else:
-                    state.choose([random.choice(ask.legal) for ask in state.asks])
+                    continue
+                chosen = [random.choice(ask.legal) for ask in state.asks]
+                taken = zip(state.asks, chosen, strict=True)
+                told += "".join(f"\nthen {ask.seat} chooses {choice}" for ask, choice in taken)
+                state.choose(chosen)
             told = _told(state, ir)
             _ = state.payoffs, state.rewards
         except EvaluationError as error:
@@ -52,8 +55,11 @@ def plays_end(ir: GameIR, problems: Problems) -> None:
 
 def _told(state: State, ir: GameIR) -> str:
     """Where a play stands: what each seat has seen."""
-    lines = [f"{seat}: {known(seen)}" for seat in ir.seats if (seen := state.seen(seat))]
-    return "\n".join(line if len(line) < 200 else line[:197] + "…" for line in lines[:6])
+    told = {seat: known(seen) for seat in ir.seats if (seen := state.seen(seat))}
+    if len(told) == len(ir.seats) > 1 and len(set(told.values())) == 1:
+        told = {"everyone": told[ir.seats[0]]}
+    short = {seat: seen if len(seen) < 180 else "…" + seen[-180:] for seat, seen in told.items()}
+    return "\n".join(f"{seat}: {seen}" for seat, seen in [*short.items()][:6])
 
 
 def _report(error: EvaluationError, told: str, problems: Problems) -> None:

@@ -8,7 +8,7 @@ from operator import and_, or_
 from typing import NamedTuple
 
 from gamedsl.ir.builtins import element
-from gamedsl.ir.expr import Expr, Local, Read
+from gamedsl.ir.expr import Const, Expr, Local, Read
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Assign,
@@ -132,11 +132,10 @@ class Stores:
     def show(self, step: Show, here: Context) -> Sight:
         sure = self.sight(step.readers, here.scope, step.value.type, here.scope.me)
         may = self.sight(step.readers, here.scope, step.value.type, here.scope.me, sure=False)
-        sure = sure.being(self.reading.sight(step.value, here.scope).seats)
         self.learn(step.variable, sure)
         self.watched(step, here, may.any)
         self.test(step.readers, step.variable, here.scope)
-        return sure
+        return sure.being(self.reading.sight(step.value, here.scope).seats)
 
     def watched(self, step: Draw | Show, here: Context, audience: Seats) -> None:
         """Check that those who see a step happen know whether it does."""
@@ -183,6 +182,9 @@ class Stores:
     def drawn(self, step: Draw, here: Context, owner: int | None, target: Sight | None) -> Sight:
         """One outcome of chance: who surely reads it."""
         sure = self.sight(step.readers, here.scope, step.type, owner)
+        values = step.source.values
+        if step.type == SEAT and isinstance(values, Const):
+            sure = sure.being(self.reading.table.of(values.value))
         if self.leaks is None:
             return sure
         may = self.sight(step.readers, here.scope, step.type, owner, sure=False)
@@ -235,31 +237,29 @@ class Stores:
                 found = [Sight(target.any, self.everyone) for target in found]
         return found
 
-    def written(self, place: Place, here: Context, span: Span, target: Sight | None = None) -> None:
-        """Check that all who read a place know whether, and where, it is written: everyone, where
-        it has a length."""
+    def written(self, place: Place, here: Context, span: Span, target: Sight | None = None) -> bool:
+        """Whether all who read a place know whether, and where, it is written: everyone, where it
+        has a length. Where not, it is reported."""
         if self.leaks is None:
-            return
+            return True
         found = self.targets(place, here.scope) if target is None else [target]
         readers = reduce(or_, (part.any for part in found), 0)
         seats = self.everyone if has_length(place.type) else readers
-        for condition in here.conditions:
-            missing = seats & ~condition.readers
-            if missing & readers:
-                cause = self.cause(condition, readers)
-                self.leaks.stored(place.variable, span, cause, missing, "whether")
-            elif missing:
-                self.leaks.counted(place.variable, span, self.cause(condition, missing), missing)
+        read = [(condition.expr, condition.scope, condition.readers, "whether")
+                for condition in here.conditions]  # fmt: skip
         for key in place.keys:
-            if key.expr is None:
-                continue
-            missing = seats & ~self.reading.readers(key.expr, here.scope)
+            if key.expr is not None:
+                known = self.reading.readers(key.expr, here.scope)
+                read.append((key.expr, here.scope, known, "where"))
+        for expr, scope, known, what in read:
+            missing = seats & ~known
             if missing & readers:
-                cause = self.first(key.expr, missing & readers, here.scope)
-                self.leaks.stored(place.variable, span, cause, missing, "where")
+                cause = self.first(expr, missing & readers, scope)
+                self.leaks.stored(place.variable, span, cause, missing, what)
             elif missing:
-                cause = self.first(key.expr, missing, here.scope)
+                cause = self.first(expr, missing, scope)
                 self.leaks.counted(place.variable, span, cause, missing)
+        return not any(seats & ~known for _, _, known, _ in read)
 
     def statement(self, statement: Statement, here: Context) -> None:
         if self.leaks is None:
@@ -268,7 +268,8 @@ class Stores:
             self.for_each(statement, here)
             return
         place, span = statement.place, statement.span
-        self.written(place, here, span)
+        if not self.written(place, here, span):
+            return
         value = statement.index if isinstance(statement, DropItem) else statement.value
         for scope in self.cases(place, here.scope):
             sight = self.reading.sight(value, scope)

@@ -25,6 +25,7 @@ from gamedsl.ir.program import (
     inside,
     walk_steps,
 )
+from gamedsl.ir.types import SEAT
 from gamedsl.passes.reader_expressions import Reading
 from gamedsl.passes.reader_leaks import Leaks
 from gamedsl.passes.reader_roles import Scope, top
@@ -160,6 +161,9 @@ class Walk(Stores):
                     continue
                 inner = self.under(inner, step.condition).knowing(scope)
             sure = self.sight(step.readers, inner.scope, step.type, seat).also(1 << seat)
+            if step.type == SEAT:
+                chosen = tuple(option.value for option in step.options_of(self.ir.seats[seat]))
+                sure = sure.being(self.reading.table.of(chosen))
             found.append(sure)
             if step.place is None:
                 self.chose(step, seat, sure)

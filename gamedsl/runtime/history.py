@@ -6,6 +6,7 @@ of a training step share positions, so that going where somebody has been is a l
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from itertools import product
 from math import prod
@@ -93,9 +94,10 @@ def least_payoffs(kernel: Kernel, limit: int) -> dict[str, Any] | None:
     Raises `gamedsl.EvaluationError` where the rules fail.
     """
     least: dict[str, Any] = {}
-    pending, found = [kernel.start()], 1
+    pending: deque[tuple[State, Move | None]] = deque([(kernel.start(), None)])
+    found = 1
     while pending:
-        state = pending.pop()
+        state = moved(*pending.popleft())
         if state.kind == "end":
             for seat, payoff in state.payoffs.items():
                 least[seat] = min(payoff, least.get(seat, payoff))
@@ -106,14 +108,21 @@ def least_payoffs(kernel: Kernel, limit: int) -> dict[str, Any] | None:
             found += prod(len(ask.legal) for ask in state.asks)
         if found > limit:
             return None
-        for move in moves(state):
-            after = state.copy()
-            if isinstance(move, int):
-                after.draw(move)
-            else:
-                after.choose(move)
-            pending.append(after)
+        pending.extend((state, move) for move in moves(state))
     return least
+
+
+def moved(before: State, move: Move | None) -> State:
+    """The state one move on, or the same. Whoever goes through a tree makes it late, and level by
+    level, so that a tree that is too large is given up soon."""
+    if move is None:
+        return before
+    state = before.copy()
+    if isinstance(move, int):
+        state.draw(move)
+    else:
+        state.choose(move)
+    return state
 
 
 def moves(state: State) -> Iterable[Move]:

@@ -116,6 +116,9 @@ def read(text: str) -> Iterator[Transcript]:
         open_lines.append((number, record))
         if "steps" in record:
             open_lines += [(number, part) for part in _unfolded(record, number)]
+        if "payoffs" in open_lines[-1][1]:
+            yield _transcript(open_lines)
+            open_lines = []
     if open_lines:
         yield _transcript(open_lines)
 
@@ -186,8 +189,6 @@ def _transcript(lines: list[tuple[int, dict[str, Any]]]) -> Transcript:
     happenings: list[Happening] = []
     result = None
     for number, record in rest:
-        if result is not None:
-            raise TranscriptError("the episode was over on the line before", number)
         found = _line(record, number)
         if isinstance(found, Result):
             result = found

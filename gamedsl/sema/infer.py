@@ -161,7 +161,8 @@ class Typer(Calls):
         return self.apply(node, node.op, operands)
 
     def operands(self, node: ast.Operator) -> tuple[ir.Expr, ...]:
-        """Both sides; a bare name is typed last: the other side says which enum it is of."""
+        """Both sides; a bare name is typed last: the other side says which enum it is of. So is
+        what is written in brackets: the other side says whether it is a record."""
         if len(node.operands) == 1:
             return (self.infer(node.operands[0]),)
         left, right = node.operands
@@ -170,7 +171,8 @@ class Typer(Calls):
             collection = collection or self.infer(right)
             return self.meant(left, element(collection.type)), collection
         typed = self.meant if node.op in ("==", "!=", *COMPARISONS) else self.infer
-        known = isinstance(left, ast.Name) and isinstance(right, ast.Name) and self.known(left)
+        told = isinstance(right, ast.Name | ast.Display)
+        known = told and isinstance(left, ast.Name) and self.known(left)
         if isinstance(left, ast.Name | ast.Display) and not known:
             second = self.infer(right)
             return typed(left, second.type), second

@@ -6,6 +6,7 @@ players read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,20 @@ from gamedsl.ir.builtins import element
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.program import Action, Choice
-from gamedsl.ir.types import SEAT, WHOLE, Enum, Never, Number, PerValue, Type, domain, join
+from gamedsl.ir.types import (
+    NUMBER,
+    SEAT,
+    WHOLE,
+    Enum,
+    Never,
+    Number,
+    PerSeat,
+    PerValue,
+    Type,
+    domain,
+    join,
+    range_type,
+)
 from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import Names, TypeName, report_taken
 from gamedsl.sema.typer import GameTyper
@@ -95,7 +109,7 @@ def _listed(node: Sequence, names: Names, problems: Problems) -> Options | None:
     if not choices:
         return Options((), WHOLE)
     if not isinstance(choices[0].value, str):
-        return Options(tuple(choices), Number(all(isinstance(c.value, int) for c in choices)))
+        return Options(tuple(choices), ranged(NUMBER, choices))
     members = tuple(c.name for c in choices)
     if all(m in names.seats for m in members):
         return Options(tuple(choices), SEAT)
@@ -129,7 +143,15 @@ def _mapped(node: Mapping, typer: GameTyper, problems: Problems) -> Options | No
             return None
         common = joined
         choices.append(Choice(entry.key.text, value, entry.key.span))
-    return Options(tuple(choices), common or WHOLE)
+    return Options(tuple(choices), ranged(common or WHOLE, choices))
+
+
+def ranged(type: Type, choices: Sequence_[Choice]) -> Type:
+    """The type of options: whole numbers have a range."""
+    values = [choice.value for choice in choices]
+    if not isinstance(type, Number) or not all(isinstance(value, int) for value in values):
+        return type
+    return range_type(min(values), max(values))
 
 
 def _computed(node: Scalar, typer: GameTyper, problems: Problems, me: bool) -> Options | None:

@@ -7,7 +7,6 @@ on one side only is declared in the row's `Agreement` and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,77 +14,20 @@ from typing import Any
 import pyspiel
 
 import gamedsl
-from tests.conformance.lockstep import Agreement, Mode
-
-GAMES = Path(__file__).parent.parent.parent / "games"
-
-VARIANTS = Path(__file__).parent / "variants"
-"""Games of OpenSpiel's that are shipped ones with other numbers, as `extends`."""
-
-
-@dataclass(frozen=True)
-class Walk:
-    """How one configuration is walked. `games` are those of a random walk."""
-
-    mode: Mode
-    games: int = 0
-    slow: bool = False
-
-
-TREE = (Walk("tree"),)
-RANDOM = (Walk("random", 100), Walk("random", 2_000, slow=True))
-
-
-@dataclass(frozen=True)
-class Row:
-    """A game of ours, one of theirs, and how they agree.
-
-    `histories` is the number of nodes of their tree, simultaneous ones as one node per actor, and
-    `sets` the number of information sets by player; both only for trees that are walked whole.
-    """
-
-    id: str
-    ours: str | Path
-    theirs: Callable[[], Any]
-    agreement: Callable[[gamedsl.Env], Agreement]
-    walks: tuple[Walk, ...] = TREE
-    params: Mapping[str, Any] = field(default_factory=dict)
-    histories: int | None = None
-    sets: tuple[int, ...] | None = None
-    rules: str = ""
-
-    def env(self) -> gamedsl.Env:
-        return gamedsl.load(self.ours, params=self.params).env()
-
-
-def spiel(text: str, params: Mapping[str, Any] | None = None) -> Callable[[], Any]:
-    return lambda: pyspiel.load_game(text, dict(params)) if params else pyspiel.load_game(text)
-
-
-def always(agreement: Agreement) -> Callable[[gamedsl.Env], Agreement]:
-    return lambda env: agreement
-
-
-def numbers(*names: str) -> Callable[[str], int]:
-    """Names to their places: theirs counts from 0 in the order that is given."""
-    places = {name: place for place, name in enumerate(names)}
-    return lambda name: places[name]
-
-
-def moves(*names: str) -> Callable[[int, str], int]:
-    """As `numbers`, for actions: the same for every seat."""
-    place = numbers(*names)
-    return lambda seat, name: place(name)
-
-
-def less_one(name: str) -> int:
-    return int(name) - 1
-
-
-def arguments(name: str) -> list[str]:
-    """`mark(0,2)` to ["0", "2"]."""
-    return name.partition("(")[2].removesuffix(")").split(",")
-
+from tests.conformance.rows import (
+    RANDOM,
+    TREE,
+    VARIANTS,
+    Row,
+    Walk,
+    always,
+    arguments,
+    less_one,
+    moves,
+    numbers,
+    spiel,
+)
+from tests.conformance.sides import Agreement
 
 # poker
 
@@ -381,30 +323,22 @@ MATRIX = [
 ]
 
 
-def repeated(
-    ours: str | Path, rounds: int, stage: Callable[[], Any], *actions: str, paid: bool = False
-) -> Row:
+def repeated(ours: str | Path, rounds: int, stage: Callable[[], Any], *actions: str) -> Row:
     """All of the past is seen, so the observation is the information state."""
     times = {"num_repetitions": rounds, "recall": rounds}
     joint = len(actions) ** 2
     before = sum(joint**t for t in range(rounds))
-    name = ours if isinstance(ours, str) else ours.stem
     return Row(
-        f"{name}-paid" if paid else name, ours,
+        ours if isinstance(ours, str) else ours.stem, ours,
         lambda: pyspiel.create_repeated_game(stage(), times),
-        always(
-            Agreement(
-                moves(*actions), information="observation", paid="payoffs" if paid else None
-            )
-        ),
+        always(Agreement(moves(*actions), information="observation", paid="payoffs")),
         histories=(1 + len(actions)) * before + joint**rounds, sets=(before, before),
-        rules="The stage game several times; all earlier moves are seen; the sum is returned.",
+        rules="The stage game several times; earlier moves are seen; rewards are paid as it goes.",
     )  # fmt: skip
 
 
 REPEATED = [
     repeated("repeated_prisoners_dilemma", 5, dilemma, "cooperate", "defect"),
-    repeated("repeated_prisoners_dilemma", 5, dilemma, "cooperate", "defect", paid=True),
     # Talk has no counterpart there; without words the game is the same.
     repeated(VARIANTS / "repeated_stag_hunt_silent.yaml", 3, stag_hunt, "stag", "hare"),
 ]

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import yaml
 
-from tests.conformance.games import GAMES, ROWS, VARIANTS, Row
+from tests.conformance.games import ROWS
 from tests.conformance.lockstep import Difference, compare
+from tests.conformance.rows import GAMES, VARIANTS, Row
 
 HERE = Path(__file__).parent
 PROTOCOLS = GAMES.parent / "protocols"
@@ -36,7 +37,7 @@ class Mutant:
 
     @property
     def id(self) -> str:
-        return f"{self.file.removesuffix('.yaml')}: {self.old} → {self.new}"
+        return f"{self.file.removesuffix('.yaml')}: {self.old.strip()} -> {self.new.strip()}"
 
     @property
     def games(self) -> set[str]:

@@ -8,7 +8,8 @@ from fractions import Fraction
 import pyspiel
 import pytest
 
-from tests.conformance.lockstep import Agreement, Difference, compare
+from tests.conformance.lockstep import Difference, compare
+from tests.conformance.sides import Agreement
 from tests.conformance.stubs import SpielEnv
 
 AGREED = Agreement(action=lambda seat, name: int(name))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.conformance.games import ROWS, Row, Walk
-from tests.conformance.lockstep import compare
+from tests.conformance.games import ROWS
+from tests.conformance.lockstep import Difference, compare
+from tests.conformance.rows import Row, Walk
 
 CASES = [
     pytest.param(
@@ -32,3 +35,10 @@ def test_lockstep(row: Row, walk: Walk):
 def test_rows_have_names_of_their_own():
     ids = [row.id for row in ROWS]
     assert len(set(ids)) == len(ids)
+
+
+def test_what_only_one_side_has_must_be_declared():
+    row = next(row for row in ROWS if row.id == "goofspiel")
+    env = row.env()
+    with pytest.raises(Difference, match="who moves differs"):
+        compare(env, row.theirs(), replace(row.agreement(env), ours_has=frozenset({"chance"})))

@@ -7,7 +7,6 @@ choose at once, one name for each in seat order.
 from __future__ import annotations
 
 import random
-import re
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -23,8 +22,6 @@ ROOT = Path(__file__).parent.parent.parent
 GAMES = sorted(path.stem for path in (ROOT / "games").glob("*.yaml"))
 PROTOCOLS = sorted(path.stem for path in (ROOT / "protocols").glob("*.yaml"))
 
-_NAMES = re.compile(r"\{[^}]*\}|\S+")
-
 
 @cache
 def _env(name: str, params: str) -> gamedsl.Env:
@@ -37,7 +34,7 @@ def begin(name: str, params: str = "") -> gamedsl.Episode:
 
 def go_on(episode: gamedsl.Episode, names: str) -> gamedsl.Episode:
     """Play on; every name must be an outcome of chance or a legal choice."""
-    rest = iter(_NAMES.findall(names))
+    rest = iter(names.split())
     for name in rest:
         if episode.chance:
             episode.draw([outcome.name for outcome in episode.chance].index(name))
@@ -46,11 +43,6 @@ def go_on(episode: gamedsl.Episode, names: str) -> gamedsl.Episode:
         chosen = [name, *(next(rest) for _ in asked[1:])]
         episode.step({d.seat: Action(n) for d, n in zip(asked, chosen, strict=True)})
     return episode
-
-
-def legal(episode: gamedsl.Episode) -> str:
-    """What whoever is asked first may choose."""
-    return " ".join(episode.decisions[0].legal)
 
 
 PLAYS: list[tuple[str, str, str, list[Any]]] = [
@@ -100,9 +92,9 @@ PLAYS: list[tuple[str, str, str, list[Any]]] = [
     ("leduc_poker", "", "J,a J,b check check K,a check check", [0, 0]),
     ("leduc_poker", "", "K,a Q,a bet raise call J,b bet raise call", [13, -13]),
     ("lewis_signaling", "{words: 2, objects: 4, shown: 2}",
-     "{apple arrow} arrow word_1 arrow", [1, 1]),
+     "apple,arrow arrow word_1 arrow", [1, 1]),
     ("lewis_signaling", "{words: 2, objects: 4, shown: 2}",
-     "{apple arrow} arrow word_2 apple", [0, 0]),
+     "apple,arrow arrow word_2 apple", [0, 0]),
     ("liars_dice", "", "3 6 raise(1,3) raise(2,3) liar", [-1, 1]),
     ("liars_dice", "", "1 2 raise(1,3) liar", [-1, 1]),
     ("liars_dice", "", "1 2 raise(1,2) raise(1,5) liar", [1, -1]),
@@ -125,6 +117,12 @@ PLAYS: list[tuple[str, str, str, list[Any]]] = [
      "red,1 red,2 blue,1 blue,2 play(0) red,3 play(0) blue,3 play(0) red,1 play(0) red,1 play(0)"
      " blue,1 play(0)", [6, 6]),
     ("small_hanabi", "", "red,1 red,2 blue,1 blue,2 play(0) red,3 play(1)", [0, 0]),
+    ("spread", "{n: 2, size: 2, horizon: 1}", "0,0 1,1 0,0,0,1 stay stay",
+     [Fraction(-1, 2), Fraction(-1, 2)]),
+    ("spread", "{n: 2, size: 2, horizon: 1}", "0,0 1,1 0,0,0,1 right up", [-1, -1]),
+    ("spread", "{n: 3, size: 3, horizon: 2}",
+     "0,0 0,1 2,2 0,0,0,2,2,0 left left down stay right left",
+     [Fraction(-7, 2), Fraction(-7, 2), -3]),
     ("tic_tac_toe", "", "mark(0,0) mark(1,0) mark(0,1) mark(1,1) mark(0,2)", [1, -1]),
     ("tic_tac_toe", "",
      "mark(0,0) mark(0,1) mark(0,2) mark(1,1) mark(1,0) mark(1,2) mark(2,1) mark(2,0) mark(2,2)",
@@ -143,3 +141,179 @@ PLAYS: list[tuple[str, str, str, list[Any]]] = [
 @pytest.mark.parametrize(("name", "params", "names", "payoffs"), PLAYS)
 def test_plays(name: str, params: str, names: str, payoffs: list[Any]) -> None:
     assert list(go_on(begin(name, params), names).payoffs.values()) == payoffs
+
+
+LEGAL = [
+    ("connect_four", "{rows: 2, columns: 3, run: 3}", "mark(1,0) mark(0,0)", "mark(1,1) mark(1,2)"),
+    ("first_price_auction", "", "3 1", "0 1 2"),
+    ("goofspiel", "", "2 3 1 1", "1 2"),
+    ("kuhn_poker_n", "", "0 1 2 check", "check bet"),
+    ("kuhn_poker_n", "", "0 1 2 check bet fold", "fold call"),
+    ("leduc_poker", "", "K,a Q,a", "check bet"),
+    ("leduc_poker", "", "K,a Q,a bet", "fold call raise"),
+    ("leduc_poker", "", "K,a Q,a bet raise", "fold call"),
+    ("leduc_poker", "", "K,a Q,a bet raise call J,b", "check bet"),
+    ("lewis_signaling", "{words: 2, objects: 4, shown: 2}", "apple,arrow arrow word_1",
+     "apple arrow"),
+    ("liars_dice", "{faces: 2}", "1 2 raise(1,2)", "raise(2,1) raise(2,2) liar"),
+    ("liars_dice", "{faces: 2}", "1 2 raise(2,2)", "liar"),
+    ("nim", "{piles: [1, 2]}", "take(1,1)", "take(0,1) take(1,1)"),
+    ("small_hanabi", "", "red,1 red,2 blue,1 blue,2",
+     "play(0) play(1) hint(player_2,blue) hint(player_2,1) hint(player_2,2)"),
+    ("tiny_hanabi", "", "d0 d1 a1", "a0 a1 a2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "params", "names", "choices"), LEGAL)
+def test_what_is_legal(name: str, params: str, names: str, choices: str) -> None:
+    episode = go_on(begin(name, params), names)
+    assert " ".join(episode.decisions[0].legal) == choices
+
+
+HIDDEN = [
+    # game, params, two plays, the seat that must not tell them apart
+    ("advice", "", "2 4", "3 4", "decider"),
+    ("bargaining", "", "10,0,0 3,2,1", "10,0,0 0,5,0", "ann"),
+    ("first_price_auction", "", "7 5", "7 9", "bidder_1"),
+    ("goofspiel", "", "2 3 1", "2 3 2", "left"),
+    ("guess_the_number", "", "3 2", "7 2", "guesser"),
+    ("information_cascade", "", "red red blue red red blue", "blue red red blue blue blue",
+     "guesser_1"),
+    ("jury", "", "guilty guilty innocent guilty", "innocent guilty guilty guilty", "juror_1"),
+    ("kuhn_poker_n", "", "0 1 2 bet", "0 2 1 bet", "player_1"),
+    ("leduc_poker", "", "K,a Q,a check", "K,a J,b check", "first"),
+    ("lewis_signaling", "{words: 2, objects: 4, shown: 2}", "apple,arrow apple word_1",
+     "apple,arrow arrow word_1", "receiver"),
+    ("liars_dice", "", "1 2 raise(1,2)", "1 5 raise(1,2)", "first"),
+    ("running_total", "", "0 1 2 3", "0 2 1 3", "adder_1"),
+    ("serial_dictatorship", "{players: 2}", "1 2 0 1 2 0", "1 2 0 1 1 1", "agent_1"),
+    ("small_hanabi", "", "red,1 red,2 blue,1 blue,2", "red,1 blue,3 blue,1 blue,2", "player_1"),
+    ("tiny_hanabi", "", "d0 d1 a1", "d0 d0 a1", "first"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "params", "one", "another", "seat"), HIDDEN)
+def test_what_is_hidden(name: str, params: str, one: str, another: str, seat: str) -> None:
+    first, second = (go_on(begin(name, params), names) for names in (one, another))
+    assert first.information(seat) == second.information(seat)
+    others = [s for s in first.env.seats if s != seat]
+    if others and name not in ("guess_the_number", "jury"):
+        assert any(first.information(s) != second.information(s) for s in others)
+
+
+SHOWN = [
+    # game, params, two plays, the seat that must tell them apart
+    ("colonel_blotto", "", "2,1,2 0,5,0", "2,1,2 5,0,0", "red"),
+    ("first_price_auction", "", "7 5 3 4", "7 5 3 2", "bidder_1"),
+    ("goofspiel", "", "2 3 1", "2 1 3", "left"),
+    ("guess_the_number", "", "3 2", "1 2", "guesser"),
+    ("hanabi", "", "red,1 red,1 red,2 red,3 red,4 blue,1", "red,1 red,1 red,2 red,3 red,4 blue,2",
+     "player_1"),
+    ("jury", "", "guilty guilty guilty guilty guilty", "guilty guilty guilty guilty innocent",
+     "juror_3"),
+    ("repeated_stag_hunt", "", "soon later", "soon soon", "hunter_1"),
+    ("small_hanabi", "", "red,1 red,2 blue,1 blue,2 hint(player_2,blue)",
+     "red,1 red,2 blue,1 blue,2 hint(player_2,1)", "player_2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "params", "one", "another", "seat"), SHOWN)
+def test_what_is_shown(name: str, params: str, one: str, another: str, seat: str) -> None:
+    first, second = (go_on(begin(name, params), names) for names in (one, another))
+    assert first.information(seat) != second.information(seat)
+
+
+def test_a_hint_narrows_what_a_card_can_be() -> None:
+    episode = go_on(begin("small_hanabi"), "red,1 red,2 blue,1 red,1 hint(player_2,blue)")
+    touched, other = episode.view("player_2").data["state"]["could"]["player_2"]
+    assert [card["colour"] for card in touched] == ["blue"] * 3
+    assert [card["colour"] for card in other] == ["red"] * 3
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_random_plays_end(name: str) -> None:
+    env = _env(name, "")
+    for seed in range(3):
+        episode, chooser = env.reset(seed=seed), random.Random(seed)
+        while not episode.done:
+            episode.step({d.seat: Action(chooser.choice(d.legal)) for d in episode.decisions})
+        assert None not in episode.payoffs.values()
+        assert None not in episode.rewards.values()
+
+
+def _used(node: Any) -> set[str]:
+    """The names that stand behind `use` and `protocol` anywhere in a file."""
+    if isinstance(node, list):
+        return set().union(*map(_used, node))
+    if not isinstance(node, dict):
+        return set()
+    here = {v for k, v in node.items() if k in ("use", "protocol") and isinstance(v, str)}
+    return here.union(*map(_used, node.values()))
+
+
+def _read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_protocol_is_used_by_two_games(protocol: str) -> None:
+    users = [game for game in GAMES if protocol in _used(_read(ROOT / "games" / f"{game}.yaml"))]
+    assert len(users) >= 2
+
+
+LINES = {
+    "prisoners_dilemma": 10, "stag_hunt": 10, "tic_tac_toe": 17, "connect_four": 8,
+    "kuhn_poker": 30, "leduc_poker": 50, "hanabi": 80,
+}  # fmt: skip
+"""Without blanks and comments: the targets of the language."""
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_short_things_are_short(name: str) -> None:
+    text = (ROOT / "games" / f"{name}.yaml").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.strip() and line.lstrip()[0] != "#"]
+    assert len(lines) <= LINES.get(name, 40)
+    assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("name", "param", "value"),
+    [("kuhn_poker_n", "players", 11), ("hanabi", "players", 6), ("ultimatum_n", "pie", 0)],
+)
+def test_params_have_ranges(name: str, param: str, value: int) -> None:
+    with pytest.raises(gamedsl.CompileError, match="is not allowed for the param"):
+        gamedsl.load(name, params={param: value})
+
+
+TEAM = """
+game: team
+roles: [a, b, c]
+actions: [x, y]
+protocol: simultaneous
+payoffs: {a: 5, b: 5 if move.b == y else 2, c: 2}
+scores: {speed: 2 * index(me), care: {a: 1, b: 3, c: 0}}
+"""
+
+REWARDS = [
+    ("individual", "x", [5, 2, 2]),
+    ("shared", "x", [3, 3, 3]),
+    ("zero_sum", "x", [3, Fraction(-3, 2), Fraction(-3, 2)]),
+    ("{use: mixing, matrix: [[1, 0, 0], [0, 1, 1], [1, 0, -1]]}", "y", [5, 7, 3]),
+    ("margin", "x", [1, Fraction(-1, 2), Fraction(-1, 2)]),
+    ("margin", "y", [Fraction(1, 4), Fraction(1, 4), Fraction(-1, 2)]),
+    ("{use: margin, win: 3, lose: 0}", "y", [Fraction(3, 2), Fraction(3, 2), 0]),
+    ("rank", "x", [1, Fraction(1, 4), Fraction(1, 4)]),
+    ("rank", "y", [Fraction(3, 4), Fraction(3, 4), 0]),
+    ("{use: weighted, weights: {speed: 0.7, care: 0.3}}", "x",
+     [Fraction(3, 10), Fraction(23, 10), Fraction(28, 10)]),
+    ("{use: weighted, weights: {care: 2}}", "x", [2, 6, 0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rewards", "b", "expected"), REWARDS)
+def test_rewards(tmp_path: Path, rewards: str, b: str, expected: list[Any]) -> None:
+    path = tmp_path / "team.yaml"
+    path.write_text(f"{TEAM}rewards: {rewards}\n")
+    episode = gamedsl.load(path).env().reset()
+    episode.step({"a": Action("x"), "b": Action(b), "c": Action("x")})
+    assert list(episode.rewards.values()) == expected

@@ -118,8 +118,8 @@ class Expressions:
             (text, var)
             for var in self.vars
             if var.shape in shapes
-            for text, owner, _ in self.keyed(var, eye)
-            if self.may_read(var.readers, eye, owner)
+            for text, owner, sure in self.keyed(var, eye)
+            if sure and self.may_read(var.readers, eye, owner)
         ]
 
     # values

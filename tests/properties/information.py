@@ -14,7 +14,7 @@ from gamedsl.passes.reader_sets import Sight
 from gamedsl.passes.readers import who_reads
 
 
-class Difference(AssertionError):
+class DifferenceError(AssertionError):
     """Two histories that a seat cannot tell apart differ in what it is asked, or may read."""
 
 
@@ -40,7 +40,7 @@ class Witness:
             before = self.asked.setdefault((ask.seat, seen), now)
             self.repeated += before is not now
             if before != now:
-                raise Difference(f"{ask.seat} has seen {seen}\nthen {before}\n or {now}")
+                raise DifferenceError(f"{ask.seat} has seen {seen}\nthen {before}\n or {now}")
 
     def readable(self, state: History, seat: str) -> dict[str, Any]:
         """The values, and lengths, that a seat can read by the analysis."""
@@ -136,6 +136,8 @@ class Programs:
         self.numbers = ["p", "q", "s"]
         self.maps = ["own", "oth"]
         self.lists = ["pile", "deck", "hand.ann"]
+        self.seats: list[str] = []
+        """Variables that are roles."""
         self.deck = self.random.choice(("nobody", "nobody", "all"))
         self.hand = self.random.choice(("owner", "others"))
         self.next = 0
@@ -151,19 +153,19 @@ class Programs:
         offered = ["  - {each: roles, choose: z, from: actions}\n"]
         for action in (
             f'  lift: {{args: {{k: 0..1}}, do: "{self.statement(True, ("k",))}"}}\n',
-            f'  point: {{args: {{to: {self.pick("roles", "others")}}}, '
+            f"  point: {{args: {{to: {self.pick('roles', 'others')}}}, "
             f'do: "{self.statement(True, ("own[to]", "oth[to]"), "to")}"}}\n',
             f'  wait: {{when: "{self.test(True)}", do: "{self.statement(True, ())}"}}\n',
         ):
             if sound(self.text([*actions, action], turns + offered)):
                 actions.append(action)
         for _ in range(tries):
-            kept = self.numbers[:], self.maps[:]
+            kept = self.numbers[:], self.maps[:], self.seats[:]
             step = f"  - {self.step(2, False, '  ')}\n"
             if sound(self.text(actions, [*turns, step])):
                 turns.append(step)
             else:
-                self.numbers, self.maps = kept
+                self.numbers, self.maps, self.seats = kept
         return self.text(actions, turns)
 
     def text(self, actions: list[str], turns: list[str]) -> str:
@@ -187,15 +189,18 @@ payoffs: p
 
     # expressions
 
+    def seat(self, me: bool, *more: str) -> str:
+        return str(self.pick(*self.roles, *(("me", "me") if me else ()), *self.seats, *more))
+
     def atom(self, me: bool, more: tuple[str, ...] = ()) -> str:
-        seat = self.pick(*self.roles, *(("me", "me") if me else ()))
+        seat = self.seat(me)
         kind = self.random.random()
         if more and kind < 0.4:
             return str(self.pick(*more))
         if kind < 0.5:
             return str(self.pick(*self.numbers))
         if kind < 0.85:
-            return f"{self.pick(*self.maps)}.{seat}"
+            return f"{self.pick(*self.maps)}[{seat}]"
         if kind < 0.9:
             other = "r for r in others" if me else f"r for r in roles if r != {self.roles[0]}"
             return f"max({self.pick(*self.maps)}[r] {other})".replace("] r for", "] for")
@@ -223,7 +228,7 @@ payoffs: p
         return self.atom(me, more)
 
     def statement(self, me: bool, more: tuple[str, ...], to: str = "") -> str:
-        seat = self.pick(*self.roles, *(("me", "me") if me else ()), *((to,) if to else ()))
+        seat = self.seat(me, *((to, to) if to else ()))
         place = self.pick("p", "q", "s", f"own[{seat}]", f"oth[{seat}]")
         kind = self.random.random()
         if kind < 0.15:
@@ -271,6 +276,10 @@ payoffs: p
 
     def draw(self, me: bool) -> str:
         kind = self.random.random()
+        if kind < 0.1:
+            name = self.fresh("w")
+            self.seats.append(name)
+            return f"{{draw: {name}, from: roles, seen_by: {self.readers(me)}}}"
         if kind < 0.4:
             name, tail = self.fresh("x"), self.tail(me, 0.15)
             step = f"{{draw: {name}, from: 0..1, seen_by: {self.readers(me)}{tail}}}"
@@ -303,7 +312,7 @@ payoffs: p
         return f"{{{who}choose: {name}, from: {source}, seen_by: {seen}{tail}}}"
 
     def block(self, depth: int, me: bool, indent: str) -> str:
-        kept = self.numbers[:], self.maps[:]
+        kept = self.numbers[:], self.maps[:], self.seats[:]
         head, inner = self.pick(
             (f'if: "{self.test(me)}"', me),
             ("each: roles", True),
@@ -320,5 +329,5 @@ payoffs: p
             self.numbers.append(name)
             head += f'\n{indent}  count: {name}\n{indent}  until: "{self.test(inner)}"'
         body = self.steps(depth - 1, inner, f"{indent}    ", self.random.randint(1, 3))
-        self.numbers, self.maps = kept
+        self.numbers, self.maps, self.seats = kept
         return f"{head}\n{indent}  turns:\n{''.join(body)}".rstrip("\n")

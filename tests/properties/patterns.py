@@ -60,7 +60,7 @@ class Patterns(Steps):
             self.sections.state[hand]["seen_by"] = "owner"
         play: Step = {"role": "all", "choose": bid, "from": f"{hand}.me"}
         readers: Any = "all"
-        if self.chance(60):
+        if hidden and self.chance(60):
             play["seen_by"], readers = "owner", "owner"
         turns: list[Step] = [play]
         if readers == "owner" and kind == Whole(1, size) and self.chance(70):

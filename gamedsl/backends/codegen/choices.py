@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gamedsl.backends import flow
+from gamedsl.backends.codegen.around import Around
 from gamedsl.backends.codegen.expressions import Expressions, Reader
 from gamedsl.backends.codegen.jumps import Jumps
 from gamedsl.backends.codegen.options import Options
@@ -10,6 +13,7 @@ from gamedsl.backends.codegen.storing import Storing
 from gamedsl.backends.codegen.telling import Telling
 from gamedsl.backends.codegen.writer import Lines, literal
 from gamedsl.backends.places import misfit
+from gamedsl.ir.expr import Me
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 
@@ -19,7 +23,7 @@ class Choices:
 
     def __init__(
         self, ir: GameIR, run: flow.Flow, make: Expressions, storing: Storing, telling: Telling,
-        jumps: Jumps,
+        jumps: Jumps, around: Mapping[str, Around],
     ) -> None:  # fmt: skip
         self._ir = ir
         self._flow = run
@@ -28,6 +32,7 @@ class Choices:
         self._telling = telling
         self._jumps = jumps
         self._options = Options(make, storing)
+        self._around = around
 
     # asking
 
@@ -45,7 +50,8 @@ class Choices:
         if step.condition is not None:
             with lines.block(f"if not {self._make.holds(step.condition, Reader('me'))}:"):
                 lines(f"return {self._jumps.to(op.after)}")
-        if step.actor is not None:
+        acting = self._around[step.id].acting if isinstance(step.actor, Me) else ()
+        if step.actor is not None and not (acting and set(acting) <= set(step.actors)):
             with lines.block(f"if me not in {literal(step.actors)}:"):
                 lines("refuse()")
         self._options.legal(lines, step)
@@ -110,7 +116,8 @@ class Choices:
         names = self._options.names(step, "seat")
         self._make.module.later(
             f"asks_{place} = Asks({step.id!r}, took_{place}, "
-            f"{{seat: {names} for seat in {literal(step.actors)}}})"
+            f"{{seat: {names} for seat in {literal(step.actors)}}}, "
+            f"{stage_slot(self._make, self._around[step.id])!r})"
         )
 
     def _take_one(self, lines: Lines, place: int, op: flow.Ask) -> None:
@@ -222,3 +229,8 @@ class Choices:
         type = step.place.type
         fits = all(misfit(o.value, type) is None for options in step.options for o in options)
         return "value" if fits else self._storing.checked("value", type)
+
+
+def stage_slot(make: Expressions, here: Around) -> str:
+    """The slot of what was paid before the stage that is around a step; empty where none is."""
+    return make.module.slot("k", here.stage) if here.stage is not None else ""

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from itertools import product
 
 from gamedsl.backends import flow
+from gamedsl.backends.codegen.around import Around
+from gamedsl.backends.codegen.choices import stage_slot
 from gamedsl.backends.codegen.expressions import Expressions, Reader
 from gamedsl.backends.codegen.jumps import Jumps, is_several
-from gamedsl.backends.codegen.storing import Storing
+from gamedsl.backends.codegen.storing import Storing, takes_none
 from gamedsl.backends.codegen.telling import Telling, memorable
 from gamedsl.backends.codegen.writer import Lines, literal
 from gamedsl.ir.expr import Const
@@ -22,19 +24,26 @@ class Chances:
 
     def __init__(
         self, make: Expressions, storing: Storing, telling: Telling, jumps: Jumps,
-        loops: Mapping[str, tuple[str, ...]],
+        around: Mapping[str, Around], ordered: frozenset[str],
     ) -> None:  # fmt: skip
-        """`loops`: the loops around each draw, outermost first, by its id."""
+        """`around`: what is around each draw, by its id; `ordered`: the bags that are always in the
+        order of their type."""
         self._make = make
         self._storing = storing
         self._telling = telling
         self._jumps = jumps
-        self._loops = loops
+        self._around = around
+        self._ordered = ordered
 
     def draw(self, lines: Lines, place: int, op: flow.Chance) -> None:
         """Stop at a chance node."""
         step = op.step
         lines.source(step.span)
+        if step.place is None and is_several(step):
+            with lines.block("if not s._drawn:"):
+                self._storing.unbind(lines, step.variable)
+        elif step.place is None:
+            self._storing.unbind(lines, step.variable)
         lines(f"s._lottery = {self._lottery(step)}")
         lines(f"s._site = draws_{place}")
         lines('s.kind = "chance"')
@@ -66,6 +75,8 @@ class Chances:
             assert source.bag is not None
             path = self._storing.path(source.bag, reader)
             items = self._storing.part(source.bag, path)
+            if source.take is None and source.bag.variable in self._ordered:
+                return f"FromBag({items})"
             if source.take is None:
                 return f"draw_one({items}, {ranks})"
             return f"draw_from({items}, {ranks}, {take}, ())"
@@ -111,11 +122,12 @@ class Chances:
         again = f" if last else {self._jumps.to(place)}" if is_several(step) else ""
         lines(f"return {after}{again}")
         module.add(lines)
-        loops = "".join(f"s.{module.slot('n', loop)}, " for loop in self._loops[step.id]).rstrip()
+        here = self._around[step.id]
+        loops = "".join(f"s.{module.slot('n', loop)}, " for loop in here.loops).rstrip()
         names = tuple(tuple(map(name_of, index)) for index in every)
         module.later(
             f"draws_{place} = Draws({step.id!r}, {literal(names)}, drew_{place}, "
-            f"lambda s: ({loops}), lambda value: {plain_name})"
+            f"lambda s: ({loops}), lambda value: {plain_name}, {stage_slot(self._make, here)!r})"
         )
 
     def _take_out(self, lines: Lines, step: Draw, drawer: str) -> None:
@@ -126,7 +138,8 @@ class Chances:
         keys = self._storing.path(bag, Reader(drawer))
         if step.source.take is None:
             old = self._storing.part(bag, keys)
-            self._storing.store(lines, bag, keys, f"with_less({old}, value)")
+            take = "taken" if isinstance(bag.type, Bag) else "with_less"
+            self._storing.store(lines, bag, keys, f"{take}({old}, value)", there=True)
             return
         lines(f"left = {self._storing.part(bag, keys)}")
         with lines.block("for item in value:"):
@@ -168,8 +181,8 @@ class Chances:
             new = self._appended(lines, step, storing.part(place, path), type)
         else:
             drawn = step.type if step.source.take is None else List(step.type)
-            new = storing.fit("value", drawn, type)
-        storing.store(lines, place, path, new)
+            new = storing.fit("value", drawn, type, is_some=self._is_some(step))
+        storing.store(lines, place, path, new, there=step.how == "append")
         if step.by_seat:
             return "index[0]"
         if not path:
@@ -183,11 +196,16 @@ class Chances:
     def _appended(self, lines: Lines, step: Draw, old: str, type: Type) -> str:
         """The code of the collection with what was drawn added to it."""
         if step.source.take is None and isinstance(type, List | Set | Bag):
-            return self._storing.added(old, "value", step.type, type)
+            some = self._is_some(step)
+            return self._storing.added(old, "value", step.type, type, is_some=some)
         lines(f"new = {old}")
         with lines.block(f"for item in {'(value,)' if step.source.take is None else 'value'}:"):
             lines("new = with_more(new, item)")
         return self._storing.checked("new", type)
+
+    def _is_some(self, step: Draw) -> bool:
+        """Whether what is drawn is never none."""
+        return memorable(step.type) and not takes_none(step.type)
 
 
 def _seat(owner: str) -> str:

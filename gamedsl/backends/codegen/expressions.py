@@ -40,6 +40,9 @@ from gamedsl.ir.types import (
 TRUTHS = COMPARISONS | {"==", "!=", "not", "in", "not in", "all", "any", "full"}
 """Functions whose value is always true or false."""
 
+SHORT = 120
+"""Characters of the code of a let that is written out where it is read."""
+
 PERHAPS_NONE = frozenset({"first", "last", "prev", "argmax", "line", "max", "min", "past"})
 """Functions whose value may be none."""
 
@@ -366,6 +369,10 @@ class Expressions:
         let = self._lets[name]
         if any(variable in reader.held for variable in self.variables(let.body)):
             raise Unsupported(f"`{name}` reads what is not in the state")
+        if not let.parameters and not self._seated(let):
+            code = self.code(let.body, Reader(streams=reader.streams))
+            if len(code) <= SHORT:
+                return code
         if name not in self._written:
             self._written[name] = self.module.name(self._prefix, name)
             self._define(let, self._written[name])
@@ -390,10 +397,14 @@ class Expressions:
 
     def _seated(self, let: Let) -> bool:
         """Whether a let depends on whom it is read by."""
-        return let.per_seat or any(
+        return let.per_seat or self.reads_me(let.body)
+
+    def reads_me(self, expr: Expr) -> bool:
+        """Whether an expression may depend on whom it is evaluated for."""
+        return any(
             isinstance(part, ex.Me)
             or (isinstance(part, ex.LetCall) and self._seated(self._lets[part.name]))
-            for part in ex.walk(let.body)
+            for part in ex.walk(expr)
         )
 
     def variables(self, expr: Expr, *, lets_only: bool = False) -> set[str]:

@@ -6,10 +6,26 @@ row is for.
 
 from __future__ import annotations
 
-from gamedsl.backends.codegen.expressions import Expressions, Inline, Reader
-from gamedsl.backends.codegen.writer import literal
+from gamedsl.backends.codegen.expressions import Expressions, Inline, Reader, apart
+from gamedsl.backends.codegen.telling import memorable
+from gamedsl.backends.codegen.writer import Lines, literal
 from gamedsl.ir.builtins_base import MAX_BITS, MAX_ITEMS
-from gamedsl.ir.expr import Apply, Collect, Const, Expr, Field, Get, LetCall, Local, Read
+from gamedsl.ir.expr import (
+    Apply,
+    Build,
+    Cell,
+    Collect,
+    Const,
+    Expr,
+    Field,
+    Get,
+    If,
+    LetCall,
+    Local,
+    Logic,
+    Read,
+    children,
+)  # fmt: skip
 from gamedsl.ir.types import (
     Bag,
     Bool,
@@ -211,7 +227,8 @@ def _to_list(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     (collection,) = expr.arguments
     match plain(collection.type):
         case List():
-            return f"tuple({make.sized(collection, reader)})"
+            code = make.sized(collection, reader)
+            return code if isinstance(collection, Apply | Collect) else f"tuple({code})"
         case PerSeat() | PerValue() | Set():
             return f"tuple({make.items(collection, reader)})"
     return None
@@ -220,10 +237,52 @@ def _to_list(make: Expressions, expr: Apply, reader: Reader) -> str | None:
 def _to_set(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     (collection,) = expr.arguments
     if isinstance(collection, Collect):
-        return f"frozenset([{make.comprehension(collection, reader, ordered=False)}])"
+        remembered = _remembered_set(make, collection, reader)
+        code = f"frozenset([{make.comprehension(collection, reader, ordered=False)}])"
+        return remembered or code
     if isinstance(collection.type, List | Set | PerSeat | PerValue):
         return f"frozenset({make.items(collection, reader, ordered=False)})"
     return None
+
+
+def _remembered_set(make: Expressions, expr: Collect, reader: Reader) -> str | None:
+    """A set made from another, as a function of it and of what else is read, whose values are kept:
+    play makes the same few sets again and again."""
+    source = plain(expr.source.type)
+    size = make.bounds.known_size(expr.source)
+    if not isinstance(source, Set) or expr.keyed or size is None or size < 8:
+        return None
+    parts = (expr.item,) if expr.condition is None else (expr.condition, expr.item)
+    early = apart(parts, set(expr.targets), reads=True)
+    if not all(memorable(part.type) for part in (*early, expr.source)):
+        return None
+    names = {id(part): f"h{i}" for i, part in enumerate(early)}
+    inner = Reader(found=names, locals={name: f"{name}_" for name in expr.targets})
+    if any(_reads(part, set(expr.targets), names) for part in parts):
+        return None
+    name = make.module.name("set_of")
+    lines = Lines(f"def {name}({', '.join(['items', *names.values()])}):")
+    lines.source(expr.span)
+    test = ""
+    if expr.condition is not None:
+        test = f" if {make.truth(expr.condition, inner)}"
+    target = ", ".join(inner.locals.values())
+    lines(f"return frozenset([{make.code(expr.item, inner)} for {target} in items{test}])")
+    make.module.add(lines)
+    key = ", ".join(make.code(part, reader) for part in (expr.source, *early))
+    return f"remembered({make.module.own('SETS', '{}')}, {name}, ({key},))"
+
+
+def _reads(expr: Expr, names: set[str], found: dict[int, str]) -> bool:
+    """Whether a part of an expression that is not among those found reads more than the locals of
+    these names."""
+    if id(expr) in found:
+        return False
+    if isinstance(expr, Local):
+        return expr.name not in names
+    if isinstance(expr, Apply | Logic | If | Build | Field | Get | Cell | Const):
+        return any(_reads(child, names, found) for child in children(expr))
+    return True
 
 
 def _slots(make: Expressions, expr: Apply, reader: Reader) -> str | None:
@@ -315,7 +374,16 @@ def _single(type: Type | None) -> bool:
     return isinstance(type, Seat | Number | Bool) or (isinstance(type, Enum) and bool(type.members))
 
 
+PARTS = "@parts"
+"""No function of the language: all parts of the records or tuples in a collection."""
+
+
+def _parts(make: Expressions, expr: Apply, reader: Reader) -> str:
+    return f"set().union(*{make.items(expr.arguments[0], reader, ordered=False)})"
+
+
 INLINE: dict[str, Inline] = {
+    PARTS: _parts,
     "+": _arithmetic,
     "-": _arithmetic,
     "*": _arithmetic,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -16,8 +16,22 @@ from gamedsl.backends.codegen.writer import Lines, Module, Unsupported
 from gamedsl.backends.flow import Flow, flatten
 from gamedsl.ir.expr import Apply, Const, Expr, Stream
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Loop, Show, Stage, walk_steps
-from gamedsl.ir.types import Number
+from gamedsl.ir.program import (
+    Add,
+    Assign,
+    Choose,
+    Do,
+    Draw,
+    ForEach,
+    Loop,
+    Place,
+    Show,
+    Stage,
+    State,
+    Statement,
+    walk_steps,
+)  # fmt: skip
+from gamedsl.ir.types import Bag, Number, domain
 
 HEAD = '''\
 """{name}, as Python; made by `gamedsl.backends.codegen` from its rules.
@@ -54,7 +68,7 @@ def write(ir: GameIR) -> str:
     sure = _never_none(ir)
     make = Expressions(module, ir.seats, ir.lets_by_name, most, INLINE, sure=sure)
     lined = _lined(ir)
-    Program(ir, run, make, lined).write()
+    Program(ir, run, make, lined, _ordered_bags(ir)).write()
     _settle(ir, run, make)
     return _assemble(ir, run, module)
 
@@ -70,6 +84,39 @@ def _never_none(ir: GameIR) -> frozenset[str]:
     inner = {state.name for stage in stages for state in stage.state}
     unsure |= inner - {state.name for state in ir.state}
     return frozenset({state.name for state in declared} - unsure)
+
+
+def _ordered_bags(ir: GameIR) -> frozenset[str]:
+    """The bags that are in the order of their type at the start, and that nothing is added to."""
+    written = set()
+    for step in walk_steps(ir.turns):
+        if isinstance(step, Choose | Draw) and step.place is not None:
+            written.add(step.place.variable)
+        elif isinstance(step, Do):
+            written |= {place.variable for place in _written(step.statements)}
+        elif isinstance(step, Stage):
+            written |= {state.name for state in step.state}
+    return frozenset(
+        state.name for state in ir.state
+        if state.name not in written and isinstance(state.type, Bag) and _in_order(state, ir)
+    )  # fmt: skip
+
+
+def _written(statements: Iterable[Statement]) -> Iterator[Place]:
+    """The places that may be given something new."""
+    for statement in statements:
+        if isinstance(statement, ForEach):
+            yield from _written((statement.body,))
+        elif isinstance(statement, Assign | Add):
+            yield statement.place
+
+
+def _in_order(state: State, ir: GameIR) -> bool:
+    """Whether a bag is in the order of its type."""
+    assert isinstance(state.type, Bag)
+    order = {value: i for i, value in enumerate(domain(state.type.of, ir.seats) or ())}
+    places = [order.get(value, -1) for value in state.start]
+    return -1 not in places and places == sorted(places)
 
 
 def _is_public(ir: GameIR) -> bool:

@@ -30,16 +30,19 @@ of seat to the name that it was told); the step, the seat and the name of the ev
 
 
 class Asks:
-    """Where seats choose: the step, what happens once they have, and each seat's options."""
+    """Where seats choose: the step, what happens once they have, each seat's options, and the slot
+    of what was paid before the stage around it (empty: there is none)."""
 
-    __slots__ = ("_places", "names", "step", "take")
+    __slots__ = ("_places", "names", "step", "take", "unpaid")
 
     def __init__(
-        self, step: str, take: Callable[[Any, Sequence[int]], Go], names: dict[str, list[str]]
-    ) -> None:
+        self, step: str, take: Callable[[Any, Sequence[int]], Go], names: dict[str, list[str]],
+        unpaid: str,
+    ) -> None:  # fmt: skip
         self.step = step
         self.take = take
         self.names = names
+        self.unpaid = unpaid
         self._places: dict[str, dict[str, int]] = {}
 
     def place(self, seat: str, name: str) -> int:
@@ -51,19 +54,20 @@ class Asks:
 
 class Draws:
     """Where chance draws: the step, the names of each index, what happens once it has, which passes
-    of the loops around it are under way, and the name of what is drawn."""
+    of the loops around it are under way, the name of what is drawn, and as in `Asks`."""
 
-    __slots__ = ("indices", "name", "passes", "step", "take")
+    __slots__ = ("indices", "name", "passes", "step", "take", "unpaid")
 
     def __init__(
         self, step: str, indices: tuple[tuple[str, ...], ...], take: Callable[[Any, Any], Go],
-        passes: Callable[[Any], tuple[int, ...]], name: Callable[[Any], str],
+        passes: Callable[[Any], tuple[int, ...]], name: Callable[[Any], str], unpaid: str,
     ) -> None:  # fmt: skip
         self.step = step
         self.indices = indices
         self.take = take
         self.passes = passes
         self.name = name
+        self.unpaid = unpaid
 
 
 class Play:
@@ -164,11 +168,19 @@ class Play:
             value = self._lottery.value(number)
             self._moves = number, self._moves
             self._bring(value)
-        elif others:
+            return
+        if others:
             numbers = number, *others
-            self._take(tuple([p[i] for p, i in zip(self._places, numbers, strict=True)]))
+            places = tuple([p[i] for p, i in zip(self._places, numbers, strict=True)])
         else:
-            self._take((self._places[0][number],))
+            places = (self._places[0][number],)
+        self._moves = places, self._moves
+        try:
+            go = self._site.take(self, places)
+            while go is not None:
+                go = go(self)
+        except Exception:
+            self._replay()
 
     def _replay(self) -> None:
         """Let the reference play the same moves: it raises the error that there is, with its place
@@ -331,7 +343,10 @@ class Play:
 
     @property
     def streams(self) -> Mapping[str, Amounts]:
-        return self._settled().streams if self.kind == "end" else self._paid()
+        if self.kind == "end":
+            return self._settled().streams
+        unpaid = self._site.unpaid
+        return {**self._paid(), "payoffs": getattr(self, unpaid)} if unpaid else self._paid()
 
     def _settled(self) -> Settlement:
         if self._result is None:

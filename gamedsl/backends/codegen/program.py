@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gamedsl.backends import flow
+from gamedsl.backends.codegen.around import around, is_for_seats
+from gamedsl.backends.codegen.checks import needless
 from gamedsl.backends.codegen.choices import Choices
 from gamedsl.backends.codegen.draws import Chances, indices
 from gamedsl.backends.codegen.expressions import Expressions, Reader
@@ -21,7 +23,7 @@ from gamedsl.backends.codegen.writer import Lines, literal
 from gamedsl.ir.builtins import values
 from gamedsl.ir.expr import Const
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Loop, Step, inside
+from gamedsl.ir.program import Loop
 
 ACTING = Reader("s.me")
 
@@ -30,18 +32,19 @@ class Program:
     """Writes the functions of all operations of a game."""
 
     def __init__(
-        self, ir: GameIR, run: flow.Flow, make: Expressions, lined: Mapping[str, tuple[int, int, tuple[int, ...]]],
-    ) -> None:
+        self, ir: GameIR, run: flow.Flow, make: Expressions,
+        lined: Mapping[str, tuple[int, int, tuple[int, ...]]], ordered: frozenset[str],
+    ) -> None:  # fmt: skip
         self._ir = ir
         self._ops = run.ops
         self._make = make
         self._storing = Storing(make, run, lined)
         self._telling = Telling(make)
         self._jumps = Jumps(run.ops)
-        self._choices = Choices(ir, run, make, self._storing, self._telling, self._jumps)
-        loops: dict[str, tuple[str, ...]] = {}
-        _note_loops(ir.turns, (), loops)
-        self._chances = Chances(make, self._storing, self._telling, self._jumps, loops)
+        self._needless = needless(run.ops, make)
+        places = around(ir.turns)
+        self._choices = Choices(ir, run, make, self._storing, self._telling, self._jumps, places)
+        self._chances = Chances(make, self._storing, self._telling, self._jumps, places, ordered)
         self._asks = {first: place for place, op in enumerate(self._ops)
                       if isinstance(op, flow.Ask) for _, first in op.bodies}  # fmt: skip
 
@@ -86,6 +89,8 @@ class Program:
         return True
 
     def _check(self, lines: Lines, place: int, op: flow.Check) -> bool:
+        if place in self._needless:
+            return True
         lines.source(op.end.span)
         with lines.block(f"if {self._make.holds(op.end, ACTING)}:"):
             lines(f"return {self._jumps.to(op.over)}")
@@ -145,7 +150,7 @@ class Program:
         loop = op.loop
         lines.source(loop.span)
         lines(f"{self._slot('n', loop.id)} = 0")
-        if _is_for_seats(loop):
+        if is_for_seats(loop):
             lines(f"{self._slot('o', loop.id)} = s.me")
         if loop.times is not None:
             times = f"some({self._make.value(loop.times, ACTING)})"
@@ -203,7 +208,7 @@ class Program:
 
     def _leave_if(self, lines: Lines, test: str, op: flow.Pass | flow.Again) -> None:
         with lines.block(f"if {test}:"):
-            if _is_for_seats(op.loop):
+            if is_for_seats(op.loop):
                 lines(f"s.me = {self._slot('o', op.loop.id)}")
             lines(f"return {self._jumps.to(op.after)}")
 
@@ -265,22 +270,3 @@ _WRITE: dict[type[Any], Any] = {
 def zeros(ir: GameIR) -> str:
     """The text of a stream of which nothing was paid."""
     return literal(dict.fromkeys(ir.seats, 0))
-
-
-def _is_for_seats(loop: Loop) -> bool:
-    """Whether who acts changes in a loop."""
-    return loop.items is not None and loop.item is None
-
-
-def _note_loops(
-    steps: tuple[Step, ...], around: tuple[str, ...], found: dict[str, tuple[str, ...]]
-) -> None:
-    """The loops around each step, outermost first, by the step's id."""
-    for step in steps:
-        found[step.id] = around
-        inner = (*around, step.id) if isinstance(step, Loop) else around
-        if isinstance(step, Choose):
-            for action in step.moves:
-                _note_loops(action.body, inner, found)
-        else:
-            _note_loops(inside(step), inner, found)

@@ -87,15 +87,20 @@ class Storing:
             return f"{self._make.module.table('CELL', f'cells_of({rows}, {columns})')}[{code}]"
         return code if self._make.is_some(key.expr) or code == "s.me" else f"entry({code})"
 
-    def store(self, lines: Lines, place: Place, path: list[str], new: str) -> None:
-        """Put a value that fits at a place whose keys have been worked out."""
+    def store(
+        self, lines: Lines, place: Place, path: list[str], new: str, *, there: bool = False
+    ) -> None:  # fmt: skip
+        """Put a value that fits at a place whose keys have been worked out; `there` if the value
+        was worked out from what the place holds."""
         whole = self.variable(place.variable)
         if not path:
             self.put(lines, place.variable, new)
         elif len(path) > 1:
             self.put(lines, place.variable, f"put({whole}, ({', '.join(path)},), {new})")
-        elif place.keys and place.keys[0].kind == "entry" or not place.keys:
-            self.put(lines, place.variable, f"put_entry({whole}, {path[0]}, {new})")
+        elif not place.keys or place.keys[0].kind == "entry":
+            code = f"{{**{whole}, {path[0]}: {new}}}"
+            code = code if there else f"put_entry({whole}, {path[0]}, {new})"
+            self.put(lines, place.variable, code)
         elif place.keys[0].kind == "cell" and place.variable in self._lined:
             self._mark(lines, place, path[0], new)
         else:
@@ -151,24 +156,26 @@ class Storing:
         old = self.part(place, path)
         if isinstance(statement, DropItem):
             code = make.value(statement.index, reader)
-            self.store(lines, place, path, f"without_item({old}, {code})")
+            self.store(lines, place, path, f"without_item({old}, {code})", there=True)
         elif isinstance(statement, Drop):
             code = make.value(statement.value, reader)
-            self.store(lines, place, path, f"with_less({old}, {code})")
+            self.store(lines, place, path, f"with_less({old}, {code})", there=True)
         else:
             code = make.value(statement.value, reader)
-            self.store(lines, place, path, self.added(old, code, statement.value.type, place.type))
+            self.store(lines, place, path, self.added(old, code, statement.value.type, place.type, is_some=make.is_some(statement.value)), there=True)
 
-    def added(self, old: str, code: str, value: Type, type: Type) -> str:
+    def added(
+        self, old: str, code: str, value: Type, type: Type, *, is_some: bool = False
+    ) -> str:  # fmt: skip
         """The code of a collection with one more item, of the type `value`, if it may hold it."""
         match type:
             case List(of=inner, length=length, at_most=most):
-                code = self.fit(code, value, inner) if _bounded(type) else code
+                code = self.fit(code, value, inner, is_some=is_some) if _bounded(type) else code
                 bounds = [bound for bound in (length, most) if bound is not None]
-                more = f"some({old}) + ({code},)"
+                more = f"{old} + ({code},)"
                 return f"few({more}, {min(bounds)})" if bounds else more
             case Set(of=inner) | Bag(of=inner):
-                code = self.fit(code, value, inner) if _bounded(inner) else code
+                code = self.fit(code, value, inner, is_some=is_some) if _bounded(inner) else code
                 return f"with_more({old}, {code})"
         return self.checked(f"with_more({old}, {code})", type)
 
@@ -198,8 +205,8 @@ class Storing:
             elif isinstance(leaf, Drop):
                 new = f"with_less({old}, value)"
             else:
-                new = self.added(old, "value", leaf.value.type, place.type)
-            self.store(lines, place, keys, new)
+                new = self.added(old, "value", leaf.value.type, place.type, is_some=self._make.is_some(leaf.value))
+            self.store(lines, place, keys, new, there=not isinstance(leaf, Assign))
 
     def _rows(
         self, lines: Lines, heads: list[ForEach], leaf: Assign | Add | Drop | DropItem,

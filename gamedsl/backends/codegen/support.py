@@ -8,6 +8,7 @@ reference backend decides. See `gamedsl.backends.codegen`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from gamedsl.backends.chance import Lottery, Single, equally
@@ -22,6 +23,7 @@ from gamedsl.source.spans import Source, Span
 __all__ = [
     "EMPTY",
     "Bag",
+    "FromBag",
     "Replay",
     "UNKNOWN",
     "at_cell",
@@ -53,10 +55,12 @@ __all__ = [
     "put_item",
     "refuse",
     "remember",
+    "remembered",
     "settled_on",
     "small",
     "small_or_none",
     "some",
+    "taken",
     "truth",
     "values",
     "whole",
@@ -216,6 +220,17 @@ def cell_place(place: Any, rows: int, columns: int) -> int:
     return int(row * columns + column)
 
 
+def taken(bag: Bag, item: Any) -> Bag:
+    """A bag with one less of an item that it has."""
+    left = bag[item] - 1
+    bag = Bag(bag)
+    if left:
+        bag[item] = left
+    else:
+        del bag[item]
+    return bag
+
+
 def put(whole: Any, path: tuple[Any, ...], new: Any) -> Any:
     """A value with the part at a path replaced."""
     return stored(whole, path, new, NOWHERE)
@@ -301,6 +316,37 @@ def lined(
 # chance
 
 
+class FromBag:
+    """What one draw may bring from a bag that is in the order of its type. A `Lottery`."""
+
+    __slots__ = ("_bag", "total")
+
+    def __init__(self, bag: Bag) -> None:
+        self._bag = bag
+        self.total = sum(bag.values())
+        if not bag:
+            raise Replay
+
+    @property
+    def size(self) -> int:
+        return len(self._bag)
+
+    def value(self, outcome: int) -> Any:
+        return tuple(self._bag)[outcome]
+
+    def probability(self, outcome: int) -> Fraction:
+        return Fraction(self._bag[self.value(outcome)], self.total)
+
+    def outcome(self, ticket: int) -> int:
+        outcome = 0
+        for copies in self._bag.values():
+            ticket -= copies
+            if ticket < 0:
+                break
+            outcome += 1
+        return outcome
+
+
 def draw_one(items: Any, ranks: Callable[[], Mapping[Any, int]]) -> Lottery:
     """What one draw may bring from a bag, set or list: as `draw_from`."""
     if items.__class__ is not Bag:
@@ -346,6 +392,16 @@ def remember(memo: dict[Any, Lottery], dealt: Any, lottery: Lottery) -> Lottery:
 
 
 _KEPT = 10_000
+
+def remembered(memo: dict[Any, Any], make: Callable[..., Any], key: tuple[Any, ...]) -> Any:
+    """What a function of these arguments gives, kept to be found again."""
+    found = memo.get(key)
+    if found is None:
+        if len(memo) > _KEPT:
+            memo.clear()
+        found = memo[key] = make(*key)
+    return found
+
 
 # names
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gamedsl.backends.codegen.expressions import Expressions, Reader
-from gamedsl.backends.codegen.writer import Lines, Unsupported, literal
+from gamedsl.backends.codegen.writer import Lines, literal
 from gamedsl.ir.program import Choose, Draw, Readers, Show
 from gamedsl.ir.types import (
+    Bool,
     Enum,
     Grid,
     List,
@@ -17,17 +18,25 @@ from gamedsl.ir.types import (
     Set,
     Tuple,
     Type,
+    Union,
+    domain,
     plain,
 )  # fmt: skip
+from gamedsl.ir.values import name_of
 
 NOBODY = "()"
+
+FEW = 200
+"""Values of a type whose names are written down."""
 
 
 def memorable(type: Type) -> bool:
     """Whether values of a type can be keys, and no two of them that are equal differ in name."""
     match type:
-        case Number() | Seat() | NoneType():
+        case Number() | Seat() | NoneType() | Bool():
             return True
+        case Union(of=types):
+            return all(map(memorable, types)) and not any(isinstance(t, Bool) for t in types)
         case Enum(members=members):
             return bool(members)
         case Option(of=inner) | List(of=inner) | Set(of=inner) | Grid(of=inner):
@@ -47,7 +56,12 @@ class Telling:
         """The code of the canonical name of a value."""
         if not memorable(type):
             return f"name_of({code})"
-        return f"known_as({self._make.module.own('NAMES', '{}')}, {code})"
+        module = self._make.module
+        listed = domain(type, self._make.seats)
+        if listed is not None and len(listed) <= FEW:
+            table = literal({value: name_of(value) for value in listed})
+            return f"{module.table('NAMES', table)}[{code}]"
+        return f"known_as({module.own('NAMES', '{}')}, {code})"
 
     def tell(
         self, lines: Lines, step: Choose | Draw | Show, type: Type, *, owner: str, seat: str,
@@ -99,8 +113,7 @@ class Telling:
     ) -> None:  # fmt: skip
         """A map of each seat to what it is told of a record whose fields have their own readers."""
         record = plain(type)
-        if not isinstance(record, Record):
-            raise Unsupported("fields of what is no record")
+        fields = record.fields if isinstance(record, Record) else ()
         lines("told = {}")
         with lines.block(f"for me in {literal(self._make.seats)}:"):
             if chooser:
@@ -112,7 +125,10 @@ class Telling:
                 test = self._reads(inner, owner)
                 if test == "False":
                     continue
-                field, part = record.fields[place], f"{value}[{place}]"
+                if not fields:
+                    lines("refuse()")
+                    continue
+                field, part = fields[place], f"{value}[{place}]"
                 with lines.block(f"if {test}:"):
                     code = self.name(f"(None if {value} is None else {part})", field[1])
                     lines(f"shown.append({field[0] + '='!r} + {code})")

@@ -114,6 +114,14 @@ class Lines:
         shown = "".join(c if c.isprintable() else " " for c in (text[0] if text else ""))
         self(f"# {span.line}: {shown[:80]}")
 
+    def begin(self, name: str, empty: str, code: str) -> None:
+        """Add to a list; if it has only just been begun, begin it with this."""
+        depth, last = self.lines[-1]
+        if (depth, last) == (self._depth, f"{name} = {empty}"):
+            self.lines[-1] = depth, f"{name} = {code}"
+        else:
+            self(f"{name} += {code}")
+
     def text(self) -> str:
         return "".join("    " * depth + line + "\n" for depth, line in self.lines)
 

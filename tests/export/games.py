@@ -1,0 +1,62 @@
+"""Shipped games and plays of them, for tests of what every game must have."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import gamedsl
+
+FOLDER = Path(__file__).parents[2] / "games"
+
+NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+"""All games that are shipped; all are closed."""
+
+
+@cache
+def loaded(name: str) -> gamedsl.Game:
+    return gamedsl.load(FOLDER / f"{name}.yaml")
+
+
+def written(folder: Path, text: str) -> gamedsl.Game:
+    path = folder / "game.yaml"
+    path.write_text(text)
+    return gamedsl.load(path)
+
+
+def play(env: gamedsl.Env, seed: int) -> Iterator[gamedsl.Episode]:
+    """One episode at every moment of a random play, the end included."""
+    chooser = random.Random(seed)
+    episode = env.reset(seed=seed)
+    yield episode
+    while not episode.done:
+        episode.step({
+            decision.seat: gamedsl.Action(chooser.choice(decision.legal))
+            for decision in episode.decisions
+        })  # fmt: skip
+        yield episode
+
+
+def every_history(env: gamedsl.Env) -> Iterator[gamedsl.Episode]:
+    """An episode at every node of a small tree; chance and forced moves are nodes too."""
+    pending = [env.reset(chance="asked", forced="asked")]
+    while pending:
+        episode = pending.pop()
+        yield episode
+        for outcome in range(len(episode.chance)):
+            after = episode.fork()
+            after.draw(outcome)
+            pending.append(after)
+        joint: list[dict[str, gamedsl.Action]] = [{}]
+        for decision in episode.decisions:
+            joint = [
+                {**given, decision.seat: gamedsl.Action(name)}
+                for given in joint
+                for name in decision.legal
+            ]
+        for replies in joint if episode.decisions else ():
+            after = episode.fork()
+            after.step(replies)
+            pending.append(after)

@@ -1,0 +1,297 @@
+"""Who may read what: flows that are refused, by the diagnostic, and flows that are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+
+import gamedsl
+from gamedsl.compiler import compile_file
+from gamedsl.diagnostics import Diagnostic, Problems
+from gamedsl.passes.readers import is_open, only_readers_learn
+
+GAMES = Path(gamedsl.__file__).parent.parent / "games"
+
+HEAD = """game: example
+roles: [ann, bob, cyd]
+types: {Card: [J, Q, K], Pair: {rank: 1..3, suit: [a, b]}}
+state:
+  pot: 0
+  secret: {start: 0, seen_by: nobody}
+  mine: {per: role, start: 0, seen_by: owner}
+  back: {per: role, start: 0, seen_by: others}
+  hers: {start: 0, seen_by: ann}
+  cards: {per: role, list: 0..9, at_most: 9, seen_by: owner}
+  marks: {set: 0..9, seen_by: ann}
+  who: {of: role or none, seen_by: all}
+  hidden_who: {of: role or none, seen_by: ann}
+"""
+
+TAIL = """  - {role: all, choose: last, from: [stop, go]}
+payoffs: 0
+"""
+
+Check = Callable[..., list[Diagnostic]]
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Check:
+    """The problems of a game with these steps, lets and actions, found by this pass alone."""
+
+    def found(turns: str, let: str = "", actions: str = "", more: str = "") -> list[Diagnostic]:
+        text = HEAD + more
+        text += f"let:\n{let}" if let else ""
+        text += f"actions:\n{actions}" if actions else ""
+        path = tmp_path / "example.yaml"
+        path.write_text(f"{text}turns:\n{turns}{TAIL}", encoding="utf-8")
+        diagnostics = compile_file(path).diagnostics
+        strange = [d for d in diagnostics if not d.code.startswith("GD044")]
+        assert not [d for d in strange if d.code not in ("GD0402", "GD0437")], strange
+        return [d for d in diagnostics if d.code.startswith("GD044")]
+
+    return found
+
+
+CARD = "  - {deal: card, from: Card, seen_by: owner}\n"
+DIE = "  - {draw: die, per: role, from: 1..6, seen_by: owner}\n"
+X = "  - {draw: x, from: 0..3, seen_by: ann}\n"
+
+REFUSED = {
+    # being asked is an observation
+    "if": (X + "  - {role: bob, choose: c, from: [u, v], if: x > 1}\n", "GD0440", "x"),
+    "if of a block": (
+        X + "  - if: x > 1\n    turns:\n      - {role: bob, choose: c, from: [u, v]}\n",
+        "GD0440", "x",
+    ),
+    "if of one of several at once": (
+        DIE + "  - {role: all, choose: c, from: [u, v], if: 'max(die[r] for r in others) > 1'}\n",
+        "GD0440", "die[r]",
+    ),
+    "until": (
+        X + "  - repeat: 3\n    until: x > 1\n    turns:\n"
+        "      - {role: bob, choose: c, from: [u, v]}\n", "GD0440", "x",
+    ),
+    "what a loop goes through": (
+        X + "  - each: k in 1..x\n    turns:\n      - {role: bob, choose: c, from: [u, v]}\n",
+        "GD0440", "x",
+    ),
+    "who acts": (
+        "  - {draw: w, from: roles, seen_by: ann}\n  - {role: w, choose: c, from: [u, v]}\n",
+        "GD0440", "w",
+    ),
+    "options": (
+        DIE + "  - {role: bob, choose: c, from: list(k for k in 0..6 if k != die.ann)}\n",
+        "GD0440", "die.ann",
+    ),
+    "through lets": (
+        DIE + "  - {role: bob, choose: c, from: [u, v], if: high > 3}\n", "GD0440", "die", None,
+        "  high: best_of(ann)\n  best_of(r): die[r] + 1\n",
+    ),
+    "guard": (
+        X + "  - {role: bob, choose: c, from: actions}\n", "GD0440", "x",
+        "  up: {when: x > 1}\n  down: {}\n",
+    ),
+    "arguments": (
+        X + "  - {role: bob, choose: c, from: actions}\n", "GD0440", "x",
+        "  up: {args: {k: list(j for j in 0..3 if j <= x)}}\n  down: {}\n",
+    ),
+    "how often a hidden loop went round": (
+        X + "  - repeat: 3\n    count: i\n    until: i > x\n    turns:\n      - do: secret += 1\n"
+        "  - {role: bob, choose: c, from: [u, v], if: i > 1}\n", "GD0440", "i",
+    ),
+    "what others bound last": (
+        "  - {each: roles, choose: c, from: [0, 1], seen_by: owner}\n"
+        "  - {role: cyd, choose: d, from: [u, v], if: 'c[ann] == 1'}\n", "GD0440", "c",
+    ),
+    "a past": (
+        "  - repeat: 2\n    turns:\n      - {draw: y, from: 0..1, seen_by: ann}\n"
+        "  - {role: bob, choose: d, from: [u, v], if: prev(y) == 1}\n", "GD0440", "y",
+    ),
+    "whether it is bound": (
+        X + "  - {draw: y, from: 0..1, seen_by: nobody, if: x > 1}\n"
+        "  - {role: bob, choose: d, from: [u, v], if: y != none}\n", "GD0440", "y",
+    ),
+    "my own card on my forehead": (
+        "  - {deal: card, from: Card, seen_by: others}\n"
+        "  - {each: roles, choose: c, from: [u, v], if: card.me == K}\n", "GD0440", "card.me",
+    ),
+    "a field that is hidden": (
+        "  - {draw: pair, from: Pair, seen_by: {rank: all}}\n"
+        "  - {role: bob, choose: c, from: [u, v], if: pair.suit == a}\n", "GD0440", "pair.suit",
+    ),
+    # who sees a step
+    "seen under a condition": (
+        X + "  - {draw: y, from: 0..1, seen_by: [ann, bob], if: x > 1}\n", "GD0442", "x",
+    ),
+    "shown under a condition": (X + "  - {show: x, as: y, if: x > 1}\n", "GD0442", "x"),
+    "a choice that others see": (
+        X + "  - {role: ann, choose: c, from: [u, v], if: x > 1}\n", "GD0442", "x",
+    ),
+    "who acted": (
+        "  - {draw: w, from: [ann, bob], seen_by: [ann, bob]}\n"
+        "  - {role: w, choose: c, from: [u, v], seen_by: [ann, bob, cyd]}\n", "GD0442", "w",
+    ),
+    # what is stored
+    "stored": (X + "  - do: pot = x\n", "GD0441", "x"),
+    "stored for others": (DIE + "  - do: back[r] = die[r] for r in roles\n", "GD0441", "die[r]"),
+    "stored in another's place": (
+        DIE + "  - {each: roles, do: 'mine[r] = die.me for r in others'}\n", "GD0441", "die.me",
+    ),
+    "stored where a hidden role says": (
+        "  - {draw: w, from: roles, seen_by: ann}\n  - do: mine[w] = 1\n", "GD0441", "w",
+    ),
+    "stored under a condition": (X + "  - {do: pot = 1, if: x > 1}\n", "GD0441", "x"),
+    "stored in some passes": (
+        X + "  - repeat: 3\n    until: x > 1\n    turns:\n      - do: pot += 1\n", "GD0441", "x",
+    ),
+    "stored for some": (DIE + "  - do: pot = 1 for r in roles if die[r] > 3\n", "GD0441", "die[r]"),
+    "stored by a hidden choice": (
+        "  - {role: ann, choose: c, from: actions, seen_by: owner}\n", "GD0441", "c",
+        "  up: {do: pot += 1}\n  down: {}\n",
+    ),
+    "an argument of a hidden choice": (
+        "  - {role: ann, choose: c, from: actions, seen_by: owner}\n", "GD0441", "c",
+        "  up: {args: {k: 0..3}, do: pot = k}\n",
+    ),
+    "drawn into state under a condition": (
+        X + "  - {draw: pot, from: 0..1, if: x > 1, seen_by: all}\n", "GD0441", "x",
+    ),
+    "added to a public set": (X + "  - do: add x to seen\n", "GD0441", "x"),
+    # others
+    "a test of readers": (
+        "  - {draw: w, from: roles, seen_by: ann}\n  - {draw: y, from: 0..3, seen_by: me == w}\n",
+        "GD0443", "w",
+    ),
+    "what is left in a bag": (
+        "  - {draw: y, from: open, seen_by: ann}\n", "GD0444", "open",
+    ),
+    "the length of a list": (X + "  - {do: add x to cards.ann, if: x > 1}\n", "GD0445", "x"),
+    "the length of a new list": (
+        "  - do: add 1 to cards.ann\n"
+        "  - do: cards.ann = list(k for k in cards.ann if k > 1)\n", "GD0445", "cards.ann",
+    ),
+    "whose list grows": (
+        "  - {draw: w, from: roles, seen_by: ann}\n  - do: add 1 to cards[w]\n", "GD0441", "w",
+    ),
+    "drawn unseen into public state": (
+        "  - {draw: pot, from: 0..1, seen_by: ann}\n", "GD0446", "ann",
+    ),
+    "chosen unseen into public state": (
+        "  - {role: ann, choose: pot, from: [0, 1], seen_by: ann}\n", "GD0446", "ann",
+    ),
+}  # fmt: skip
+
+MORE = "  seen: {set: 0..9}\n  open: {bag: 0..3}\n"
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str, check: Check) -> None:
+    turns, code, text, *more = REFUSED[name]
+    actions = more[0] if more and more[0] else ""
+    let = more[1] if len(more) > 1 else ""
+    found = check(turns, let=let, actions=actions, more=MORE)
+    assert [d.code for d in found] == [code], found
+    assert text in found[0].span.text or f"`{text}`" in found[0].message
+
+
+RIGHT = {
+    "what I see": (X + "  - {role: ann, choose: c, from: [u, v], if: x > 1, seen_by: owner}\n",),
+    "a card on another's forehead": (
+        "  - {deal: card, from: Card, seen_by: others}\n"
+        "  - {each: roles, choose: c, from: actions, seen_by: owner}\n",
+        "  name: {args: {to: others}, when: 'card[to] == K'}\n  rest: {}\n",
+    ),
+    "another than me": (
+        "  - {deal: card, from: Card, seen_by: others}\n"
+        "  - {each: roles, choose: c, from: actions, seen_by: owner}\n",
+        "  name: {args: {to: roles}, when: 'to != me and card[to] == K'}\n  rest: {}\n",
+    ),
+    "every other": (
+        "  - {deal: card, from: Card, seen_by: others}\n"
+        "  - {each: roles, choose: c, from: [u, v], seen_by: owner,"
+        " if: 'any(card[r] == K for r in others)'}\n",
+    ),
+    "mine among all": (
+        CARD + "  - {each: roles, choose: c, from: [u, v], seen_by: owner,"
+        " if: 'any(k == K for r, k in card if r == me)'}\n",
+    ),
+    "one for each": (DIE + "  - do: mine[r] = die[r] for r in roles\n",),
+    "under a condition for each": (DIE + "  - do: mine[r] = 1 for r in roles if die[r] > 3\n",),
+    "each its own": (DIE + "  - {each: roles, do: mine.me += die.me, if: die.me > 3}\n",),
+    "kept for the only reader": (X + "  - {do: hers = x, if: x > 1}\n",),
+    "kept from all": (DIE + "  - {do: secret = die.ann + die.bob, if: die.cyd > 1}\n",),
+    "a set of one's own": (X + "  - {do: add x to marks, if: x > 1}\n",),
+    "shown before": (
+        X + "  - {show: x > 1, as: high}\n  - {role: bob, choose: c, from: [u, v], if: high}\n",
+    ),
+    "the length of what is hidden": (
+        "  - {each: roles, draw: cards.me, from: 0..3}\n"
+        "  - {role: bob, choose: c, from: [u, v], if: len(cards.ann) == 1}\n",
+    ),
+    "a list that is replaced": (
+        "  - {each: roles, draw: cards.me, from: 0..3}\n"
+        "  - {each: roles, do: 'cards.me = list(min(k + 1, 9) for k in cards.me)'}\n",
+    ),
+    "a branch that is not mine": (
+        DIE + "  - {each: roles, choose: c, from: [u, v], seen_by: owner,"
+        " if: '(die.ann if me == ann else 0) > 3'}\n",
+    ),
+    "a step that is not mine": (
+        X + "  - {each: roles, choose: c, from: [u, v], if: me == ann and x > 1, seen_by: ann}\n",
+    ),
+    "a loop that nobody sees": (
+        X + "  - repeat: 3\n    until: x > 1\n    turns:\n      - do: secret += 1\n"
+        "  - {role: bob, choose: c, from: [u, v]}\n",
+    ),
+    "a hidden choice between hidden effects": (
+        "  - {role: ann, choose: c, from: actions, seen_by: owner}\n",
+        "  up: {args: {k: 0..3}, do: hers = k}\n  down: {}\n",
+    ),
+    "what was shown to who acts": (
+        DIE + "  - each: roles\n    turns:\n"
+        "      - {show: 'max(die[r] for r in others)', as: top, seen_by: owner}\n"
+        "      - {choose: c, from: [u, v], if: top > 3, seen_by: owner}\n",
+    ),
+    "the role that argues": (
+        "  - {role: ann, choose: c, from: actions}\n",
+        "  tell:\n    args: {to: others}\n    turns:\n"
+        "      - {show: mine.me, as: told, seen_by: me == to}\n",
+    ),
+    "an action's own condition": (
+        "  - {each: roles, choose: c, from: actions, seen_by: owner}\n",
+        "  spend: {when: mine.me > 0, do: mine.me -= 1}\n  rest: {}\n",
+    ),
+    "the referee reads all": (DIE + "  - {pay: payoffs, value: die.ann, if: die.bob > 2}\n",),
+    "a role in turn": (
+        "  - {draw: who, from: roles}\n  - {role: who, choose: c, from: [u, v], if: who != none}\n",
+    ),
+    "cards from a deck": (
+        "  - {each: roles, draw: cards.me, from: deck}\n"
+        "  - {draw: top, from: deck, seen_by: all}\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right(name: str, check: Check) -> None:
+    turns, *more = RIGHT[name]
+    deck = "  deck: {bag: 0..9, copies: 2, seen_by: nobody}\n"
+    assert check(turns, actions=more[0] if more else "", more=deck) == []
+
+
+def test_all_that_hides_is_gone_through() -> None:
+    """Shipped games pass, in milliseconds."""
+    names = ("kuhn_poker", "leduc_poker", "hanabi", "goofspiel", "lewis_signaling", "liars_dice",
+             "guess_the_number")  # fmt: skip
+    for name in names:
+        ir = compile_file(GAMES / f"{name}.yaml").ir
+        assert ir is not None
+        assert not is_open(ir)
+        problems = Problems()
+        start = perf_counter()
+        only_readers_learn(ir, problems)
+        assert problems.found == []
+        assert perf_counter() - start < 1

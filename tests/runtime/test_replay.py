@@ -1,0 +1,254 @@
+"""Transcripts: written, read back, and held against the game."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gamedsl
+from gamedsl import Action, ParseFailure, cli
+from gamedsl.runtime.replay import replay
+from gamedsl.runtime.transcripts import TranscriptError, dump, read
+from tests.export.games import NAMES, loaded, play
+
+SHOWN = """\
+kuhn_poker, run seed 0, seed 3
+1  chance draws card[first] = Q (1/3)
+       first: first.card=Q
+2  chance draws card[second] = K (1/2)
+       second: second.card=K
+3  first chooses open = check
+       all: first.open=check
+4  second chooses reply = bet
+       all: second.reply=bet
+5  first chooses answer_2 = call
+       all: first.answer_2=call
+payoffs: first -2, second 2"""
+
+
+def kuhn() -> gamedsl.Episode:
+    """Seed 3: Q against K; check, bet, call."""
+    episode = loaded("kuhn_poker").env().reset(seed=3)
+    for seat, name in [("first", "check"), ("second", "bet"), ("first", "call")]:
+        episode.step({seat: Action(name)})
+    return episode
+
+
+def faults(game: gamedsl.Game, text: str) -> list[tuple[int, str]]:
+    (transcript,) = read(text)
+    return [(fault.line, str(fault)) for fault in replay(game, transcript).faults]
+
+
+def with_line(number: int, change: dict[str, Any] | None) -> str:
+    """Kuhn's transcript with a line (from 1) changed, or left out."""
+    lines = [json.loads(line) for line in dump(kuhn()).splitlines()]
+    if change is None:
+        del lines[number - 1]
+    else:
+        lines[number - 1] = {**lines[number - 1], **change}
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def test_the_lines_of_an_episode() -> None:
+    head, *lines = map(json.loads, dump(kuhn()).splitlines())
+    game = loaded("kuhn_poker")
+    assert head == {
+        "format": 1, "game": "kuhn_poker", "hash": game.hash, "params": {}, "run_seed": 0,
+        "seed": 3, "tokenizer": None, "labels": kuhn().transcript["labels"],
+    }  # fmt: skip
+    assert lines == [
+        {"step": "card", "index": ["first"], "outcome": "Q"},
+        {"step": "card", "index": ["second"], "outcome": "K"},
+        {"step": "open", "choices": {"first": "check"}},
+        {"step": "reply", "choices": {"second": "bet"}},
+        {"step": "answer_2", "choices": {"first": "call"}},
+        {
+            "payoffs": {"first": "-2", "second": "2"},
+            "rewards": {"first": "-2", "second": "2"},
+        },
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("one_line", [False, True])
+def test_what_was_played_agrees_with_the_game(name: str, one_line: bool) -> None:
+    game = loaded(name)
+    *_, episode = play(game.env(run_seed=4), seed=11)
+    text = json.dumps(episode.transcript) if one_line else dump(episode)
+    (transcript,) = read(text)
+    again = replay(game, transcript)
+    assert again.faults == ()
+    assert again.episode.payoffs == episode.payoffs
+    assert again.episode.rewards == episode.rewards
+    for seat in episode.env.seats:
+        assert again.episode.information(seat) == episode.information(seat)
+    assert len(again.moves) == len(transcript.happenings)
+
+
+def test_who_saw_what_is_told() -> None:
+    (transcript,) = read(dump(kuhn()))
+    assert replay(loaded("kuhn_poker"), transcript).text == SHOWN
+
+
+def test_a_failure_is_replayed() -> None:
+    game = loaded("stag_hunt")
+    episode = game.env().reset(seed=7)
+    episode.step({"hunter_1": "nonsense \ud800", "hunter_2": Action("stag")})
+    (transcript,) = read(dump(episode))
+    again = replay(game, transcript)
+    assert again.faults == ()
+    assert again.episode.payoffs == {"hunter_1": 0, "hunter_2": None}
+    assert "hunter_1 gives no legal answer (unknown: 'nonsense \\ud800')" in again.text
+    assert again.text.endswith("payoffs: hunter_1 0, hunter_2 void")
+    assert again.episode.failures == {"hunter_1": ParseFailure("unknown", "nonsense \ud800")}
+
+
+@pytest.mark.parametrize(
+    ("line", "change", "at", "said"),
+    [
+        (1, {"hash": "0" * 64}, 1, "another version of `kuhn_poker`: its hash is 000000000000…"),
+        (1, {"game": "leduc_poker"}, 1, "of `leduc_poker`, not of `kuhn_poker`"),
+        (1, {"labels": {"kind": "plain", "labels": {}, "order": ""}}, 1, "its labels are not"),
+        (2, {"outcome": "A"}, 2, "move 1: `A` cannot be drawn for card[first] here, only J, Q, K"),
+        (3, {"outcome": "Q"}, 3, "move 2: `Q` cannot be drawn for card[second] here, only J, K"),
+        (3, {"index": ["first"]}, 3, "does not draw card[first] here: chance draws card[second]"),
+        (2, None, 2, "move 1: chance does not draw card[second] here: chance draws card[first]"),
+        (3, None, 3, "move 2: nobody chooses open here: chance draws card[second]"),
+        (4, {"choices": {"first": "fold"}}, 4,
+         "move 3: `fold` is not legal for first at open, only check, bet"),
+        (4, {"choices": {"second": "bet"}}, 4, "second cannot choose open here: first chooses op"),
+        (4, {"choices": {}}, 4, "nobody cannot choose open here: first chooses open"),
+        (4, {"step": "reply"}, 4, "nobody chooses reply here: first chooses open"),
+        (4, {"choices": {"first": "bet"}}, 5, "nobody chooses reply here: second chooses answer"),
+        (5, {"choices": {"second": "check"}}, 6, "move 5: the game is over here"),
+        (6, None, 5, "the transcript ends before the game does: first chooses answer_2"),
+        (7, {"payoffs": {"first": "2", "second": "-2"}}, 7,
+         "its payoffs are first 2, second -2; the game's are first -2, second 2"),
+        (7, {"rewards": {"first": None}}, 7, "its rewards are first void; the game's are first"),
+        (7, None, 6, "the transcript does not say what the game paid"),
+    ],
+)  # fmt: skip
+def test_what_does_not_agree_is_said(
+    line: int, change: dict[str, Any] | None, at: int, said: str
+) -> None:
+    ((found, message),) = faults(loaded("kuhn_poker"), with_line(line, change))
+    assert said in message
+    assert found == at
+
+
+def test_a_failure_that_cannot_be() -> None:
+    text = with_line(4, {"failures": {"second": {"reason": "empty", "text": ""}}})
+    text = text.replace('"step": "open", "choices": {"first": "check"}, ', "")
+    assert faults(loaded("kuhn_poker"), text) == [
+        (4, "move 3: second cannot fail here: first chooses open")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("no", 1, "this is no JSON"),
+        ("[1]", 1, "a line holds one JSON object"),
+        ('{"step": "x", "choices": {}}', 1, "an episode begins with a header"),
+        ('{"format": 1, "game": "g", "hash": "h", "run_seed": 0}', 1, "needs `seed`, a whole numb"),
+        ('{"format": 2, "game": "g", "hash": "h", "run_seed": 0, "seed": 0}', 1, "format 2; 1 is"),
+        ("HEAD\n\n{}", 3, "a line says what chance drew"),
+        ('HEAD\n{"step": "x", "choices": {"a": 1}}', 2, "a line says"),
+        ('HEAD\n{"payoffs": {}}\n{"payoffs": {}}', 3, "an episode begins with a header"),
+        ('{"format": 1, "steps": 3}', 1, "`steps` is a list of objects"),
+    ],
+)
+def test_what_is_no_transcript(text: str, line: int, said: str) -> None:
+    head = '{"format": 1, "game": "g", "hash": "h", "run_seed": 0, "seed": 0}'
+    with pytest.raises(TranscriptError, match=said) as caught:
+        list(read(text.replace("HEAD", head)))
+    assert caught.value.line == line
+
+
+@given(st.data())
+def test_no_text_breaks_a_replay(data: st.DataObject) -> None:
+    lines = dump(kuhn()).splitlines()
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        record = json.loads(lines[at]) if lines[at].startswith("{") else {}
+        key = data.draw(st.sampled_from([*record, "x"]))
+        leaf = st.none() | st.integers() | st.text(max_size=4) | st.booleans()
+        value = data.draw(leaf | st.lists(leaf, max_size=2) | st.dictionaries(st.text(), leaf))
+        lines[at] = json.dumps({**record, key: value})
+    try:
+        for transcript in read("\n".join(lines)):
+            replay(loaded("kuhn_poker"), transcript)
+    except TranscriptError as error:
+        assert 1 <= error.line <= len(lines)
+
+
+def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    code = cli.main(["replay", *argv])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_text(dump(kuhn()) + json.dumps({"games": 3, **kuhn().transcript}) + "\n")
+    bad.write_text(dump(kuhn()) + with_line(4, {"choices": {"first": "fold"}}))
+    assert run(capsys, "kuhn_poker", str(good)) == (
+        0, f"{SHOWN}\n\n{SHOWN}\n\n{good}: 2 episodes, ok\n", "",
+    )  # fmt: skip
+    code, out, err = run(capsys, "kuhn_poker", str(bad), "--quiet")
+    assert (code, out) == (1, f"{bad}: 2 episodes, 1 disagree\n")
+    assert (
+        err == f"{bad}:11: error: move 3: `fold` is not legal for first at open, only check, bet\n"
+    )
+    bad.write_text(dump(kuhn()) + "no\x1b[2J")
+    code, out, err = run(capsys, "kuhn_poker", str(bad), "--quiet")
+    assert (code, out) == (1, f"{bad}: 2 episodes, 1 disagree\n")
+    assert err.startswith(f"{bad}:8: error: this is no JSON")
+    bad.write_text("")
+    assert run(capsys, "kuhn_poker", str(bad))[:2] == (1, f"{bad}: no episodes\n")
+
+
+def test_the_usage_of_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    good = tmp_path / "good.jsonl"
+    good.write_text(dump(kuhn()))
+    code, out, err = run(capsys, "kuhn_poker", str(tmp_path / "none.jsonl"))
+    assert (code, out) == (2, "")
+    assert "No such file" in err
+    assert run(capsys, "kuhn_poker", str(good), "--param", "x")[0] == 2
+    code, out, err = run(capsys, "simultaneous", str(good))
+    assert (code, out) == (2, "")
+    assert "a protocol file, not a game" in err
+    code, out, err = run(capsys, "kuhn_poker", str(good), "--param", "wibble=1")
+    assert code == 1
+    assert "GD0314" in err
+    code, out, err = run(capsys, "leduc_poker", str(good), "--quiet")
+    assert code == 1
+    assert "of `kuhn_poker`, not of `leduc_poker`" in err
+
+
+def test_the_params_of_a_transcript_are_found(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    game = gamedsl.load("ultimatum", params={"pie": "21/2"})
+    *_, episode = play(game.env(), seed=0)
+    path = tmp_path / "play.jsonl"
+    path.write_text(dump(episode))
+    assert run(capsys, "ultimatum", str(path), "--quiet")[0] == 0
+    code, _, err = run(capsys, "ultimatum", str(path), "--quiet", "--param", "pie=9")
+    assert code == 1
+    assert "another version of `ultimatum`" in err
+    assert "its params: {'pie': '21/2'}" in err
+
+
+def test_several_episodes_stand_one_after_the_other(tmp_path: Path) -> None:
+    env = loaded("repeated_prisoners_dilemma").env()
+    episodes = [list(play(env, seed))[-1] for seed in range(3)]
+    found = list(read("".join(map(dump, episodes))))
+    assert [transcript.head["seed"] for transcript in found] == [0, 1, 2]
+    assert [transcript.line for transcript in found] == [1, 8, 15]
+    assert not any(replay(loaded("repeated_prisoners_dilemma"), one).faults for one in found)
