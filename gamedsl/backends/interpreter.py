@@ -15,6 +15,7 @@ from gamedsl.backends.drawing import Drawing, Index
 from gamedsl.backends.events import Seen, known, occurrences
 from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome, PlayError
 from gamedsl.backends.legal import Options, action_of, arguments
+from gamedsl.backends.numbered import Numbered
 from gamedsl.backends.world import World
 from gamedsl.ir.builtins import exact, values
 from gamedsl.ir.game import GameIR
@@ -65,7 +66,7 @@ class Interpreter:
         return History(self)
 
 
-class History:
+class History(Numbered):
     """A history of a game. A `gamedsl.backends.kernel.State`."""
 
     __slots__ = (
@@ -338,6 +339,10 @@ class History:
         passes = ".".join(str(frame.passes) for frame in self._frames if isinstance(frame, Round))
         drawn = ticket(self._lottery.total, seed, step, passes, ",".join(index))
         return self._lottery.outcome(drawn)
+
+    def sample(self, random: Callable[[], float]) -> int:
+        assert self._lottery is not None
+        return self._lottery.outcome(int(random() * self._lottery.total))
 
     def draw(self, outcome: int) -> str:
         assert self._lottery is not None

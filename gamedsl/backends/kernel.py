@@ -8,7 +8,7 @@ Always: two backends give the same asks, outcomes, events and amounts for the sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -98,6 +98,27 @@ class State(Protocol):
         bound is not there. Names with `@` in them are the backend's own."""
         ...
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The seats in `asks`."""
+        ...
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many options each seat in `asks` has; at a chance node, how many outcomes there are;
+        empty at the end."""
+        ...
+
+    def apply(self, number: int, *others: int) -> None:
+        """Move by numbers, the fast way: every seat in `asks` takes the option with its number
+        among those that are legal, or chance brings the outcome of this number. Raises as `choose`.
+        """
+        ...
+
+    def sample(self, random: Callable[[], float]) -> int:
+        """The number of an outcome, drawn with a function that gives numbers from 0 to below 1."""
+        ...
+
     def choose(self, names: Sequence[str]) -> None:
         """Every seat in `asks` takes an option, by its canonical name; parallel to `asks`.
 
@@ -115,6 +136,10 @@ class State(Protocol):
 
     def seen(self, seat: str) -> Seen:
         """All that a seat has seen, in order."""
+        ...
+
+    def known(self, seat: str) -> str:
+        """What a seat has seen, as `gamedsl.backends.events.known` says it."""
         ...
 
     def copy(self) -> State:

@@ -34,6 +34,7 @@ from gamedsl.ir.expr import (
 from gamedsl.ir.game import GameIR, Let
 from gamedsl.ir.program import Loop, walk_steps
 from gamedsl.ir.types import (
+    SEAT,
     Bag,
     List,
     NoneType,
@@ -212,34 +213,35 @@ class Reading(Roles):
                 yield from ((child, scope) for child in children(expr))
 
     def _collected(self, expr: Collect, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
-        rows = list(self.rows(expr.source, expr.targets, expr.keyed, scope))
-        if len(rows) == 1 or self.sight(expr.source, scope).readers != self.table.everyone:
-            yield expr.source, scope
-        for inner in rows:
+        for source, inner in self.rows(expr.source, expr.targets, expr.keyed, scope):
+            held: Scope | None = inner
             if expr.condition is not None:
-                yield expr.condition, inner
                 held = self.narrowed(expr.condition, True, inner)
-                if held is not None:
-                    yield expr.item, held
-            else:
-                yield expr.item, inner
+                if held is None and self.decided(expr.condition, inner) is False:
+                    continue
+                yield expr.condition, inner
+            yield source, inner
+            if held is not None:
+                yield expr.item, held
 
     def rows(
         self, source: Expr, targets: tuple[str, ...], keyed: bool, scope: Scope
-    ) -> Iterator[Scope]:
-        """The scopes in which what is said of each element stands: one for each seat of a per-role
-        map of which the seats' own values have readers of their own, else one."""
+    ) -> Iterator[tuple[Expr, Scope]]:
+        """The scopes in which what is said of each element stands, each with an expression that
+        says whether there is such an element: of a per-role map of which the seats' own values have
+        readers of their own one for each seat, else one."""
         whole = self.sight(source, scope)
         if keyed and whole.by == "seat":
             for seat in range(len(self.table.names)):
-                key = Bound(self.public.within(whole.readers).being(1 << seat), source, scope)
-                value = Bound(whole.part(seat), source, scope)
-                yield scope.local(**dict(zip(targets, (key, value), strict=True)))
+                value = whole.part(seat)
+                key = Bound(Sight(value.all, 1 << seat), source, scope)
+                row = scope.local(**{targets[0]: key, targets[1]: Bound(value, source, scope)})
+                yield Local(SEAT, source.span, targets[0]), row
             return
         bound = Bound(Sight(whole.all, whole.seats), source, scope)
         if keyed:
             bound = bound._replace(sight=Sight(whole.all, self.table.everyone))
-        yield scope.local(**dict.fromkeys(targets, bound))
+        yield source, scope.local(**dict.fromkeys(targets, bound))
 
     def counted(self, expr: Expr) -> tuple[Expr, ...] | None:
         """The keys under which a list or bag of the state lies, so that its length is public; None

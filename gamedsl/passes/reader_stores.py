@@ -302,13 +302,9 @@ class Stores:
     def for_each(self, statement: ForEach, here: Context) -> None:
         """What a statement writes for each element; roles are gone through one by one."""
         source, targets = statement.source, statement.targets
-        whole = self.reading.sight(source, here.scope)
-        apart = statement.keyed and whole.by == "seat"
-        through = Condition(source, here.scope, whole.readers if apart else whole.all)
-        outer = here._replace(conditions=(*here.conditions, through))
-        for row in self.reading.rows(source, targets, statement.keyed, here.scope):
+        for there, row in self.reading.rows(source, targets, statement.keyed, here.scope):
             for scope in self.apart(targets, source, row):
-                inner = outer.knowing(scope)
+                inner = self.under(here, there, scope).knowing(scope)
                 if statement.condition is not None:
                     narrower = self.reading.narrowed(statement.condition, True, scope)
                     if narrower is None:

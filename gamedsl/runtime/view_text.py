@@ -39,14 +39,17 @@ def everything(viewer: Viewer, play: Play) -> str:
     """The declared state and all that steps bound last, as the referee sees them. Not for players:
     nothing is left out."""
     lines: list[str] = []
-    bound = {name for name, _ in viewer.slots}
-    for name, value in play.variables.items():
+    variables = play.variables
+    for name in dict.fromkeys((*viewer.types, *(variable for variable, _ in viewer.slots))):
+        if name not in variables:
+            continue
+        value = variables[name]
         if name in viewer.types:
             lines += _entry(name, value, viewer.types[name])
-        elif name in bound and isinstance(value, dict):
+        elif isinstance(value, dict):
             parts = (f"{name_of(k)} {_called(name, v, viewer)}" for k, v in value.items())
             lines.append(f"{name}: {', '.join(parts)}")
-        elif name in bound:
+        else:
             lines.append(f"{name}: {_called(name, value, viewer)}")
     return "\n".join(lines)
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pettingzoo import test as pettingzoo_test
 
 from gamedsl.export.pettingzoo import AECGame, aec_env, not_parallel, parallel_env
 from tests.export.games import NAMES, loaded, written
-
-pettingzoo_test = pytest.importorskip("pettingzoo.test")
 
 # It warns of seats that are not called `player_0`, and of masks and vectors of different lengths.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -141,15 +140,15 @@ def test_only_what_adds_up_is_paid_early(
 
 
 def test_an_illegal_action_forfeits() -> None:
-    env = aec_env(loaded("liars_dice"), reward="payoffs")
+    env = aec_env(loaded("kuhn_poker"))
     env.reset()
-    take(env, "raise(2,3)")
-    take(env, "raise(1,6)")
+    take(env, "check")
+    take(env, "call")
     assert env.truncations == {"first": True, "second": False}
     assert env.terminations == {"first": False, "second": True}
     assert env.infos["second"]["failure"] == "illegal"
     assert "failure" not in env.infos["first"]
-    assert env.rewards["first"] == 0
+    assert env.rewards == {"first": 0, "second": -2}
     env = aec_env(loaded("prisoners_dilemma"))
     env.reset()
     env.step(7)

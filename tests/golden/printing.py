@@ -1,54 +1,86 @@
-"""A shipped file as text that a person can review: its IR, its prompts and a playthrough."""
+"""A shipped file as text that a person can review: its IR, its prompts and a playthrough.
+
+Long things are cut, with their length, so that a change of the rules shows and is still read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import gamedsl
+from gamedsl.backends.events import information_set
+from gamedsl.backends.histories import Past, pasts
+from gamedsl.backends.labels import LabelBook, draw_labels
+from gamedsl.backends.prompts import Prompter
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Problems
-from gamedsl.ir import expr as ir
-from gamedsl.ir.game import Let
+from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 from gamedsl.sema.library import load_document
 from gamedsl.sema.parts import ROLES, check_part, example_reward, example_steps
+from tests.golden.program import amounts, expr, let_line, state_line, step_lines, value
 
 SEED = 7
+PROMPTS = 8
+"""Prompts that are shown of a game without a fixed sequence of decisions."""
+MOVES = 30
+"""Lines of a playthrough, and of a prompt, that are shown."""
+WIDTH = 200
 
 
 def show(path: Path) -> str:
     """The golden text of a game, protocol or reward file."""
     lines = game_lines(path) if path.parent.name == "games" else part_lines(path)
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return "\n".join(cut(line.rstrip()) for line in lines) + "\n"
+
+
+def cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
 
 
 def game_lines(path: Path) -> Iterator[str]:
     game = gamedsl.load(path)
-    ir_ = game.ir
     yield compile_file(path).summary
-    yield f"rules {ir_.rules_hash[:16]}, rendering {ir_.rendering_hash[:16]}"
+    yield f"rules {game.ir.rules_hash[:16]}, rendering {game.ir.rendering_hash[:16]}"
     yield ""
     yield "# IR"
-    for param in ir_.params:
-        yield f"param {param.name} = {value(param.value)}: {param.type}"
-    for role in ir_.roles:
-        yield f"role {role.name}: {', '.join(role.seats)}"
-    yield from map(step_line, ir_.steps)
-    yield from map(let_line, ir_.lets)
-    yield from payoff_lines(ir_.payoffs)
-    yield f"reward {ir_.reward.name} = {expr(ir_.reward.split)}"
-    yield f"labels {ir_.labels.kind} {ir_.labels.style} per {ir_.labels.per}"
-    for setting in ir_.settings:
-        yield f"train {setting.key} = {value(setting.value)}"
+    yield from ir_lines(game.ir)
     yield ""
     yield "# Prompts"
-    yield from prompt_lines(game)
+    yield from prompt_lines(game.ir)
     yield ""
     yield "# Playthrough"
-    yield from play_lines(game, stride=0)
-    yield from play_lines(game, stride=1)
-    yield from forfeit_lines(game)
+    if game.ir.plain:
+        yield from play_lines(game, stride=0)
+        yield from play_lines(game, stride=1)
+        yield from forfeit_lines(game)
+    else:
+        yield from random_lines(game)
+
+
+def ir_lines(ir: GameIR) -> Iterator[str]:
+    for param in ir.params:
+        yield f"param {param.name} = {value(param.value)}: {param.type}"
+    for role in ir.roles:
+        yield f"role {role.name}: {', '.join(role.seats)}"
+    yield from map(state_line, ir.state)
+    for step in ir.turns:
+        yield from step_lines(step)
+    if ir.end is not None:
+        yield f"end = {expr(ir.end)}"
+    if ir.no_move != "error":
+        yield f"without a move: {ir.no_move}"
+    yield from map(let_line, ir.lets)
+    yield from amounts("payoff", ir.payoffs)
+    for name, scored in ir.scores:
+        yield from amounts(f"score {name}: amount", scored)
+    yield f"reward {ir.reward.name} = {expr(ir.reward.split)}"
+    only = f" of {len(ir.labels.only)} names" if ir.labels.only else ""
+    yield f"labels {ir.labels.kind} {ir.labels.style} per {ir.labels.per}{only}"
+    for setting in ir.settings:
+        yield f"train {setting.key} = {value(setting.value)}"
 
 
 def part_lines(path: Path) -> Iterator[str]:
@@ -65,40 +97,52 @@ def part_lines(path: Path) -> Iterator[str]:
         yield from map(let_line, reward.lets)
         yield f"split = {expr(reward.split)}"
     else:
-        yield from map(step_line, example_steps(document, problems))
+        for step in example_steps(document, problems):
+            yield from step_lines(step)
     assert not problems.errors
 
 
-def step_line(step: Choose) -> str:
-    kind = "a map" if step.joint else "a value"
-    options = {", ".join(choice.name for choice in choices): None for choices in step.options}
-    return f"step {step.id}: {', '.join(step.actors)} choose {kind} from {' / '.join(options)}"
+# prompts
 
 
-def let_line(let: Let) -> str:
-    head = f"{let.name}({', '.join(let.parameters)})" if let.parameters else let.name
-    return f"let {head}{' per role' if let.per_seat else ''} = {expr(let.body)}"
+def prompt_lines(ir: GameIR) -> Iterator[str]:
+    """What each seat is asked at each step, the first time that it is; of a game without a fixed
+    sequence of decisions what one seat of each role is, then and at the latest time met."""
+    book, prompter = draw_labels(ir, run_seed=0, seed=SEED), Prompter(ir)
+    shown = 0
+    for step in ir.steps:
+        for past in sampled(ir, step):
+            if ir.plain or shown < PROMPTS:
+                yield from one_prompt(prompter, book, step, past)
+            shown += 1
+    if not ir.plain and shown > PROMPTS:
+        yield f"… {shown} of these"
 
 
-def payoff_lines(payoffs: tuple[tuple[str, ir.Expr], ...]) -> Iterator[str]:
-    first = payoffs[0][1]
-    if isinstance(first, ir.Table):
-        yield f"payoffs by {', '.join(map(expr, first.keys))}"
-        for key in first.cells:
-            cell = ", ".join(expr(table.cells[key]) for _, table in payoffs)
-            yield f"  {', '.join(map(value, key))}: {cell}"
-    elif all(payoff == first for _, payoff in payoffs):
-        yield f"payoffs = {expr(first)}"
-    else:
-        yield from (f"payoff {seat} = {expr(payoff)}" for seat, payoff in payoffs)
+def sampled(ir: GameIR, step: Choose) -> list[Past]:
+    met = pasts(ir, step)
+    first: dict[str, Past] = {}
+    for past in met:
+        first.setdefault(past.seat if ir.plain else ir.role_of[past.seat], past)
+    if ir.plain:
+        return list(first.values())
+    last = max(met, key=lambda past: len(past.seen), default=None)
+    return [*first.values(), *([last] if last is not None and last not in first.values() else [])]
 
 
-def prompt_lines(game: gamedsl.Game) -> Iterator[str]:
-    episode = game.env().reset(seed=SEED)
-    for decision in episode.decisions:
-        yield f"[{decision.information_set}]"
-        for speaker, text in decision.messages:
-            yield from (f"  {speaker}: {line}" for line in text.split("\n"))
+def one_prompt(prompter: Prompter, book: LabelBook, step: Choose, past: Past) -> Iterator[str]:
+    yield f"[{information_set(past.seat, step.id, past.seen)}]"
+    lines = [
+        f"  {speaker}: {line}"
+        for speaker, text in prompter.messages(past.seat, step, past.legal, book, past.seen)
+        for line in text.split("\n")
+    ]
+    yield from lines[:MOVES]
+    if len(lines) > MOVES:
+        yield f"  … {len(lines)} lines"
+
+
+# plays
 
 
 def play_lines(game: gamedsl.Game, stride: int) -> Iterator[str]:
@@ -115,6 +159,38 @@ def play_lines(game: gamedsl.Game, stride: int) -> Iterator[str]:
     yield from outcome_lines(episode)
 
 
+def random_lines(game: gamedsl.Game) -> Iterator[str]:
+    """An episode in which everything is drawn at random, with the odds of chance and the number of
+    legal actions."""
+    episode, random = game.env().reset(seed=SEED, chance="asked", forced="asked"), Random(SEED)
+    lines = []
+    while not episode.done:
+        if episode.outcome_count:
+            step, index = episode.drawing
+            number = random.randrange(episode.outcome_count)
+            outcome = episode.chance[number]
+            whose = f" {' '.join(index)}" if index else ""
+            lines.append(f"{step}{whose}: {outcome.name} (chance {outcome.probability})")
+            episode.draw(number)
+            continue
+        asked = episode.decisions
+        places = [random.randrange(len(d.legal)) for d in asked]
+        said = [f"{d.seat} {d.labels[at]}{named(d.labels[at], d.legal[at])} of {len(d.legal)}"
+                for at, d in zip(places, asked, strict=True)]  # fmt: skip
+        lines.append(f"{asked[0].step}: {', '.join(said)}")
+        episode.step({d.seat: d.labels[at] for at, d in zip(places, asked, strict=True)})
+    yield from lines[:MOVES]
+    if len(lines) > MOVES:
+        yield f"… {len(lines)} moves"
+    table = episode.table.split("\n")
+    yield from (f"  {line}" for line in table[:MOVES] if line)
+    yield from outcome_lines(episode)
+
+
+def named(label: str, name: str) -> str:
+    return f" ({name})" if label != name else ""
+
+
 def forfeit_lines(game: gamedsl.Game) -> Iterator[str]:
     episode = game.env().reset(seed=SEED)
     first, *others = episode.decisions
@@ -127,43 +203,3 @@ def forfeit_lines(game: gamedsl.Game) -> Iterator[str]:
 def outcome_lines(episode: gamedsl.Episode) -> Iterator[str]:
     yield f"  payoffs {', '.join(f'{s} {value(a)}' for s, a in episode.payoffs.items())}"
     yield f"  rewards {', '.join(f'{s} {value(a)}' for s, a in episode.rewards.items())}"
-
-
-def value(it: object) -> str:
-    if isinstance(it, tuple | list):
-        return f"[{', '.join(map(value, it))}]"
-    return "none" if it is None else str(it).lower() if isinstance(it, bool) else str(it)
-
-
-def expr(it: ir.Expr) -> str:
-    """An expression with all its brackets."""
-    match it:
-        case ir.Const(value=v):
-            return value(v)
-        case ir.Read(name=name) | ir.Local(name=name) | ir.Stream(name=name):
-            return name
-        case ir.Me():
-            return "me"
-        case ir.Apply(function="neg" | "not" as op, arguments=(a,)):
-            return f"({'-' if op == 'neg' else 'not '}{expr(a)})"
-        case ir.Apply(function=op, arguments=(a, b)) if not op.isidentifier() or "in" in op.split():
-            return f"({expr(a)} {op} {expr(b)})"
-        case ir.Apply(function=name, arguments=arguments):
-            return f"{name}({', '.join(map(expr, arguments))})"
-        case ir.Logic(op=op, left=a, right=b):
-            return f"({expr(a)} {op} {expr(b)})"
-        case ir.If(test=test, then=then, other=other):
-            return f"({expr(then)} if {expr(test)} else {expr(other)})"
-        case ir.Get(of=of, key=key):
-            return f"{expr(of)}[{expr(key)}]"
-        case ir.LetCall(name=name, arguments=arguments, seat=seat):
-            called = f"{name}({', '.join(map(expr, arguments))})" if arguments else name
-            return called if seat is None else f"{called}@{expr(seat)}"
-        case ir.LetMap(name=name):
-            return f"{name}@each"
-        case ir.Build(items=items):
-            return f"[{', '.join(map(expr, items))}]"
-        case ir.Collect(item=item, targets=targets, source=source, condition=condition):
-            test = f" if {expr(condition)}" if condition is not None else ""
-            return f"[{expr(item)} for {', '.join(targets)} in {expr(source)}{test}]"
-    raise AssertionError(type(it).__name__)

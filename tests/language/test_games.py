@@ -51,8 +51,8 @@ PLAYS: list[tuple[str, str, str, list[Any]]] = [
     ("advice", "{states: 9, bias: 2}", "3 1 4", [-1, -1]),
     ("bargaining", "", "10,0,0 3,2,1 1,0,1 accept", [10, 6]),
     ("bargaining", "", "10,0,0 3,2,1 1,2,3 reject 0,1,0 accept", [9, Fraction(9, 5)]),
-    ("bargaining", "{patience: 1/2}", "2,1,2 0,5,0 1,2,3 reject 1,2,3 reject 1,1,1 accept",
-     [Fraction(5, 4), Fraction(5, 4)]),
+    ("bargaining", "{patience: 1/2}", "2,1,2 0,5,0 1,2,3 reject 1,2,3 reject 1,0,1 accept",
+     [1, Fraction(5, 2)]),
     ("bargaining", "{rounds: 2}", "10,0,0 3,2,1 1,2,3 reject 1,2,3 reject", [0, 0]),
     ("centipede", "", "take", [4, 1]),
     ("centipede", "", "pass take", [2, 8]),
@@ -98,6 +98,7 @@ PLAYS: list[tuple[str, str, str, list[Any]]] = [
     ("liars_dice", "", "3 6 raise(1,3) raise(2,3) liar", [-1, 1]),
     ("liars_dice", "", "1 2 raise(1,3) liar", [-1, 1]),
     ("liars_dice", "", "1 2 raise(1,2) raise(1,5) liar", [1, -1]),
+    ("liars_dice", "{faces: 2}", "1 2 raise(1,1) raise(1,2) raise(2,1) raise(2,2) liar", [1, -1]),
     ("nim", "{piles: [1, 2]}", "take(0,1) take(1,1) take(1,1)", [-1, 1]),
     ("nim", "{piles: [1, 2], misere: false}", "take(0,1) take(1,1) take(1,1)", [1, -1]),
     ("pursuit", "{predators: 1, needed: 1, size: 3, horizon: 2}",
@@ -107,10 +108,14 @@ PLAYS: list[tuple[str, str, str, list[Any]]] = [
     ("repeated_prisoners_dilemma", "",
      "cooperate cooperate defect cooperate cooperate defect defect defect cooperate cooperate",
      [12, 12]),
+    ("repeated_prisoners_dilemma", "{rounds: 3, discount: 1/2}",
+     "defect cooperate cooperate cooperate cooperate defect",
+     [Fraction(13, 2), Fraction(11, 4)]),
     ("repeated_stag_hunt", "",
      "soon later stag stag later later stag hare soon soon hare hare", [6, 9]),
     ("running_total", "{players: 2, top: 1}", "1 1 1 2", [1, 1]),
     ("running_total", "{players: 2, top: 1}", "1 1 2 1", [0, 0]),
+    ("running_total", "{players: 2, top: 1, rounds: 2}", "1 0 0 0 0 1", [1, 1]),
     ("serial_dictatorship", "{players: 2}", "2 1 2 0 1 2 take(2) take(1)", [2, 2]),
     ("serial_dictatorship", "{players: 2}", "1 2 2 0 1 2 take(2) take(1)", [0, 1]),
     ("small_hanabi", "",
@@ -160,6 +165,9 @@ LEGAL = [
     ("nim", "{piles: [1, 2]}", "take(1,1)", "take(0,1) take(1,1)"),
     ("small_hanabi", "", "red,1 red,2 blue,1 blue,2",
      "play(0) play(1) hint(player_2,blue) hint(player_2,1) hint(player_2,2)"),
+    ("small_hanabi", "",
+     "red,1 red,2 blue,1 blue,2 hint(player_2,1) hint(player_1,1) hint(player_2,1)",
+     "play(0) play(1) discard(0) discard(1)"),
     ("tiny_hanabi", "", "d0 d1 a1", "a0 a1 a2"),
 ]  # fmt: skip
 
@@ -180,6 +188,7 @@ HIDDEN = [
     ("information_cascade", "", "red red blue red red blue", "blue red red blue blue blue",
      "guesser_1"),
     ("jury", "", "guilty guilty innocent guilty", "innocent guilty guilty guilty", "juror_1"),
+    ("kuhn_poker", "", "J Q bet", "J K bet", "first"),
     ("kuhn_poker_n", "", "0 1 2 bet", "0 2 1 bet", "player_1"),
     ("leduc_poker", "", "K,a Q,a check", "K,a J,b check", "first"),
     ("lewis_signaling", "{words: 2, objects: 4, shown: 2}", "apple,arrow apple word_1",
@@ -228,6 +237,29 @@ def test_a_hint_narrows_what_a_card_can_be() -> None:
     touched, other = episode.view("player_2").data["state"]["could"]["player_2"]
     assert [card["colour"] for card in touched] == ["blue"] * 3
     assert [card["colour"] for card in other] == ["red"] * 3
+
+
+@pytest.mark.parametrize(("players", "cards"), [(2, 10), (3, 15), (4, 16), (5, 20)])
+def test_hands_of_hanabi(players: int, cards: int) -> None:
+    episode, dealt = begin("hanabi", f"{{players: {players}}}"), 0
+    while episode.chance:
+        episode.draw(dealt % len(episode.chance))
+        dealt += 1
+    assert dealt == cards
+
+
+@pytest.mark.parametrize(
+    ("names", "clues"),
+    [
+        ("hint(player_2,blue) play(0) blue,3 play(0) red,3 play(0) red,1 play(0) blue,1", 2),
+        ("hint(player_2,blue) play(0) blue,3 play(0) red,3 play(0) red,1 play(0) blue,1"
+         " hint(player_1,red) play(0)", 2),
+        ("play(0) red,3 play(0) blue,3 play(0) red,1 play(0) red,1 play(0)", 3),
+    ],
+)  # fmt: skip
+def test_a_whole_colour_gives_back_a_clue(names: str, clues: int) -> None:
+    episode = go_on(begin("small_hanabi"), f"red,1 red,2 blue,1 blue,2 {names}")
+    assert episode.view("player_1").data["state"]["clue"] == clues
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -291,7 +323,7 @@ roles: [a, b, c]
 actions: [x, y]
 protocol: simultaneous
 payoffs: {a: 5, b: 5 if move.b == y else 2, c: 2}
-scores: {speed: 2 * index(me), care: {a: 1, b: 3, c: 0}}
+scores: {speed: 2 * index(me), care: {a: 1, b: 3, c: 0}, process: index(me)}
 """
 
 REWARDS = [
@@ -299,6 +331,8 @@ REWARDS = [
     ("shared", "x", [3, 3, 3]),
     ("zero_sum", "x", [3, Fraction(-3, 2), Fraction(-3, 2)]),
     ("{use: mixing, matrix: [[1, 0, 0], [0, 1, 1], [1, 0, -1]]}", "y", [5, 7, 3]),
+    ("hybrid", "x", [Fraction(9, 5), Fraction(11, 5), Fraction(13, 5)]),
+    ("{use: hybrid, alpha: 1/4}", "y", [1, Fraction(7, 4), Fraction(5, 2)]),
     ("margin", "x", [1, Fraction(-1, 2), Fraction(-1, 2)]),
     ("margin", "y", [Fraction(1, 4), Fraction(1, 4), Fraction(-1, 2)]),
     ("{use: margin, win: 3, lose: 0}", "y", [Fraction(3, 2), Fraction(3, 2), 0]),

@@ -106,6 +106,11 @@ REFUSED = {
         "  - {each: roles, choose: c, from: [0, 1], seen_by: owner}\n"
         "  - {role: cyd, choose: d, from: [u, v], if: 'c[ann] == 1'}\n", "GD0440", "c",
     ),
+    "how many acted at once": (
+        DIE + "  - {role: all, choose: c, from: [0, 1], seen_by: owner, if: die.me > 1}\n"
+        "  - {role: cyd, choose: d, from: [u, v], if: 'len(list(r for r, k in c)) > 1'}\n",
+        "GD0440", "c",
+    ),
     "a past": (
         "  - repeat: 2\n    turns:\n      - {draw: y, from: 0..1, seen_by: ann}\n"
         "  - {role: bob, choose: d, from: [u, v], if: prev(y) == 1}\n", "GD0440", "y",

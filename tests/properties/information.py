@@ -104,15 +104,15 @@ def part(value: Any, sight: Sight, seat: int, seats: tuple[str, ...]) -> Any:
     """What a seat reads of a value."""
     if not sight.readers >> seat & 1:
         return "?"
-    if sight.by == "seat" and isinstance(value, dict):
+    if sight.by == "seat":
+        owned = value or {}
         return {
-            name: part(value[name], sight.parts[number], seat, seats)
+            name: part(owned.get(name), sight.parts[number], seat, seats)
             for number, name in enumerate(seats)
-            if name in value
         }
     if sight.by == "field" and isinstance(value, tuple):
         return [part(v, s, seat, seats) for v, s in zip(value, sight.parts, strict=True)]
-    return value if sight.all >> seat & 1 or value is None else "?"
+    return value if sight.all >> seat & 1 else "?"
 
 
 def lengths(value: Any) -> Any:
@@ -282,6 +282,9 @@ payoffs: p
             return f"{{draw: {name}, from: roles, seen_by: {self.readers(me)}}}"
         if kind < 0.4:
             name, tail = self.fresh("x"), self.tail(me, 0.15)
+            drawn = [number for number in self.numbers if number.startswith("x")]
+            if drawn and self.random.random() < 0.4:
+                name = self.pick(*drawn)
             step = f"{{draw: {name}, from: 0..1, seen_by: {self.readers(me)}{tail}}}"
             if not tail:
                 self.numbers.append(name)
@@ -327,7 +330,9 @@ payoffs: p
         if head.startswith("repeat") and self.random.random() < 0.7:
             name = self.fresh("i")
             self.numbers.append(name)
-            head += f'\n{indent}  count: {name}\n{indent}  until: "{self.test(inner)}"'
+            head += f'\n{indent}  count: {name}\n{indent}  until: "{self.test(inner, (name,))}"'
         body = self.steps(depth - 1, inner, f"{indent}    ", self.random.randint(1, 3))
+        counters = [name for name in self.numbers if name[0] in "ij"]
         self.numbers, self.maps, self.seats = kept
+        self.numbers += [name for name in counters if name not in self.numbers]
         return f"{head}\n{indent}  turns:\n{''.join(body)}".rstrip("\n")

@@ -301,7 +301,7 @@ class Patterns(Steps):
     def action(self, name: str, *, own: bool, guarded: bool) -> dict[str, Any]:
         """A declared action; it reads the state alone, since it may be chosen at any time."""
         kept, first = self.vars, len(self.vars)
-        self.vars = [var for var in self.vars if var.state and not var.fixed]
+        self.vars = [var for var in self.vars if var.state]
         entry: dict[str, Any] = {}
         branches = 1
         eye = Eye("all", self.seats)

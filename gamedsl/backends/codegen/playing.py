@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.backends.chance import Lottery, ticket
-from gamedsl.backends.events import Seen, appended, known, occurrences
+from gamedsl.backends.events import Seen, appended, occurrences
 from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome
+from gamedsl.backends.numbered import Numbered
 from gamedsl.ir.outcome import Settlement
 from gamedsl.ir.values import name_of
 
@@ -358,7 +359,7 @@ class Play:
         return self._result
 
 
-class StandIn:
+class StandIn(Numbered):
     """Put before a generated class: a history that the reference plays on, because the generated
     code does not know how."""
 
@@ -377,13 +378,6 @@ class StandIn:
     def draw(self, outcome: int) -> str:
         return self._reference.draw(outcome)
 
-    def apply(self, number: int, *others: int) -> None:
-        if self.kind == "chance":
-            self.draw(number)
-        else:
-            numbers = number, *others
-            self.choose([names[i] for names, i in zip(self.legal, numbers, strict=True)])
-
     @property
     def kind(self) -> Kind:
         return self._reference.kind
@@ -393,16 +387,8 @@ class StandIn:
         return self._reference.asks
 
     @property
-    def asked(self) -> tuple[str, ...]:
-        return tuple(ask.seat for ask in self.asks)
-
-    @property
     def legal(self) -> tuple[tuple[str, ...], ...]:
         return tuple(ask.legal for ask in self.asks)
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        return (self.outcome_count,) if self.kind == "chance" else tuple(map(len, self.legal))
 
     @property
     def draws(self) -> tuple[str, tuple[str, ...]]:
@@ -420,15 +406,10 @@ class StandIn:
         return self._reference.pick(seed)
 
     def sample(self, random: Callable[[], float]) -> int:
-        lottery = self._reference._lottery
-        assert lottery is not None
-        return lottery.outcome(int(random() * lottery.total))
+        return self._reference.sample(random)
 
     def seen(self, seat: str) -> Seen:
         return self._reference.seen(seat)
-
-    def known(self, seat: str) -> str:
-        return known(self._reference.seen(seat))
 
     @property
     def payoffs(self) -> Amounts:
