@@ -164,7 +164,7 @@ class Tabulated:
     """The rules of one small game, as a table. A `gamedsl.backends.kernel.Kernel`."""
 
     def __init__(self, ir: GameIR) -> None:
-        """Raises `TooLargeError`, and `EvaluationError` where the game cannot even begin."""
+        """Raises `TooLargeError`."""
         self.ir = ir
         self.kernel = Generated(ir)
         if ir.rules_hash not in _TABLES:
@@ -298,3 +298,7 @@ class Place:
     @property
     def streams(self) -> Mapping[str, Amounts]:
         return self._kernel.state(self.node).streams
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        return self._kernel.state(self.node).variables

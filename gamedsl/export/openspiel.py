@@ -260,6 +260,7 @@ class Play:
         """What each seat had earned before the last move of a player."""
         self.moves: tuple[Moved, ...] = ()
         self._chance: tuple[Outcome, ...] | None = None
+        self._likely: list[tuple[int, float]] | None = None
 
     @property
     def chance(self) -> tuple[Outcome, ...]:
@@ -268,10 +269,18 @@ class Play:
             self._chance = self.episode.chance
         return self._chance
 
+    @property
+    def likely(self) -> list[tuple[int, float]]:
+        """The numbers of the outcomes, with their probabilities."""
+        if self._likely is None:
+            self._likely = [(i, float(o.probability)) for i, o in enumerate(self.chance)]
+        return self._likely
+
     def __deepcopy__(self, memo: object) -> Play:
         twin = Play.__new__(Play)
         twin.rules, twin.episode = self.rules, self.episode.fork()
-        twin.before, twin.moves, twin._chance = self.before, self.moves, self._chance
+        twin.before, twin.moves = self.before, self.moves
+        twin._chance, twin._likely = self._chance, self._likely
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -289,7 +298,8 @@ class Play:
             before = dict(self.rules.ledger.earned(episode))
             episode.step({d.seat: Action(names[numbers[d.seat]]) for d in episode.decisions})
             self.before = before
-        self.moves, self._chance = (*self.moves, moved), None
+        self.moves = (*self.moves, moved)
+        self._chance = self._likely = None
 
 
 def _played(name: str, moves: tuple[Moved, ...]) -> Play:
@@ -328,7 +338,7 @@ class SpielState(pyspiel.State):  # type: ignore[misc]
         return []
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
-        return [(number, float(o.probability)) for number, o in enumerate(self._play.chance)]
+        return self._play.likely
 
     def _apply_action(self, action: int) -> None:
         self._play.move(int(action))

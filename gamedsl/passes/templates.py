@@ -7,11 +7,18 @@ from gamedsl.backends.templating import SCOPE, names_in, template_for, variables
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.ir.program import Choose
+from gamedsl.ir.program import Choose, Draw, Show, walk_steps
+from gamedsl.ir.types import SEAT
+from gamedsl.passes.readers import is_open, who_reads
 from gamedsl.passes.taint import PAYOFF_WORDS, payoff_flows
 from gamedsl.source.spans import Span
 
 _NONE: tuple[str, ...] = ()
+
+Binding = Choose | Draw | Show
+"""A step that binds a variable."""
+
+_VERBS = {Choose: "chosen", Draw: "drawn", Show: "shown"}
 
 
 def templates_name_what_is_seen(ir: GameIR, problems: Problems) -> None:
@@ -46,8 +53,10 @@ def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
     elif template.slot == "who":
         what, known = "role", tuple(dict.fromkeys((*(r.name for r in ir.roles), *ir.seats)))
     else:
-        what = "choice"
-        known = tuple(dict.fromkeys(n for step in ir.steps for n in (step.variable, step.id)))
+        asked = template.slot == "ask"
+        what = "choice" if asked else "step that binds"
+        steps = ir.steps if asked else _bindings(ir)
+        known = tuple(dict.fromkeys(n for step in steps for n in (step.variable, step.id)))
     if template.key in known:
         return True
     guess = did_you_mean(template.key, known)
@@ -73,7 +82,7 @@ def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Prob
     name, slot = mention.name, template.slot
     span = locate(template, mention.start, mention.start + len(name))
     scope = names_in(slot, ir)
-    variables = {step.variable: step for step in reversed(ir.steps)}
+    variables = {step.variable: step for step in reversed(_bindings(ir))}
     let = ir.lets_by_name.get(name)
     if name in scope:
         _check_part(ir, template, mention, span, problems)
@@ -117,27 +126,76 @@ def _check_part(
 
 
 def _check_variable(
-    ir: GameIR, template: Template, mention: Mention, span: Span, first: Choose, problems: Problems
+    ir: GameIR, template: Template, mention: Mention, span: Span, first: Binding, problems: Problems
 ) -> None:
-    """An earlier choice: made before every step that asks with this text, and one value."""
-    for step in ir.steps:
-        if template_for(ir, "ask", step.id, step.variable) is not template:
-            continue
+    """An earlier choice, outcome of chance or thing shown: bound before every step that asks with
+    this text, one value, and seen by all who are asked."""
+    verb = _VERBS[type(first)]
+    asking = [s for s in ir.steps if template_for(ir, "ask", s.id, s.variable) is template]
+    for step in asking:
         if mention.name not in variables_before(ir, step):
             same = " it" if mention.name == step.variable else f" `{step.variable}`"
             problems.add(
-                "GD0514", f"`{mention.name}` is not chosen yet when{same} is asked for", span,
+                "GD0514", f"`{mention.name}` is not {verb} yet when{same} is asked for", span,
                 why="a prompt may only show what its reader has seen",
-                notes=(Note(first.span, f"`{mention.name}` is chosen here"),),
+                notes=(Note(first.span, f"`{mention.name}` is {verb} here"),),
                 help="show it in the `ask` of a later step",
             )  # fmt: skip
             return
-    if first.joint and mention.attribute is None:
-        _is_map(mention.name, first.actors, span, problems)
-    elif mention.attribute is not None and mention.attribute not in (
-        first.actors if first.joint else ()
-    ):
-        _no_part(template, mention, first.actors if first.joint else (), problems)
+    keys = _keys(ir, first)
+    if mention.attribute is None and keys:
+        _is_map(mention.name, keys, span, problems)
+    elif mention.attribute is not None and mention.attribute not in keys:
+        _no_part(template, mention, keys, problems)
+    else:
+        _check_readers(ir, mention, span, first, asking, problems)
+
+
+def _check_readers(
+    ir: GameIR,
+    mention: Mention,
+    span: Span,
+    first: Binding,
+    asking: list[Choose],
+    problems: Problems,
+) -> None:
+    """Whether all who are asked with a text see the variable, or the part of it, that it names."""
+    if is_open(ir):
+        return
+    sight = who_reads(ir).variables.get(mention.name)
+    if sight is None:
+        return
+    if mention.attribute is not None and sight.by == "seat":
+        sight = sight.part(ir.seats.index(mention.attribute))
+    readers = sight.any if sight.by == "field" else sight.all
+    for seat in (seat for step in asking for seat in step.actors):
+        if not readers >> ir.seats.index(seat) & 1:
+            shown = f"{mention.name}.{mention.attribute}" if mention.attribute else mention.name
+            problems.add(
+                "GD0508", f"`{seat}` reads this, and cannot see `{shown}`", span,
+                why="a prompt may only show what its reader has seen",
+                notes=(Note(first.span, f"`{mention.name}` is {_VERBS[type(first)]} here"),),
+                help=f"leave it out, or let `{mention.name}` be seen by `{seat}`",
+            )  # fmt: skip
+            return
+
+
+def _bindings(ir: GameIR) -> tuple[Binding, ...]:
+    """The steps that bind variables, in the order written."""
+    return tuple(step for step in walk_steps(ir.turns) if isinstance(step, Binding))
+
+
+def _keys(ir: GameIR, step: Binding) -> tuple[str, ...]:
+    """The seats of which each has a value of its own; none where there is one value."""
+    if isinstance(step, Choose):
+        return step.actors if step.joint else ()
+    if isinstance(step, Show):
+        return ()
+    if step.by_seat:
+        return tuple(map(str, step.per[0]))
+    keys = () if step.place is None else step.place.keys
+    owned = any(key.expr is not None and key.expr.type == SEAT for key in keys)
+    return ir.seats if owned else ()
 
 
 def _is_map(name: str, keys: tuple[str, ...], span: Span, problems: Problems) -> None:

@@ -30,12 +30,40 @@ from gamedsl.runtime.views import View, Viewer
 
 Amount = int | Fraction | None
 
+
+
+def _generated(ir: GameIR) -> Kernel:
+    from gamedsl.backends.generated import Generated
+
+    return Generated(ir)
+
+
+def _tabulated(ir: GameIR) -> Kernel:
+    from gamedsl.backends.tabulated import Tabulated
+
+    return Tabulated(ir)
+
+
 BACKENDS: dict[str, Callable[[GameIR], Kernel]] = {
     "interpreter": Interpreter,
+    "generated": _generated,
+    "tabulated": _tabulated,
 }
-"""What may run the rules of a game, by name; all agree."""
+"""What may run the rules of a game, by name; all agree. The interpreter is the reference; a
+generated game is a Python module, the fastest for most; a tabulated one is a list of all histories,
+the fastest for small games."""
 
-DEFAULT_BACKEND = "interpreter"
+DEFAULT_BACKEND = "generated"
+
+
+def kernel_of(ir: GameIR, backend: str | None = None) -> Kernel:
+    """The rules of a game, run by a backend. ValueError where there is none of this name, and for a
+    game with too many histories to be tabulated."""
+    name = backend or DEFAULT_BACKEND
+    if name not in BACKENDS:
+        raise ValueError(f"no backend `{name}`; there are {', '.join(BACKENDS)}")
+    return BACKENDS[name](ir)
+
 
 LEAST_LIMIT = 1_000_000
 """Outcomes that are gone through to find the least payoff of a role in a plain game."""
@@ -55,14 +83,11 @@ class Env:
         tokenizer: TokenCounter | None = None,
         backend: str | None = None,
     ) -> None:
-        """ValueError for a backend that there is not."""
-        name = backend or DEFAULT_BACKEND
-        if name not in BACKENDS:
-            raise ValueError(f"no backend `{name}`; there are {', '.join(BACKENDS)}")
+        """Raises as `kernel_of`."""
         self.ir = ir
         self.run_seed = run_seed
         self.tokenizer = tokenizer
-        self.kernel = BACKENDS[name](ir)
+        self.kernel = kernel_of(ir, backend)
         self.prompter = Prompter(ir)
         self._steps = {step.id: step for step in ir.steps}
 

@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from gamedsl.backends.kernel import Kernel
 from gamedsl.backends.labels import TokenCounter
 from gamedsl.ir.game import GameIR
-from gamedsl.runtime.env import Env
+from gamedsl.runtime.env import Env, kernel_of
 
 
 @dataclass(frozen=True)
@@ -43,3 +44,17 @@ class Game:
         `backend` (a name of `gamedsl.runtime.env.BACKENDS`) runs the rules, by default the fastest.
         """
         return Env(self.ir, run_seed=run_seed, tokenizer=tokenizer, backend=backend)
+
+    def kernel(self, backend: str | None = None) -> Kernel:
+        """The rules alone, for solvers and rollouts: histories that are moved by numbers or names,
+        without labels, prompts or transcripts.
+
+            state = game.kernel("tabulated").start()
+            while state.kind != "end":
+                if state.kind == "chance":
+                    state.apply(state.sample(random.random))
+                else:
+                    state.apply(*(random.randrange(count) for count in state.counts))
+            state.payoffs
+        """
+        return kernel_of(self.ir, backend)

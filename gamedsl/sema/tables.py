@@ -11,7 +11,7 @@ from typing import Any
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Choose
-from gamedsl.ir.types import NUMBER, SEAT, PerSeat
+from gamedsl.ir.types import NUMBER, Never, SEAT, PerSeat
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.values import NOTHING, syntax
 from gamedsl.source.nodes import Node, Scalar, Sequence
@@ -176,7 +176,7 @@ class _Nested(Reader):
         seats = self.seats
         if isinstance(node, Scalar) and len(seats) == 2:
             payoff = self.number(node)
-            if payoff is NOTHING:
+            if isinstance(payoff.type, Never):
                 return (NOTHING, NOTHING)
             if isinstance(payoff, ir.Const):
                 return payoff, ir.Const(payoff.type, payoff.span, -payoff.value)

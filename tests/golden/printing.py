@@ -14,7 +14,7 @@ from gamedsl.backends.events import information_set
 from gamedsl.backends.histories import Past, pasts
 from gamedsl.backends.labels import LabelBook, draw_labels
 from gamedsl.backends.prompts import Prompter
-from gamedsl.compiler import compile_file
+from gamedsl.compiler import summarise
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
@@ -23,11 +23,15 @@ from gamedsl.sema.parts import ROLES, check_part, example_reward, example_steps
 from tests.golden.program import amounts, expr, let_line, state_line, step_lines, value
 
 SEED = 7
-PROMPTS = 8
+PROMPTS = 6
 """Prompts that are shown of a game without a fixed sequence of decisions."""
+LINES = 20
+"""Lines of a prompt that are shown."""
 MOVES = 30
-"""Lines of a playthrough, and of a prompt, that are shown."""
+"""Lines of a playthrough that are shown."""
 WIDTH = 200
+LISTED = 5_000
+"""Outcomes of chance that are listed."""
 
 
 def show(path: Path) -> str:
@@ -42,7 +46,7 @@ def cut(line: str) -> str:
 
 def game_lines(path: Path) -> Iterator[str]:
     game = gamedsl.load(path)
-    yield compile_file(path).summary
+    yield summarise(game.ir)
     yield f"rules {game.ir.rules_hash[:16]}, rendering {game.ir.rendering_hash[:16]}"
     yield ""
     yield "# IR"
@@ -137,8 +141,8 @@ def one_prompt(prompter: Prompter, book: LabelBook, step: Choose, past: Past) ->
         for speaker, text in prompter.messages(past.seat, step, past.legal, book, past.seen)
         for line in text.split("\n")
     ]
-    yield from lines[:MOVES]
-    if len(lines) > MOVES:
+    yield from lines[:LINES]
+    if len(lines) > LINES:
         yield f"  … {len(lines)} lines"
 
 
@@ -146,11 +150,12 @@ def one_prompt(prompter: Prompter, book: LabelBook, step: Choose, past: Past) ->
 
 
 def play_lines(game: gamedsl.Game, stride: int) -> Iterator[str]:
-    """An episode in which seat number i takes option number i times `stride`, going round."""
-    episode = game.env().reset(seed=SEED)
+    """An episode in which decision number i is for option number i times `stride`, going round."""
+    episode, count = game.env().reset(seed=SEED), 0
     while not episode.done:
         asked = episode.decisions
-        places = [i * stride % len(d.legal) for i, d in enumerate(asked)]
+        places = [i * stride % len(d.legal) for i, d in enumerate(asked, count)]
+        count += len(asked)
         said = [
             f"{d.seat} {d.labels[at]} ({d.legal[at]})" for at, d in zip(places, asked, strict=True)
         ]
@@ -167,10 +172,13 @@ def random_lines(game: gamedsl.Game) -> Iterator[str]:
     while not episode.done:
         if episode.outcome_count:
             step, index = episode.drawing
-            number = random.randrange(episode.outcome_count)
-            outcome = episode.chance[number]
-            whose = f" {' '.join(index)}" if index else ""
-            lines.append(f"{step}{whose}: {outcome.name} (chance {outcome.probability})")
+            count = episode.outcome_count
+            number = random.randrange(count)
+            what = f"number {number} of {count}"
+            if count <= LISTED:
+                outcome = episode.chance[number]
+                what = f"{outcome.name} (chance {outcome.probability})"
+            lines.append(f"{' '.join((step, *index))}: {what}")
             episode.draw(number)
             continue
         asked = episode.decisions

@@ -9,8 +9,11 @@ from time import perf_counter
 import pytest
 
 import gamedsl
+from gamedsl.backends.interpreter import Interpreter
+from gamedsl.backends.prompts import Prompter
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic, Problems
+from gamedsl.passes.prompts import sample_book
 from gamedsl.passes.readers import is_open, only_readers_learn
 
 GAMES = Path(gamedsl.__file__).parent.parent / "games"
@@ -300,3 +303,45 @@ def test_all_that_hides_is_gone_through() -> None:
         only_readers_learn(ir, problems)
         assert problems.found == []
         assert perf_counter() - start < 1
+
+
+PROMPTS = """game: example
+roles: [first, second]
+types: {Card: [J, Q, K]}
+turns:
+  - {deal: card, from: Card, seen_by: owner}
+  - {draw: board, from: Card, seen_by: all}
+  - {draw: pair, per: role, from: Card, seen_by: others}
+  - {role: first, choose: open, from: [check, bet]}
+  - {role: second, choose: reply, from: [fold, call]}
+payoffs: 0
+prompts:
+  ask:
+    open: "You hold {{ card.first }}, the board is {{ board }}: {{ options | join(' or ') }}?"
+    reply: "They have {{ pair.first }}: {{ options | join(' or ') }}?"
+  seen:
+    card: "A card for {{ actor }}: {{ choice }}."
+"""
+
+
+def test_prompts_show_what_their_readers_see(tmp_path: Path) -> None:
+    path = tmp_path / "example.yaml"
+    path.write_text(PROMPTS, encoding="utf-8")
+    ir = compile_file(path).ir
+    assert ir is not None
+    book, prompter, state = sample_book(ir), Prompter(ir), Interpreter(ir).start()
+    assert book is not None
+    told = []
+    while state.kind != "end":
+        if state.kind == "chance":
+            told.append(state.draw(len(told) % 3))
+            continue
+        ask = state.asks[0]
+        step = next(step for step in ir.steps if step.id == ask.step)
+        told.append(prompter.messages(ask.seat, step, ask.legal, book, state.seen(ask.seat))[1][1])
+        state.choose([ask.legal[0]])
+    first, second, board, pair, _, open, reply = told
+    assert f"A card for first: {first}." in open
+    assert f"You hold {first}, the board is {board}: " in open
+    assert f"A card for second: {second}." in reply
+    assert f"They have {pair}: " in reply

@@ -152,6 +152,7 @@ class Programs:
         turns = turns if sound(self.text(actions, turns)) else []
         offered = ["  - {each: roles, choose: z, from: actions}\n"]
         for action in (
+            '  hide: {args: {k: 0..1}, do: "own.me = min(k + own.me, 2)"}\n',
             f'  lift: {{args: {{k: 0..1}}, do: "{self.statement(True, ("k",))}"}}\n',
             f"  point: {{args: {{to: {self.pick('roles', 'others')}}}, "
             f'do: "{self.statement(True, ("own[to]", "oth[to]"), "to")}"}}\n',
@@ -190,7 +191,9 @@ payoffs: p
     # expressions
 
     def seat(self, me: bool, *more: str) -> str:
-        return str(self.pick(*self.roles, *(("me", "me") if me else ()), *self.seats, *more))
+        other = [f"other({seat})" for seat in self.seats if len(self.roles) == 2]
+        mine = ("me", "me") if me else ()
+        return str(self.pick(*self.roles, *mine, *self.seats, *other, *more))
 
     def atom(self, me: bool, more: tuple[str, ...] = ()) -> str:
         seat = self.seat(me)
@@ -199,8 +202,11 @@ payoffs: p
             return str(self.pick(*more))
         if kind < 0.5:
             return str(self.pick(*self.numbers))
-        if kind < 0.85:
+        if kind < 0.75:
             return f"{self.pick(*self.maps)}[{seat}]"
+        if kind < 0.85:
+            test = f"r {self.pick('==', '!=')} {seat}"
+            return f"max(({self.pick(*self.maps)}[r] if {test} else 0) for r in roles)"
         if kind < 0.9:
             other = "r for r in others" if me else f"r for r in roles if r != {self.roles[0]}"
             return f"max({self.pick(*self.maps)}[r] {other})".replace("] r for", "] for")
@@ -235,7 +241,7 @@ payoffs: p
             return f"add {self.value(me, more)} to {self.pick('pile', f'hand[{seat}]')}"
         if kind < 0.3:
             inner = (*more, "own[r]", "oth[r]")
-            tail = f" if {self.test(me, inner)}" if self.random.random() < 0.3 else ""
+            tail = f" if {self.test(me, inner)}" if self.random.random() < 0.5 else ""
             test = "for r in roles" + tail
             return f"{self.pick('own[r]', 'oth[r]')} = {self.value(me, inner)} {test}"
         return f"{place} = {self.value(me, more)}"
@@ -305,12 +311,15 @@ payoffs: p
         who = self.pick("role: all, ", f"role: {self.pick(*self.roles)}, ", *(("",) * 3 * me))
         acts, seen = bool(who == "" or who == "role: all, "), self.readers(True)
         source = self.pick(
-            "[0, 1]", "actions", f'"list(j for j in 0..1 if j == 0 or {self.test(True)})"'
+            "[0, 1]",
+            "actions",
+            "[hide, rest]",
+            f'"list(j for j in 0..1 if j == 0 or {self.test(True)})"',
         )
         name, tail = self.fresh("c"), self.tail(acts)
-        if not tail and source != "actions":
+        if not tail and source not in ("actions", "[hide, rest]"):
             (self.maps if who == "role: all, " else self.numbers).append(name)
-        if source != "actions" and who == "" and self.random.random() < 0.2:
+        if source not in ("actions", "[hide, rest]") and who == "" and self.random.random() < 0.2:
             return f"{{choose: own.me, from: {source}{tail}}}"
         return f"{{{who}choose: {name}, from: {source}, seen_by: {seen}{tail}}}"
 

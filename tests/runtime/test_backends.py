@@ -34,6 +34,9 @@ def standing(state: State, seats: Sequence[str]) -> dict[str, Any]:
         "asks": state.asks,
         "outcomes": state.outcome_count,
         "seen": {seat: state.seen(seat) for seat in seats},
+        "known": {seat: state.known(seat) for seat in seats},
+        "counts": (state.asked, state.counts),
+        "variables": {k: v for k, v in state.variables.items() if "@" not in k},
     }
     if state.kind == "chance":
         found["draws"] = state.draws

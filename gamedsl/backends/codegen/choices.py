@@ -129,7 +129,7 @@ class Choices:
             path = storing.path(step.place, Reader("seat"))
             storing.store(lines, step.place, path, self._fitting(step))
         else:
-            storing.put(lines, step.variable, "value")
+            storing.bind(lines, step.variable, "value")
         storing.remember(lines, step.variable)
         if step.variable in self._flow.by_seat:
             slot = self._make.module.slot("b", step.variable)
@@ -159,7 +159,7 @@ class Choices:
                 storing.store(lines, step.place, keys, self._fitting(step))
         else:
             variable = storing.variable(step.variable)
-            storing.put(lines, step.variable, f"{{**({variable} or EMPTY), **chosen}}")
+            storing.bind(lines, step.variable, f"{{**({variable} or EMPTY), **chosen}}")
         storing.remember(lines, step.variable)
         with lines.block("for seat, place, value in zip(seats, places, values):"):
             name = f"{self._options.names(step, 'seat')}[place]"
@@ -206,7 +206,7 @@ class Choices:
         (action,) = (action for action in step.moves if action.name == name)
         lines("s.me = seat")
         for i, (parameter, _) in enumerate(action.parameters):
-            self._storing.put(lines, parameter, f"value[{i + 1}]")
+            self._storing.bind(lines, parameter, f"value[{i + 1}]")
         lines(f"return {self._jumps.to(first)}")
 
     def end_body(self, lines: Lines, place: int, op: flow.Ask) -> None:

@@ -9,8 +9,9 @@ from gamedsl.backends import flow
 from gamedsl.backends.codegen.around import Around
 from gamedsl.backends.codegen.choices import stage_slot
 from gamedsl.backends.codegen.expressions import Expressions, Reader
+from gamedsl.backends.codegen.facts import takes_none
 from gamedsl.backends.codegen.jumps import Jumps, is_several
-from gamedsl.backends.codegen.storing import Storing, takes_none
+from gamedsl.backends.codegen.storing import Storing
 from gamedsl.backends.codegen.telling import Telling, memorable
 from gamedsl.backends.codegen.writer import Lines, literal
 from gamedsl.ir.expr import Const
@@ -154,7 +155,7 @@ class Chances:
             code = "value"
             if every != ((),):
                 code = f"nested({storing.variable(step.variable)}, index, value)"
-            storing.put(lines, step.variable, code)
+            storing.bind(lines, step.variable, code)
             owner = "index[0]" if step.by_seat else "None"
         else:
             owner = self._keep(lines, step, step.place, drawer)

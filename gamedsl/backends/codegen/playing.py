@@ -135,6 +135,10 @@ class Play:
         """What was paid so far to each stream."""
         raise NotImplementedError
 
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        raise NotImplementedError
+
     # moving
 
     def choose(self, names: Sequence[str]) -> None:
@@ -422,3 +426,7 @@ class StandIn(Numbered):
     @property
     def streams(self) -> Mapping[str, Amounts]:
         return self._reference.streams
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        return self._reference.variables

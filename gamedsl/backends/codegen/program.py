@@ -7,7 +7,6 @@ what always goes on is an `if`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from gamedsl.backends import flow
@@ -16,6 +15,7 @@ from gamedsl.backends.codegen.checks import needless
 from gamedsl.backends.codegen.choices import Choices
 from gamedsl.backends.codegen.draws import Chances, indices
 from gamedsl.backends.codegen.expressions import Expressions, Reader
+from gamedsl.backends.codegen.facts import Facts
 from gamedsl.backends.codegen.jumps import Jumps
 from gamedsl.backends.codegen.storing import Storing
 from gamedsl.backends.codegen.telling import Telling
@@ -32,19 +32,18 @@ class Program:
     """Writes the functions of all operations of a game."""
 
     def __init__(
-        self, ir: GameIR, run: flow.Flow, make: Expressions,
-        lined: Mapping[str, tuple[int, int, tuple[int, ...]]], ordered: frozenset[str],
+        self, ir: GameIR, run: flow.Flow, make: Expressions, facts: Facts
     ) -> None:  # fmt: skip
         self._ir = ir
         self._ops = run.ops
         self._make = make
-        self._storing = Storing(make, run, lined)
+        self._storing = Storing(make, run, facts)
         self._telling = Telling(make)
         self._jumps = Jumps(run.ops)
         self._needless = needless(run.ops, make)
         places = around(ir.turns)
         self._choices = Choices(ir, run, make, self._storing, self._telling, self._jumps, places)
-        self._chances = Chances(make, self._storing, self._telling, self._jumps, places, ordered)
+        self._chances = Chances(make, self._storing, self._telling, self._jumps, places, facts.ordered)
         self._asks = {first: place for place, op in enumerate(self._ops)
                       if isinstance(op, flow.Ask) for _, first in op.bodies}  # fmt: skip
 
@@ -114,8 +113,11 @@ class Program:
     def _tell(self, lines: Lines, place: int, op: flow.Tell) -> bool:
         step, storing = op.step, self._storing
         lines.source(step.span)
-        lines(f"value = {self._make.value(step.value, ACTING)}")
-        storing.put(lines, step.variable, "value")
+        code = self._make.value(step.value, ACTING)
+        if not self._make.is_some(step.value) and step.variable not in storing.flagged:
+            code = f"some({code})"
+        lines(f"value = {code}")
+        storing.bind(lines, step.variable, "value")
         storing.remember(lines, step.variable)
         name = self._telling.name("value", step.value.type)
         self._telling.tell(
@@ -187,11 +189,11 @@ class Program:
             self._storing.unbind(lines, name, by_seat=not loop.in_turn)
         lines(f"{count} = passes + 1")
         if loop.count is not None:
-            self._storing.put(lines, loop.count, "passes + 1")
+            self._storing.bind(lines, loop.count, "passes + 1")
         if loop.items is not None:
             item = f"items[passes % {size}]" if loop.cycle else "items[passes]"
             if loop.item is not None:
-                self._storing.put(lines, loop.item, item)
+                self._storing.bind(lines, loop.item, item)
             else:
                 lines(f"s.me = {item}")
         return True
@@ -231,7 +233,7 @@ class Program:
         for name in stage.resets:
             self._storing.unbind(lines, name)
         for state in stage.state:
-            self._storing.put(lines, state.name, self._make.module.constant(state.start))
+            self._storing.bind(lines, state.name, self._make.module.constant(state.start))
         return True
 
     def _close(self, lines: Lines, place: int, op: flow.Close) -> bool:

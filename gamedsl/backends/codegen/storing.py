@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from gamedsl.backends.codegen.bounds import rows
 from gamedsl.backends.codegen.expressions import Expressions, Reader
+from gamedsl.backends.codegen.facts import Facts, takes_none
 from gamedsl.backends.codegen.writer import Lines, type_literal
 from gamedsl.backends.flow import Flow
 from gamedsl.backends.places import misfit
@@ -33,15 +32,13 @@ from gamedsl.ir.types import (
 
 
 class Storing:
-    """Writes what changes variables. `lined` are the grids beside which lines are kept: their rows
-    and columns, and the lengths that are looked for."""
+    """Writes what changes variables."""
 
-    def __init__(
-        self, make: Expressions, run: Flow, lined: Mapping[str, tuple[int, int, tuple[int, ...]]]
-    ) -> None:  # fmt: skip
+    def __init__(self, make: Expressions, run: Flow, facts: Facts) -> None:
+        self.flagged = facts.flagged
         self._make = make
         self._flow = run
-        self._lined = lined
+        self._lined = facts.lined
 
     def variable(self, name: str) -> str:
         return f"s.{self._make.module.slot('v', name)}"
@@ -59,9 +56,17 @@ class Storing:
         for length in self._lined[grid][2]:
             lines(f"s.{module.slot('l', f'{grid}_{length}')} = UNKNOWN")
 
+    def bind(self, lines: Lines, variable: str, code: str) -> None:
+        """A step binds a variable."""
+        self.put(lines, variable, code)
+        if variable in self.flagged:
+            lines(f"s.{self._make.module.slot('f', variable)} = True")
+
     def unbind(self, lines: Lines, variable: str, *, by_seat: bool = True) -> None:
         """Forget what a variable holds and, `by_seat`, whose it was."""
         self.put(lines, variable, "None")
+        if variable in self.flagged:
+            lines(f"s.{self._make.module.slot('f', variable)} = False")
         if by_seat and variable in self._flow.by_seat:
             lines(f"s.{self._make.module.slot('b', variable)} = EMPTY")
 
@@ -262,11 +267,6 @@ class Storing:
         if not _bounded(type):
             return code if takes_none(type) else f"some({code})"
         return f"fits({code}, {self._make.module.table('TYPE', type_literal(type))})"
-
-
-def takes_none(type: Type) -> bool:
-    """Whether none may be stored under a type."""
-    return isinstance(type, Option | NoneType | Never | Union)
 
 
 def _bounded(type: Type) -> bool:
