@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate, product
 from math import lcm
 from typing import Any
@@ -47,7 +48,7 @@ class Table:
     """
 
     def __init__(self, kernel: Generated, limit: int = LIMIT) -> None:
-        """Raises `TooLargeError`, and `EvaluationError` where the game cannot even begin."""
+        """Raises `TooLargeError`. Where the game cannot even begin, the table is empty."""
         self.kinds: list[Kind] = []
         self.counts: list[tuple[int, ...]] = []
         self.after: list[list[int]] = []
@@ -74,7 +75,9 @@ class Table:
     def _build(self, kernel: Generated, limit: int) -> None:
         """Go through all histories, depth first."""
         same: dict[Any, Any] = {}
-        waiting: list[tuple[State, int, int, tuple[int, ...]]] = [(kernel.start(), NOWHERE, 0, ())]
+        waiting: list[tuple[State, int, int, tuple[int, ...]]] = []
+        with suppress(EvaluationError):
+            waiting.append((kernel.start(), NOWHERE, 0, ()))
         while waiting:
             state, before, place, move = waiting.pop()
             node = len(self)
@@ -180,6 +183,8 @@ class Tabulated:
         self.table = table
 
     def start(self) -> Place:
+        if not len(self.table):
+            self.kernel.start()
         return Place(self)
 
     def state(self, node: int) -> State:

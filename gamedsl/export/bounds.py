@@ -9,7 +9,7 @@ no bound is seen. Nothing is sampled.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, prod
@@ -17,15 +17,18 @@ from typing import Any
 
 from gamedsl.backends.kernel import Kernel, State
 from gamedsl.ir.evaluate import EvaluationError
-from gamedsl.ir.expr import Apply, Collect, Const, Expr, If, LetCall, Table
+from gamedsl.ir.expr import Apply, Build, Collect, Const, Expr, If, LetCall, Local, Table
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Block, Choose, Draw, Loop, Pay, Show, Stage, Step
-from gamedsl.ir.types import Bool, List, Number, PerSeat, PerValue, Set, Type, domain, plain
+from gamedsl.ir.types import Bool, Grid, List, Number, PerSeat, PerValue, Set, Type, domain, plain
 from gamedsl.runtime.history import Move, moved, moves
 
 Interval = tuple[Fraction, Fraction]
 
 NOTHING: Interval = (Fraction(), Fraction())
+
+Given = Mapping[str, Interval | None]
+NONE_GIVEN: Given = {}
 
 
 @dataclass(frozen=True)
@@ -89,42 +92,43 @@ def _explored(kernel: Kernel, limit: int) -> Tree | None:
 # how long
 
 
-def most(steps: Iterable[Step], weigh: Callable[[Step], int]) -> int | None:
+def most(steps: Iterable[Step], weigh: Callable[[Step], int], seats: int) -> int | None:
     """The most that the steps of any play can weigh together; None where a loop has no bound.
 
-    `weigh` gives the weight of a choice, draw, show, statement or payment by itself.
+    `weigh` gives the weight of a choice, draw, show, statement or payment by itself; `seats` is
+    their number.
     """
     total = 0
     for step in steps:
-        inner = _most_of(step, weigh)
+        inner = _most_of(step, weigh, seats)
         if inner is None:
             return None
         total += inner
     return total
 
 
-def _most_of(step: Step, weigh: Callable[[Step], int]) -> int | None:
+def _most_of(step: Step, weigh: Callable[[Step], int], seats: int) -> int | None:
     if isinstance(step, Loop):
-        inner, times = most(step.body, weigh), passes(step)
+        inner, times = most(step.body, weigh, seats), passes(step, seats)
         return 0 if inner == 0 else None if inner is None or times is None else inner * times
     if isinstance(step, Block | Stage):
-        return most(step.body, weigh)
+        return most(step.body, weigh, seats)
     own = weigh(step)
     if isinstance(step, Choose):
-        bodies = [most(action.body, weigh) for action in step.moves]
+        bodies = [most(action.body, weigh, seats) for action in step.moves]
         known = [body for body in bodies if body is not None]
         actors = len(step.actors) if step.joint else 1
         return None if len(known) < len(bodies) else own + actors * max(known, default=0)
     return own
 
 
-def passes(loop: Loop) -> int | None:
+def passes(loop: Loop, seats: int) -> int | None:
     """The most passes of a loop; None where its form does not tell."""
     found = [loop.bound]
     if loop.times is not None:
         found.append(_highest(loop.times))
     if loop.items is not None and not loop.cycle:
-        found.append(_size(loop.items))
+        found.append(_size(loop.items, seats))
     return min((bound for bound in found if bound is not None), default=None)
 
 
@@ -134,22 +138,40 @@ def _highest(expr: Expr) -> int | None:
     return expr.type.high if isinstance(expr.type, Number) else None
 
 
-def _size(expr: Expr, seats: int | None = None) -> int | None:
+_NO_LARGER = frozenset(
+    ("best", "cells", "empty", "intersection", "keys", "list", "ranked", "reversed", "set",
+     "slots", "sorted", "zip")
+)  # fmt: skip
+"""Built-ins that give no more items than their first argument has."""
+
+
+def _size(expr: Expr, seats: int) -> int | None:
     """The most items of a collection."""
-    if isinstance(expr, Const) and isinstance(expr.value, tuple | frozenset):
-        return len(expr.value)
-    if isinstance(expr, Collect):
-        return _size(expr.source, seats)
-    match expr.type:
+    match expr:
+        case Const(value=tuple() | frozenset() as items):
+            return len(items)
+        case Collect(source=source):
+            return _size(source, seats)
+        case Build(items=items):
+            return len(items)
+        case Apply(function="others"):
+            return seats - 1
+    known = _size_of(expr.type, seats)
+    if known is None and isinstance(expr, Apply) and expr.function in _NO_LARGER:
+        return _size(expr.arguments[0], seats)
+    return known
+
+
+def _size_of(type: Type, seats: int) -> int | None:
+    match type:
         case List(length=length, at_most=at_most):
             return at_most if length is None else length
         case PerSeat():
             return seats
-        case PerValue(key=key):
-            values = domain(key, ())
-            return None if values is None else len(values)
-        case Set(of=inner):
-            values = domain(inner, ())
+        case Grid(rows=rows, columns=columns):
+            return rows * columns
+        case PerValue(key=inner) | Set(of=inner):
+            values = domain(inner, ("",) * seats)
             return None if values is None else len(values)
     return None
 
@@ -178,6 +200,7 @@ class Payoffs:
     def __init__(self, ir: GameIR) -> None:
         self._ir = ir
         self._lets = ir.lets_by_name
+        self._seats = len(ir.seats)
 
     def interval(self) -> Interval | None:
         """The least and the most that any seat can be paid; None where no bounds are seen."""
@@ -213,45 +236,50 @@ class Payoffs:
                 final = _hull(ends) if ends else NOTHING
                 span = _times(_plus(inner, final), factor)
             case Loop(body=body):
-                inner, times = self._paid(body), passes(step)
+                inner, times = self._paid(body), passes(step, self._seats)
                 if inner != NOTHING and times is None:
                     return None
                 span = _times(inner, (Fraction(), Fraction(times or 0)))
         return _hull([span, NOTHING])
 
-    def _of(self, expr: Expr) -> Interval | None:
+    def _of(self, expr: Expr, given: Given = NONE_GIVEN) -> Interval | None:
+        """The bounds of an expression; `given` are those of what names inside it stand for."""
         match expr:
             case Const(value=bool()):
                 return None
             case Const(value=int() | Fraction() as value):
                 return Fraction(value), Fraction(value)
             case If(then=then, other=other):
-                return _hull([self._of(then), self._of(other)])
+                return _hull([self._of(then, given), self._of(other, given)])
             case Table(cells=cells):
-                return _hull([self._of(cell) for cell in cells.values()])
-            case LetCall(name=name):
-                return self._of(self._lets[name].body) or _of_type(expr.type)
+                return _hull([self._of(cell, given) for cell in cells.values()])
+            case Local(name=name):
+                return given.get(name) or _of_type(expr.type)
+            case LetCall(name=name, arguments=arguments):
+                let, spans = self._lets[name], [self._of(part, given) for part in arguments]
+                inside = dict(zip(let.parameters, spans, strict=True))
+                return self._of(let.body, inside) or _of_type(expr.type)
             case Apply():
-                return self._applied(expr) or _of_type(expr.type)
+                return self._applied(expr, given) or _of_type(expr.type)
         return _of_type(expr.type)
 
-    def _applied(self, expr: Apply) -> Interval | None:
+    def _applied(self, expr: Apply, given: Given) -> Interval | None:
         first = expr.arguments[0]
         match expr.function:
             case "sign":
                 return Fraction(-1), Fraction(1)
             case "count" | "len" | "size":
-                size = _size(first, len(self._ir.seats))
+                size = _size(first, self._seats)
                 return None if size is None else (Fraction(), Fraction(size))
             case "sum":
-                size = _size(first, len(self._ir.seats))
-                each = self._item(first)
+                size = _size(first, self._seats)
+                each = self._item(first, given)
                 if size is None or each is None:
                     return None
                 return _times(each, (Fraction(), Fraction(size)))
             case "mean" | "min" | "max" if len(expr.arguments) == 1:
-                return self._item(first)
-        spans = [self._of(argument) for argument in expr.arguments]
+                return self._item(first, given)
+        spans = [self._of(argument, given) for argument in expr.arguments]
         known = [span for span in spans if span is not None]
         if len(known) < len(spans):
             return None
@@ -276,10 +304,11 @@ class Payoffs:
                 return Fraction(), Fraction(1)
         return None
 
-    def _item(self, collection: Expr) -> Interval | None:
+    def _item(self, collection: Expr, given: Given) -> Interval | None:
         """The bounds of the items of a collection."""
         if isinstance(collection, Collect):
-            return self._of(collection.item)
+            inside = {name: None for name in collection.targets}
+            return self._of(collection.item, {**given, **inside})
         return _of_type(getattr(collection.type, "of", None))
 
 

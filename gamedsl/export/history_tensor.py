@@ -46,7 +46,7 @@ class HistoryTensor:
                 return None
         longest = 0
         for seat in seats:
-            length = most(viewer.ir.turns, partial(_events, seat=seat))
+            length = most(viewer.ir.turns, partial(_events, seat=seat), len(seats))
             if length is None:
                 return None
             longest = max(longest, length)

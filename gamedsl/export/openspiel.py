@@ -136,11 +136,11 @@ def _facts(
     ir = env.ir
     tree = explore(env.kernel, HISTORIES)
     low, high = payoffs or _pay(ir, tree)
-    length = max_length or (tree.length if tree else most(ir.turns, _is_choice))
+    length = max_length or (tree.length if tree else most(ir.turns, _is_choice, len(ir.seats)))
     if length is None:
         raise _unseen(ir, "how long it can be", "max_length=…")
     kind, total = _utility(utility, tree)
-    draws = tree.draws if tree else most(ir.turns, _draws)
+    draws = tree.draws if tree else most(ir.turns, _draws, len(ir.seats))
     outcomes = [outcomes_of(step, ir.seats) for step in walk_steps(ir.turns) if type(step) is Draw]
     known = [count for count in outcomes if count is not None]
     if tree is None and len(known) < len(outcomes):
@@ -233,6 +233,9 @@ class SpielGame(pyspiel.Game):  # type: ignore[misc]
 
     def __init__(self, params: dict[str, Any] | None = None) -> None:
         super().__init__(self.rules.type, self.rules.info, params or {})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return pyspiel.load_game, (self.rules.name,)
 
     def new_initial_state(self) -> SpielState:
         return SpielState(self)

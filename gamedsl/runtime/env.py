@@ -31,7 +31,6 @@ from gamedsl.runtime.views import View, Viewer
 Amount = int | Fraction | None
 
 
-
 def _generated(ir: GameIR) -> Kernel:
     from gamedsl.backends.generated import Generated
 

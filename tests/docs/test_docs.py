@@ -55,6 +55,16 @@ def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out.startswith("{'hunter_1': 4, 'hunter_2': 4}")
 
 
+def test_the_python_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pettingzoo")
+    pytest.importorskip("pyspiel")
+    pages = [text for page, text in blocks("python") if page == "python.md"]
+    exec(compile("\n".join(pages), "python.md", "exec"), {})
+    out = capsys.readouterr().out
+    assert "first [first.card=K]" in out
+    assert "58 11/12" in out
+
+
 def test_every_link_leads_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
