@@ -1,4 +1,4 @@
-"""Seconds of a cold `gamedsl validate`, file by file, against the imports that it cannot do without.
+"""Seconds of a cold `gamedsl validate`, file by file, against the imports it cannot do without.
 
     python benchmarks/cold_start.py
 

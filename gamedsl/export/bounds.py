@@ -307,8 +307,7 @@ class Payoffs:
     def _item(self, collection: Expr, given: Given) -> Interval | None:
         """The bounds of the items of a collection."""
         if isinstance(collection, Collect):
-            inside = {name: None for name in collection.targets}
-            return self._of(collection.item, {**given, **inside})
+            return self._of(collection.item, {**given, **dict.fromkeys(collection.targets)})
         return _of_type(getattr(collection.type, "of", None))
 
 

@@ -15,16 +15,15 @@ of perfect recall. Its tensor, where it is not too large, is the same as floats.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from gamedsl.backends.kernel import Outcome
 from gamedsl.export import missing
-from gamedsl.export.bounds import Payoffs, Tree, explore, most, outcomes_of
+from gamedsl.export.facts import Utility, facts_of
 from gamedsl.export.history_tensor import HistoryTensor
 from gamedsl.export.paying import Ledger
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Step, walk_steps
+from gamedsl.ir.program import Choose, Draw, walk_steps
 from gamedsl.runtime.decision import Action
 from gamedsl.runtime.env import Env, Episode
 from gamedsl.runtime.game import Game
@@ -35,32 +34,14 @@ try:
 except ImportError as error:
     raise missing("open_spiel", "openspiel") from error
 
-HISTORIES = 20_000
-"""Histories of a tree that is gone through for exact bounds."""
-
 TENSOR = 50_000
 """Floats that an information state tensor has at most."""
-
-Utility = Literal["zero_sum", "identical", "general_sum"]
 
 Moved = int | tuple[int, ...]
 """An outcome of chance or an action, or everybody's actions."""
 
 _registered: dict[str, tuple[object, ...]] = {}
 _rules: dict[str, Rules] = {}
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What OpenSpiel is told of a game before it is played."""
-
-    low: float
-    high: float
-    kind: Any
-    total: float | None
-    length: int
-    draws: int
-    outcomes: int
 
 
 def register(
@@ -76,10 +57,9 @@ def register(
     part of its hash, where another version has that); the name is returned.
 
     `payoffs`, the least and the most that a seat can be paid, `utility` and `max_length` (moves of
-    players) are worked out by going through a tree of up to `HISTORIES` histories; of a larger one,
-    from the form of the payoffs and loops. What cannot be seen there must be given: ValueError says
-    so. A utility that is neither seen nor given is general-sum. What is given is held against every
-    play: a play that pays anything else raises ValueError.
+    players) are worked out as `gamedsl.export.facts` says. What is not seen there must be given:
+    ValueError says so. A utility that is neither seen nor given is general-sum. What is given is
+    held against every play: one that pays anything else raises ValueError.
     """
     key = (game.hash, run_seed, payoffs, utility, max_length)
     name = short_name or f"gamedsl_{game.name}"
@@ -116,7 +96,7 @@ class Rules:
             dict.fromkeys(name for seat in ir.seats for name in self.env.action_names(seat))
         )
         self.action = {name: number for number, name in enumerate(self.names)}
-        self.facts = _facts(self.env, payoffs, utility, max_length)
+        self.facts = facts_of(self.env, payoffs, utility, max_length)
         self.recall = HistoryTensor.of(self.env.viewer, TENSOR)
         self.type = _type(ir, name, self)
         self.info = pyspiel.GameInfo(
@@ -128,68 +108,6 @@ class Rules:
             utility_sum=self.facts.total,
             max_game_length=self.facts.length,
         )
-
-
-def _facts(
-    env: Env, payoffs: tuple[float, float] | None, utility: Utility | None, max_length: int | None
-) -> Facts:
-    ir = env.ir
-    tree = explore(env.kernel, HISTORIES)
-    low, high = payoffs or _pay(ir, tree)
-    length = max_length or (tree.length if tree else most(ir.turns, _is_choice, len(ir.seats)))
-    if length is None:
-        raise _unseen(ir, "how long it can be", "max_length=…")
-    kind, total = _utility(utility, tree)
-    draws = tree.draws if tree else most(ir.turns, _draws, len(ir.seats))
-    outcomes = [outcomes_of(step, ir.seats) for step in walk_steps(ir.turns) if type(step) is Draw]
-    known = [count for count in outcomes if count is not None]
-    if tree is None and len(known) < len(outcomes):
-        raise ValueError(f"`{ir.name}`: it is not seen how many outcomes chance can have")
-    return Facts(
-        float(low), float(high), kind, total, length,
-        length if draws is None else draws, tree.outcomes if tree else max(known, default=1),
-    )  # fmt: skip
-
-
-def _pay(ir: GameIR, tree: Tree | None) -> tuple[Any, Any]:
-    found = (tree.low, tree.high) if tree else Payoffs(ir).interval()
-    if found is None:
-        raise _unseen(ir, "between which amounts its payoffs lie", "payoffs=(least, most)")
-    return found
-
-
-def _unseen(ir: GameIR, what: str, fix: str) -> ValueError:
-    return ValueError(
-        f"`{ir.name}` has more than {HISTORIES:,} histories, and its form does not show {what}; "
-        f"fix: give `{fix}`"
-    )
-
-
-def _utility(given: Utility | None, tree: Tree | None) -> tuple[Any, float | None]:
-    """The kind of utility, and what all players are paid together."""
-    kinds = pyspiel.GameType.Utility
-    if given is not None:
-        total = 0.0 if given == "zero_sum" else None
-        return getattr(kinds, given.upper()), total
-    if tree is None:
-        return kinds.GENERAL_SUM, None
-    if tree.total == 0:
-        return kinds.ZERO_SUM, 0.0
-    if tree.identical:
-        return kinds.IDENTICAL, None
-    if tree.total is not None:
-        return kinds.CONSTANT_SUM, float(tree.total)
-    return kinds.GENERAL_SUM, None
-
-
-def _is_choice(step: Step) -> int:
-    return int(isinstance(step, Choose))
-
-
-def _draws(step: Step) -> int:
-    from math import prod
-
-    return prod(map(len, step.per)) if isinstance(step, Draw) else 0
 
 
 def _type(ir: GameIR, name: str, rules: Rules) -> Any:
@@ -214,7 +132,7 @@ def _type(ir: GameIR, name: str, rules: Rules) -> Any:
         if chance
         else kinds.ChanceMode.DETERMINISTIC,
         information=information,
-        utility=rules.facts.kind,
+        utility=getattr(kinds.Utility, rules.facts.utility.upper()),
         reward_model=kinds.RewardModel.REWARDS if during else kinds.RewardModel.TERMINAL,
         max_num_players=len(ir.seats),
         min_num_players=len(ir.seats),
@@ -362,7 +280,7 @@ class SpielState(pyspiel.State):  # type: ignore[misc]
             raise ValueError(f"a play pays {paid}, not from {facts.low} to {facts.high}")
         if facts.total is not None and abs(sum(paid) - facts.total) > slack * len(paid):
             raise ValueError(f"a play pays {paid}, which is not {facts.total} in all")
-        if facts.kind == pyspiel.GameType.Utility.IDENTICAL and len(set(paid)) > 1:
+        if facts.utility == "identical" and len(set(paid)) > 1:
             raise ValueError(f"a play pays {paid}, which is not the same to all")
 
     def _action_to_string(self, player: int, action: int) -> str:

@@ -17,7 +17,7 @@ from gamedsl.diagnostics import Problems
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 
-MOVES = 1_000
+MOVES = 400
 """Moves of all random plays together."""
 
 PLAYS = 100

@@ -11,7 +11,7 @@ from typing import Any
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Choose
-from gamedsl.ir.types import NUMBER, Never, SEAT, PerSeat
+from gamedsl.ir.types import NUMBER, SEAT, Never, PerSeat
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.values import NOTHING, syntax
 from gamedsl.source.nodes import Node, Scalar, Sequence

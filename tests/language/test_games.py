@@ -262,6 +262,19 @@ def test_a_whole_colour_gives_back_a_clue(names: str, clues: int) -> None:
     assert episode.view("player_1").data["state"]["clue"] == clues
 
 
+def test_everyone_has_one_more_turn_when_the_deck_is_empty() -> None:
+    episode = go_on(begin("small_hanabi"), "red,1 red,2 blue,1 blue,2")
+    asked = []
+    for move in ["hint", "hint", *["hint", "discard"] * 8, "discard", "discard"]:
+        asked.append(episode.decisions[0].seat)
+        go_on(episode, next(name for name in episode.decisions[0].legal if name.startswith(move)))
+        if episode.chance:
+            episode.draw(0)
+    assert asked == ["player_1", "player_2"] * 10
+    assert list(episode.payoffs.values()) == [0, 0]
+    assert episode.view("player_1").data["state"]["hand"]["player_1"] == {"length": 1}
+
+
 @pytest.mark.parametrize("name", GAMES)
 def test_random_plays_end(name: str) -> None:
     env = _env(name, "")

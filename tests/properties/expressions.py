@@ -122,6 +122,15 @@ class Expressions:
             if sure and self.may_read(var.readers, eye, owner)
         ]
 
+    def with_past(self, eye: Eye) -> list[Var]:
+        """Variables whose past bindings may all be read."""
+        return [
+            var
+            for var in self.vars
+            if var.bound and var.per is None and var.shape == "value" and not var.fields
+            and self.may_read(var.readers, eye)
+        ]  # fmt: skip
+
     # values
 
     def literal(self, kind: Kind) -> str:
@@ -182,8 +191,12 @@ class Expressions:
                 atoms.append(lambda n=var.name, w=word: f"{w}({n})")
             elif var.sure and isinstance(var.kind, Enum):
                 atoms.append(lambda v=var: f"count({v.name}, {self.literal(v.kind)})")
-        for text, _ in self.collections(eye, "list", "set", "bag"):
+        for text, var in self.collections(eye, "list", "set", "bag"):
             atoms.append(lambda t=text: f"{self.pick(['len', 'size'])}({t})")
+            if isinstance(var.kind, Whole) and var.shape != "bag":
+                atoms.append(lambda t=text: self._summed(t))
+        for var in self.with_past(eye):
+            atoms.append(lambda v=var: self._counted(v))
         if not depth or self.chance(40):
             return self.pick(atoms[1:] or atoms)()
         left = self.whole(eye, depth - 1)
@@ -197,6 +210,17 @@ class Expressions:
         if self.chance(25):
             return f"{self.pick(['max', 'min'])}({left}, {right})"
         return f"({left} {self.pick(['+', '-'])} {right})"
+
+    def _summed(self, text: str) -> str:
+        self.locals += 1
+        x = f"x{self.locals}"
+        test = f" if {x} {self.pick(ORDERS)} {self.number_in(0, 3)}" if self.chance(50) else ""
+        return f"sum({x} for {x} in {text}{test})"
+
+    def _counted(self, var: Var) -> str:
+        if self.chance(40):
+            return f"len(past({var.name}))"
+        return f"count(past({var.name}), {self.literal(var.kind)})"
 
     def amount(self, eye: Eye) -> str:
         """A number, whole or not: a payoff."""
@@ -220,6 +244,8 @@ class Expressions:
             options.append(lambda t=text, v=var: f"{self.literal(v.kind)} in {t}")
         for text, var in self.collections(eye, "grid"):
             options.append(lambda t=text, v=var: self._on_grid(t, v))
+        for var in self.with_past(eye):
+            options.append(lambda v=var: f"prev({v.name}) == {self.literal(v.kind)}")
         if not options:
             return None
         test = self.pick(options)()

@@ -73,6 +73,8 @@ class Var:
     """Whether it is declared, and so always there."""
     fixed: bool = False
     """Whether no statement may change it."""
+    bound: bool = False
+    """Whether steps bind it, so that it has a past."""
     fields: tuple[tuple[str, Readers], ...] = ()
     """The readers of each field, where they differ; fields that are not named: nobody."""
     joint: bool = True
@@ -115,14 +117,13 @@ class Budget:
 
 @dataclass
 class Sections:
-    """The parts of a file but for its turns."""
+    """The parts of a file but for its turns and what comes after them."""
 
     types: dict[str, Any] = field(default_factory=dict)
     params: dict[str, Any] = field(default_factory=dict)
     state: dict[str, Any] = field(default_factory=dict)
     actions: Any = None
     let: dict[str, Any] = field(default_factory=dict)
-    scores: dict[str, Any] = field(default_factory=dict)
 
 
 _PLAIN = re.compile(r"[A-Za-z_0-9(-][^\n#:]*\Z")

@@ -7,7 +7,8 @@ from typing import Any
 
 from tests.properties.expressions import domain_size
 from tests.properties.kinds import Budget, Cell, Enum, Eye, Record, Role, Truth, Var, Whole
-from tests.properties.steps import Step, Steps
+from tests.properties.choices import Step
+from tests.properties.steps import Steps
 
 STAGES = {
     2: {"prisoners_dilemma": 4, "matching_pennies": 4, "rock_paper_scissors": 9, "ultimatum": 6,
@@ -21,8 +22,6 @@ class Patterns(Steps):
 
     moves: Var | None = None
     moves_branches: int = 0
-    unplayed: bool = False
-    """Whether somebody may have no legal action."""
 
     def pattern(self, budget: Budget) -> list[Step]:
         ways = [self.bids, self.deck, self.signal, self.scene, self.hidden_hand, self.walk,
@@ -66,10 +65,10 @@ class Patterns(Steps):
         if readers == "owner" and kind == Whole(1, size) and self.chance(70):
             told = self.fresh("told")
             turns.append({"show": f"argmax({bid})", "as": told})
-            self.bind(Var(told, Role(), sure=False))
+            self.vars.append(Var(told, Role(), sure=False))
         turns.append({"each": "roles", "do": f"drop {bid}.me from {hand}.me"})
         budget.spend(branches)
-        self.bind(Var(bid, kind, readers, "role", self.seats))
+        self.vars.append(Var(bid, kind, readers, "role", self.seats))
         return [{"repeat": rounds, "turns": turns}]
 
     def deck(self, budget: Budget) -> list[Step]:
@@ -91,13 +90,13 @@ class Patterns(Steps):
         step: Step = {"deal": card, "from": deck}
         readers, fields = self.seen_by_draw(step, True, kind, False)
         budget.spend(size**seats)
-        self.bind(Var(card, kind, readers, "role", self.seats, fields=fields))
+        self.vars.append(Var(card, kind, readers, "role", self.seats, fields=fields))
         steps = [step]
         if total > seats and budget.affords(size) and self.chance(50):
             board = self.fresh("board")
             steps.append({"draw": board, "from": deck, "seen_by": "all"})
             budget.spend(size)
-            self.bind(Var(board, kind))
+            self.vars.append(Var(board, kind))
         return steps
 
     def signal(self, budget: Budget) -> list[Step]:
@@ -113,14 +112,14 @@ class Patterns(Steps):
         self.acted.update((sender, receiver))
         thing, word, guess, hit = (self.fresh(n) for n in ("thing", "word", "guess", "hit"))
         budget.spend(size * 2 * size)
-        self.bind(Var(thing, kind, (sender,)))
+        self.vars.append(Var(thing, kind, (sender,)))
         said: Step = {"role": sender, "choose": word, "from": list(words)}
         heard: Any = "all"
         if self.chance(30):
             said["seen_by"], heard = [sender, receiver], (sender, receiver)
-        self.bind(Var(word, Enum("", words), heard))
-        self.bind(Var(guess, kind))
-        self.bind(Var(hit, Truth()))
+        self.vars.append(Var(word, Enum("", words), heard))
+        self.vars.append(Var(guess, kind))
+        self.vars.append(Var(hit, Truth()))
         return [
             {"draw": thing, "from": name, "seen_by": sender}, said,
             {"role": receiver, "choose": guess, "from": name},
@@ -142,14 +141,14 @@ class Patterns(Steps):
         shown = "all" if self.chance(50) else seat
         steps: list[Step] = [{"draw": scene, "from": f"2 of {name}", "seen_by": shown}]
         readers: Any = "all" if shown == "all" else (seat,)
-        self.bind(Var(scene, kind, readers, shape="list", most=2))
+        self.vars.append(Var(scene, kind, readers, shape="list", most=2))
         budget.spend(comb(size, 2) * 2)
         if budget.affords(2) and self.chance(50):
             steps.append({"draw": target, "from": scene, "seen_by": "nobody"})
             budget.spend(2)
-            self.bind(Var(target, kind, "nobody"))
+            self.vars.append(Var(target, kind, "nobody"))
         steps.append({"role": seat, "choose": pick, "from": scene})
-        self.bind(Var(pick, kind))
+        self.vars.append(Var(pick, kind))
         return steps
 
     def hidden_hand(self, budget: Budget) -> list[Step]:
@@ -169,7 +168,7 @@ class Patterns(Steps):
             "per": "role", "list": name, "at_most": cards, "seen_by": "others",
         }  # fmt: skip
         budget.spend(branches)
-        self.bind(Var(card, kind, sure=False))
+        self.vars.append(Var(card, kind, sure=False))
         body: list[Step] = [
             {"choose": slot, "from": f"slots({hand}.me)"},
             {"show": f"{hand}.me[{slot}]", "as": card},
@@ -196,7 +195,7 @@ class Patterns(Steps):
         self.sections.types[cell] = {"cell": [rows, columns]}
         self.sections.types[move] = {"values": values}
         self.sections.state[at] = {"per": "role", "of": cell, "start": [0, 0]}
-        self.bind(Var(at, Cell(rows, columns), "all", "role", self.seats, state=False))
+        self.vars.append(Var(at, Cell(rows, columns), "all", "role", self.seats, state=False))
         budget.spend(branches**passes)
         joint = self.chance(60)
         head = {"role": "all"} if joint else {"each": "roles"}
@@ -218,8 +217,8 @@ class Patterns(Steps):
         self.sections.state[heap] = {"of": f"0..{size}", "start": size}
         self.sections.state[last] = "none"
         budget.spend(2**size)
-        self.bind(Var(heap, Whole(0, size)))
-        self.bind(Var(last, Role(), sure=False))
+        self.vars.append(Var(heap, Whole(0, size)))
+        self.vars.append(Var(last, Role(), sure=False))
         return [{
             "each": "cycle(roles)", "until": f"{heap} == 0", "at_most": size,
             "turns": [{"choose": take, "from": f"1..min(2, {heap})"},
@@ -279,7 +278,7 @@ class Patterns(Steps):
         """Actions with arguments have no name to be compared with; without others, none has."""
         assert self.moves is not None
         if isinstance(self.moves.kind, Enum) and self.moves.kind.members:
-            self.bind(self.moves)
+            self.vars.append(self.moves)
 
     def declare_moves(self, budget: Budget, *, own: bool) -> None:
         """Write the section `actions`: names, or actions with arguments, guards and effects."""
