@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, use_colour
+from gamedsl.commands.params import add_params, read_params
 
 if TYPE_CHECKING:
     from gamedsl.backends.events import Event
@@ -29,9 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help="seed of the episode (for `per: episode`)"
     )
     parser.add_argument("--role", metavar="R", help="only this role, or only this seat of a role")
-    parser.add_argument(
-        "--param", action="append", default=[], metavar="K=V", help="set a param; may be repeated"
-    )
+    add_params(parser)
     parser.add_argument("--model", metavar="NAME", help="apply the chat template of this model")
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
@@ -41,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from gamedsl.diagnostics.render import render
 
     try:
-        params = _params(args.param)
+        params = read_params(args.param)
     except ValueError as error:
         return _usage(str(error))
     result = compile_file(args.file, params)
@@ -144,17 +143,6 @@ def text(report: dict[str, Any]) -> str:
     width = max(map(len, names.values()), default=0)
     lines += [f"  {label:<{width}}  {name}" for name, label in names.items()]
     return "\n".join(lines)
-
-
-def _params(given: list[str]) -> dict[str, str]:
-    """`--param k=v` as a map. ValueError for what is not of that form."""
-    params = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not equals or not name.strip():
-            raise ValueError(f"`--param {item}` is not of the form name=value")
-        params[name.strip()] = value.strip()
-    return params
 
 
 def _tokenizer(name: str) -> HFTokenizer:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, use_colour
+from gamedsl.commands.params import add_params, read_params
 
 if TYPE_CHECKING:
+    from gamedsl.runtime.env import Env
     from gamedsl.runtime.game import Game
     from gamedsl.runtime.transcripts import Transcript
 
@@ -26,10 +28,7 @@ HELP = (
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
     parser.add_argument("transcript", metavar="TRANSCRIPT", type=Path, help="JSON lines")
-    parser.add_argument(
-        "--param", action="append", default=[], metavar="K=V",
-        help="set a param; may be repeated (default: as the transcript says)",
-    )  # fmt: skip
+    add_params(parser, " (default: as the transcript says)")
     parser.add_argument("--quiet", action="store_true", help="print the last line only")
 
 
@@ -37,23 +36,23 @@ def run(args: argparse.Namespace) -> int:
     from gamedsl.runtime.transcripts import TranscriptError, read
 
     try:
-        params = _params(args.param)
+        params = read_params(args.param)
         text = args.transcript.read_text(encoding="utf-8")
     except (ValueError, OSError) as error:
         return _usage(getattr(error, "strerror", None) or str(error), args.transcript)
-    games: dict[str, Game | None] = {}
+    library = _Library(args.file, params)
     total = wrong = 0
     try:
         for transcript in read(text):
-            game = _game(args.file, params, transcript, games)
+            game = library.game(transcript)
             if game is None:
                 return PROBLEMS
             total += 1
-            wrong += not _verified(game, transcript, args)
+            wrong += not _verified(library.env(game, transcript), game, transcript, args)
     except TranscriptError as error:
         total, wrong = total + 1, wrong + 1
         _complain(args.transcript, error.line, error.message)
-    except ValueError as error:
+    except _NoGameError as error:
         return _usage(str(error))
     episodes = f"{total} episode{'s' if total != 1 else ''}"
     found = f"{wrong} disagree" if wrong else "ok"
@@ -61,44 +60,61 @@ def run(args: argparse.Namespace) -> int:
     return PROBLEMS if wrong or not total else CLEAN
 
 
-def _game(
-    file: str, params: dict[str, str], transcript: Transcript, games: dict[str, Game | None]
-) -> Game | None:
-    """The game with the params of the transcript; None, with its problems printed, where it does
-    not compile. ValueError: the file is no game."""
-    from gamedsl.runtime.replay import params_of
-
-    found = _compiled(file, params, games)
-    if found is None or params or found.hash == transcript.head["hash"]:
-        return found
-    meant = params_of(found, transcript)
-    return _compiled(file, meant, games, quietly=True) or found if meant else found
+class _NoGameError(Exception):
+    """The file is a protocol or a reward."""
 
 
-def _compiled(
-    file: str, params: dict[str, Any], games: dict[str, Game | None], *, quietly: bool = False
-) -> Game | None:
-    """A game, compiled once for each choice of params."""
-    import gamedsl
-    from gamedsl.diagnostics import CompileError
-    from gamedsl.diagnostics.render import render
+class _Library:
+    """The game of a file with the params that transcripts want, each version compiled once."""
 
-    key = repr(sorted(params.items()))
-    if key not in games:
+    def __init__(self, file: str, params: dict[str, Any]) -> None:
+        self._file = file
+        self._params = params
+        self._games: dict[str, Game | None] = {}
+        self._envs: dict[tuple[str, int], Env] = {}
+
+    def game(self, transcript: Transcript) -> Game | None:
+        """The game with the params of a transcript, or else those given; None, with its problems
+        printed, where it does not compile."""
+        from gamedsl.runtime.replay import params_of
+
+        found = self._compiled(self._params)
+        if found is None or self._params or found.hash == transcript.head["hash"]:
+            return found
+        meant = params_of(found, transcript)
+        return self._compiled(meant, quietly=True) or found if meant else found
+
+    def env(self, game: Game, transcript: Transcript) -> Env:
+        """An environment with the run seed of a transcript."""
+        place = game.hash, transcript.head["run_seed"]
+        if place not in self._envs:
+            self._envs[place] = game.env(run_seed=transcript.head["run_seed"])
+        return self._envs[place]
+
+    def _compiled(self, params: dict[str, Any], *, quietly: bool = False) -> Game | None:
+        import gamedsl
+        from gamedsl.diagnostics import CompileError
+        from gamedsl.diagnostics.render import render
+
+        key = repr(sorted(params.items()))
+        if key in self._games:
+            return self._games[key]
+        self._games[key] = None
         try:
-            games[key] = gamedsl.load(file, params)
+            self._games[key] = gamedsl.load(self._file, params)
         except CompileError as error:
-            games[key] = None
             if not quietly:
                 shown = render(error.diagnostics, "pretty", use_colour(sys.stderr))
                 print(shown, file=sys.stderr)
-    return games[key]
+        except ValueError as error:
+            raise _NoGameError(str(error)) from None
+        return self._games[key]
 
 
-def _verified(game: Game, transcript: Transcript, args: argparse.Namespace) -> bool:
+def _verified(env: Env, game: Game, transcript: Transcript, args: argparse.Namespace) -> bool:
     from gamedsl.runtime.replay import replay
 
-    played = replay(game, transcript)
+    played = replay(game, transcript, env)
     if not args.quiet:
         print(f"{played.text}\n")
     for fault in played.faults:
@@ -110,13 +126,6 @@ def _complain(path: Path, line: int, message: str) -> None:
     sys.stdout.flush()
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
     print(f"{path}:{line}: error: {shown}", file=sys.stderr)
-
-
-def _params(given: list[str]) -> dict[str, str]:
-    """`--param k=v` as a map. ValueError for what is not of that form."""
-    from gamedsl.commands.prompts import _params
-
-    return _params(given)
 
 
 def _usage(message: str, path: Path | None = None) -> int:

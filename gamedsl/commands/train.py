@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, use_colour
+from gamedsl.commands.params import add_params, read_params
 
 if TYPE_CHECKING:
     from gamedsl.diagnostics.render import Form
@@ -35,9 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="K=V", dest="settings",
         help="a training setting, such as lr=1e-4 or lora.rank=8; may be repeated",
     )  # fmt: skip
-    parser.add_argument(
-        "--param", action="append", default=[], metavar="K=V", help="set a param; may be repeated"
-    )
+    add_params(parser)
     parser.add_argument("--steps", type=int, metavar="N", help="training steps in all")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of labels, adapters and play")
     parser.add_argument("--model", metavar="NAME", help="the model to train")
@@ -99,7 +98,7 @@ def _understand(args: argparse.Namespace) -> Job | None:
     """
     if args.resume is None and args.file is None:
         raise ValueError("name a game, or a run to go on with: gamedsl train --resume RUN")
-    params: dict[str, Any] = _params(args.param)
+    params: dict[str, Any] = read_params(args.param)
     if args.resume is not None:
         return _understand_resume(args, params)
     game = _compile(args.file, params, args.format)
@@ -234,17 +233,6 @@ def _conclude(folder: RunFolder, tree: Any) -> dict[str, Any]:
     labels = folder.labels()
     summary = summarise(records[0], steps[-1], tree, first=steps[0], labels=labels)
     return {"summary": summary}
-
-
-def _params(given: list[str]) -> dict[str, str]:
-    """`--param k=v` as a map. ValueError for what is not of that form."""
-    params = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not equals or not name.strip():
-            raise ValueError(f"`--param {item}` is not of the form name=value")
-        params[name.strip()] = value.strip()
-    return params
 
 
 def _print_diagnostics(found: list[Any], form: str) -> None:

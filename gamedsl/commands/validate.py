@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from gamedsl.cli import CLEAN, PROBLEMS, use_colour
+from gamedsl.cli import CLEAN, PROBLEMS, USAGE, use_colour
+from gamedsl.commands.params import add_params, read_params
 from gamedsl.diagnostics.model import Diagnostic
 from gamedsl.diagnostics.render import render
 
@@ -23,6 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="pretty",
         help="for people, one line a problem, or one JSON array (default: pretty)",
     )
+    add_params(parser, ", for each FILE that is a game")
     parser.add_argument("--strict", action="store_true", help="a warning is an error too")
 
 
@@ -31,12 +33,17 @@ def run(args: argparse.Namespace) -> int:
     from gamedsl.sema.library import resolve_argument
     from gamedsl.source.loader import display_name
 
+    try:
+        params = read_params(args.param)
+    except ValueError as error:
+        print(f"gamedsl validate: {error}", file=sys.stderr)
+        return USAGE
     clean = True
     seen: set[tuple[object, ...]] = set()
     everything: list[Diagnostic] = []
     for argument in args.files:
         path = resolve_argument(argument)
-        result = compile_file(path)
+        result = compile_file(path, params)
         fresh = [d for d in result.diagnostics if _key(d) not in seen]
         seen.update(map(_key, fresh))
         passed = not any(_fails(d, args.strict) for d in result.diagnostics)

@@ -20,7 +20,8 @@ from gamedsl.runtime.env import Env
 HISTORIES = 20_000
 """Histories of a tree that is gone through."""
 
-Utility = Literal["zero_sum", "constant_sum", "identical", "general_sum"]
+Utility = Literal["zero_sum", "identical", "general_sum"]
+"""What a caller can say of a game."""
 
 Bounds = tuple[float, float]
 
@@ -33,7 +34,7 @@ class Facts:
 
     low: float
     high: float
-    utility: Utility
+    utility: Utility | Literal["constant_sum"]
     total: float | None
     length: int
     draws: int
@@ -46,6 +47,8 @@ def facts_of(
     """The facts of a game; those given are taken as they are. ValueError for what is not seen."""
     ir = env.ir
     tree = explore(env.kernel, HISTORIES)
+    if tree is not None:
+        _require_true(ir, tree, payoffs, utility)
     low, high = payoffs or _paid(ir, tree)
     kind, total = _utility(utility, tree)
     seats = len(ir.seats)
@@ -57,6 +60,16 @@ def facts_of(
         float(low), float(high), kind, total, length,
         length if draws is None else draws, tree.outcomes if tree else _outcomes(ir),
     )  # fmt: skip
+
+
+def _require_true(ir: GameIR, tree: Tree, payoffs: Bounds | None, utility: Utility | None) -> None:
+    """ValueError where what is given is not what going through the tree has shown."""
+    if payoffs is not None and not payoffs[0] <= tree.low <= tree.high <= payoffs[1]:
+        raise ValueError(f"the payoffs of `{ir.name}` lie from {tree.low} to {tree.high}")
+    if utility == "zero_sum" and tree.total != 0:
+        raise ValueError(f"`{ir.name}` is not zero-sum")
+    if utility == "identical" and not tree.identical:
+        raise ValueError(f"`{ir.name}` does not always pay all the same")
 
 
 def _paid(ir: GameIR, tree: Tree | None) -> tuple[Fraction, Fraction]:
@@ -73,7 +86,9 @@ def _unseen(ir: GameIR, what: str, fix: str) -> ValueError:
     )
 
 
-def _utility(given: Utility | None, tree: Tree | None) -> tuple[Utility, float | None]:
+def _utility(
+    given: Utility | None, tree: Tree | None
+) -> tuple[Utility | Literal["constant_sum"], float | None]:
     """The kind of utility, and what all seats are paid together."""
     if given is not None:
         return given, 0.0 if given == "zero_sum" else None

@@ -20,10 +20,8 @@ from gamedsl.ir.program import (
     Loop,
     Show,
     Stage,
-    State,
     Step,
     inside,
-    walk_steps,
 )
 from gamedsl.ir.types import SEAT
 from gamedsl.passes.reader_expressions import Reading
@@ -31,14 +29,7 @@ from gamedsl.passes.reader_leaks import Leaks
 from gamedsl.passes.reader_roles import Scope, top
 from gamedsl.passes.reader_sets import Seats, Sight, each, either
 from gamedsl.passes.reader_stores import Condition, Context, Stores
-
-
-def states_of(ir: GameIR) -> Iterator[State]:
-    """All declared state, that of stages included."""
-    yield from ir.state
-    for step in walk_steps(ir.turns):
-        if isinstance(step, Stage):
-            yield from step.state
+from gamedsl.passes.readers import states_of
 
 
 class Walk(Stores):

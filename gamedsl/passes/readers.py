@@ -21,23 +21,27 @@ the same, and chooses from the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Readers, Show, walk_steps
-from gamedsl.passes.reader_expressions import Reading
-from gamedsl.passes.reader_leaks import Leaks
-from gamedsl.passes.reader_sets import Table
-from gamedsl.passes.reader_walk import Walk, states_of
+from gamedsl.ir.program import Choose, Draw, Readers, Show, Stage, State, walk_steps
+
+if TYPE_CHECKING:
+    from gamedsl.passes.reader_expressions import Reading
 
 
 def only_readers_learn(ir: GameIR, problems: Problems) -> None:
     """Information flows only to those who are told it. See the module docstring."""
-    if not is_open(ir):
-        reading = who_reads(ir)
-        leaks = Leaks(ir, reading, problems)
-        Walk(ir, reading, leaks).run()
-        leaks.report()
+    if is_open(ir):
+        return
+    from gamedsl.passes.reader_leaks import Leaks
+    from gamedsl.passes.reader_walk import Walk
+
+    reading = who_reads(ir)
+    leaks = Leaks(ir, reading, problems)
+    Walk(ir, reading, leaks).run()
+    leaks.report()
 
 
 def is_open(ir: GameIR) -> bool:
@@ -52,6 +56,14 @@ def _readers(ir: GameIR) -> Iterator[Readers]:
             yield step.readers
 
 
+def states_of(ir: GameIR) -> Iterator[State]:
+    """All declared state, that of stages included."""
+    yield from ir.state
+    for step in walk_steps(ir.turns):
+        if isinstance(step, Stage):
+            yield from step.state
+
+
 def who_reads(ir: GameIR) -> Reading:
     """Who reads each variable, wherever it stands.
 
@@ -59,6 +71,10 @@ def who_reads(ir: GameIR) -> Reading:
     variables themselves: at first they are taken to be public, then what follows from that, until
     nothing changes.
     """
+    from gamedsl.passes.reader_expressions import Reading
+    from gamedsl.passes.reader_sets import Table
+    from gamedsl.passes.reader_walk import Walk
+
     reading = Reading(ir, Table(ir.seats), frozenset(state.name for state in states_of(ir)))
     while True:
         walk = Walk(ir, reading, None)

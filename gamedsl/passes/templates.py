@@ -54,8 +54,8 @@ def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
         what, known = "role", tuple(dict.fromkeys((*(r.name for r in ir.roles), *ir.seats)))
     else:
         asked = template.slot == "ask"
-        what = "choice" if asked else "step that binds"
         steps = ir.steps if asked else _bindings(ir)
+        what = "choice" if all(isinstance(step, Choose) for step in steps) else "step that binds"
         known = tuple(dict.fromkeys(n for step in steps for n in (step.variable, step.id)))
     if template.key in known:
         return True

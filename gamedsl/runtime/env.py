@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from gamedsl.backends.events import Seen, information, information_set
@@ -89,6 +89,8 @@ class Env:
         self.kernel = kernel_of(ir, backend)
         self.prompter = Prompter(ir)
         self._steps = {step.id: step for step in ir.steps}
+        self.outcomes = lru_cache(maxsize=16)(_outcomes)
+        """What chance may bring in a position; the last ones are kept, for some are long lists."""
 
     def reset(
         self,
@@ -221,7 +223,7 @@ class Episode:
     def chance(self) -> tuple[Outcome, ...]:
         """What chance may bring now, for `draw`, with exact probabilities; empty where it is not
         its turn, and where it is drawn from the seed."""
-        return () if self.payoffs else self._position.state.outcomes
+        return () if self.payoffs else self.env.outcomes(self._position)
 
     @property
     def outcome_count(self) -> int:
@@ -366,6 +368,10 @@ class Episode:
                 position = position.after(tuple(ask.legal[0] for ask in state.asks))
         self._position = position
         self.payoffs, self.rewards = dict(position.payoffs), dict(position.rewards)
+
+
+def _outcomes(position: Position) -> tuple[Outcome, ...]:
+    return position.state.outcomes
 
 
 def _text(amount: Amount) -> str | None:

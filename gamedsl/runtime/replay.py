@@ -16,7 +16,7 @@ from gamedsl.backends.labels import draw_labels
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.runtime.decision import Action
-from gamedsl.runtime.env import Episode
+from gamedsl.runtime.env import Env, Episode
 from gamedsl.runtime.game import Game
 from gamedsl.runtime.transcripts import (
     Chosen,
@@ -84,10 +84,13 @@ class DisagreementError(Exception):
     """A move that the game does not allow."""
 
 
-def replay(game: Game, transcript: Transcript) -> Replay:
-    """Play a transcript again. Never raises for what a transcript says: see `Replay.faults`."""
+def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay:
+    """Play a transcript again. Never raises for what a transcript says: see `Replay.faults`.
+
+    `env` is an environment of the game with the transcript's run seed, if there is one already.
+    """
     head = transcript.head
-    env = game.env(run_seed=head["run_seed"])
+    env = env or game.env(run_seed=head["run_seed"])
     episode = env.reset(seed=head["seed"], chance="asked", forced="asked")
     faults = tuple(_head_faults(game, transcript))
     if faults:
@@ -111,7 +114,14 @@ def params_of(game: Game, transcript: Transcript) -> dict[str, Any]:
     if not isinstance(given, dict):
         return {}
     here = params_as_data(game.params)
-    return {name: value for name, value in given.items() if here.get(name, value) != value}
+    differing = {name: value for name, value in given.items() if here.get(name, value) != value}
+    return {name: value for name, value in differing.items() if _can_be_given(value)}
+
+
+def _can_be_given(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_can_be_given, value))
+    return isinstance(value, bool | int | str)
 
 
 def _head_faults(game: Game, transcript: Transcript) -> Iterator[Fault]:

@@ -26,6 +26,7 @@ from gamedsl.sema.state import States
 from gamedsl.sema.turns import Turns, choices_in
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.types import Types
+from gamedsl.sema.unused import actions_are_offered, params_are_read
 from gamedsl.sema.values import entries_of
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
@@ -97,7 +98,6 @@ class _Reader:
         turns = self.turns(list(state))
         steps = turns.read(root)
         self.assigned(turns)
-        self.offered(turns)
         end = self.end(turns)
         scores = self.scores(turns)
         streams = {name for name, _ in scores}
@@ -133,6 +133,8 @@ class _Reader:
             no_move=no_move.text if isinstance(no_move, Scalar) else "error",  # type: ignore[arg-type]
             scores=scores,
         )
+        actions_are_offered(root, turns, problems)
+        params_are_read(root, problems)
         return None if problems.errors else ir
 
     def roles_of_stage(self) -> Node | None:
@@ -172,25 +174,6 @@ class _Reader:
                     why="nothing is assigned to it that says its type",
                     help=f"assign it in a `do:` (`{state.name} = …`), or delete it",
                 )
-
-    def offered(self, turns: Turns) -> None:
-        """Actions that no step offers are a slip, though they do no harm."""
-        section = self.root.entry("actions")
-        if section is None or self.problems.errors:
-            return
-        unread = [section.key] if not turns.offers else []
-        if turns.moves is not None:
-            moves = turns.moves
-            unread = [entry.key for entry in moves.section if entry.key.text not in moves.read]
-        for key in unread:
-            self.problems.add(
-                "GD0451",
-                f"no step offers `{key.text}`" if turns.moves else "no step offers these actions",
-                key.span,
-                why="not in any `from:`",
-                help="write `from: actions`, or delete this",
-                severity="warning",
-            )
 
     def end(self, turns: Turns) -> Expr | None:
         node = self.root.get("end")

@@ -142,6 +142,7 @@ def _mapped(node: Mapping, typer: GameTyper, problems: Problems) -> Options | No
             )
             return None
         common = joined
+        report_taken(entry.key.text, entry.key.span, None, problems)
         choices.append(Choice(entry.key.text, value, entry.key.span))
     return Options(tuple(choices), ranged(common or WHOLE, choices))
 

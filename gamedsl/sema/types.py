@@ -101,7 +101,7 @@ class Types:
             for member in enum.members:
                 place = places.get(member, node.span)
                 first = self.names.place(member)
-                if member not in self.names.seats and first is not None:
+                if member not in self.names.seats:
                     report_taken(member, place, first, self.problems)
                 self.names.members.setdefault(member, place)
 
@@ -232,6 +232,8 @@ class Types:
             _, value, type = found
             tuple_type = Tuple((type.of,) * type.length) if (
                 isinstance(type, List) and type.length) else type  # fmt: skip
+            if report_taken(entry.key.text, entry.key.span, None, self.problems):
+                return None
             choices.append((entry.key.text, value))
             types.append(tuple_type)
         common = types[0]

@@ -110,12 +110,37 @@ def node_of(value: Any, source: Source) -> Node:
         value = Fraction(str(value))
     if isinstance(value, list | tuple):
         return Sequence(tuple(node_of(v, source) for v in value), span)
+    if isinstance(value, Map):
+        return Mapping(
+            tuple(Entry(_key_node(k, source), node_of(v, source)) for k, v in value.items()), span
+        )
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        written = _flow(value, source)
+        if written is not None:
+            return written
     if isinstance(value, str):
         offsets = None if source.text == value else ()
         return Scalar(value, value, span, offsets)
     if value is None or isinstance(value, bool | int | Fraction):
         return Scalar(value, "none" if value is None else str(value), span, ())
     raise TypeError(f"a param cannot be a {type(value).__name__}")
+
+
+def _key_node(key: Any, source: Source) -> Scalar:
+    node = node_of(key, source)
+    if not isinstance(node, Scalar):
+        raise TypeError("the key of a map is a name or a number")
+    return node
+
+
+def _flow(text: str, source: Source) -> Node | None:
+    """A list or map written as in a file; None for an expression such as `[x for x in xs]`."""
+    from gamedsl.source.compose import compose
+
+    ignored = Problems()
+    inner = source if source.text == text else Source(source.name, text)
+    node = compose(inner, ignored)
+    return None if ignored.errors or isinstance(node, Scalar) else node
 
 
 def entries_of(values: Map[str, Any] | None, where: str) -> dict[str, Entry]:

@@ -261,6 +261,13 @@ def test_bounds_that_are_not_seen_must_be_given(tmp_path: Path) -> None:
     name = register(game, "zero_sums", payoffs=(12, 48), utility="zero_sum")
     with pytest.raises(Exception, match=r"which is not 0.0 in all"):
         after(pyspiel.load_game(name), *[3] * 12)
+    for given, said in [
+        ({"payoffs": (-2, 1)}, "lie from -2 to 2"), ({"utility": "identical"}, "not always pay"),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=said):
+            register(loaded("kuhn_poker"), "false", **given)
+    with pytest.raises(ValueError, match="not zero-sum"):
+        register(loaded("prisoners_dilemma"), "false", utility="zero_sum")
 
 
 BOUNDED = """\

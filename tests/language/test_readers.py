@@ -130,6 +130,29 @@ REFUSED = {
         "  - {draw: pair, from: Pair, seen_by: {rank: all}}\n"
         "  - {role: bob, choose: c, from: [u, v], if: pair.suit == a}\n", "GD0440", "pair.suit",
     ),
+    "an entry that a hidden role says": (
+        "  - {draw: w, from: roles, seen_by: ann}\n"
+        "  - {role: bob, choose: c, from: [u, v], if: 'points[w] > 1'}\n", "GD0440", "w",
+    ),
+    "bound again for fewer": (
+        "  - {draw: y, from: 0..1, seen_by: all}\n"
+        "  - if: pot > 0\n    turns:\n      - {draw: y, from: 0..1, seen_by: ann}\n"
+        "  - {role: bob, choose: c, from: [u, v], if: y == 1}\n", "GD0440", "y",
+    ),
+    "bound again in another pass": (
+        "  - {draw: y, from: 0..1, seen_by: all}\n"
+        "  - repeat: 2\n    turns:\n"
+        "      - {role: bob, choose: c, from: [u, v], if: y == 1}\n"
+        "      - {draw: y, from: 0..1, seen_by: ann}\n", "GD0440", "y",
+    ),
+    "all but some role": (
+        DIE + "  - {draw: w, from: roles, seen_by: all}\n  - {role: bob, choose: c, from: [u, v],"
+        " if: 'max((die[r] if r != w else 0) for r in roles) > 1'}\n", "GD0440", "die[r]",
+    ),
+    "a branch that a secret chooses": (
+        X + "  - {role: bob, choose: c, from: [u, v], if: (1 if x > 1 else 0) > 0}\n",
+        "GD0440", "x",
+    ),
     # who sees a step
     "seen under a condition": (
         X + "  - {draw: y, from: 0..1, seen_by: [ann, bob], if: x > 1}\n", "GD0442", "x",
@@ -192,7 +215,7 @@ REFUSED = {
     ),
 }  # fmt: skip
 
-MORE = "  seen: {set: 0..9}\n  open: {bag: 0..3}\n"
+MORE = "  seen: {set: 0..9}\n  open: {bag: 0..3}\n  points: {per: role, start: 0}\n"
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -234,6 +257,10 @@ RIGHT = {
     "a set of one's own": (X + "  - {do: add x to marks, if: x > 1}\n",),
     "shown before": (
         X + "  - {show: x > 1, as: high}\n  - {role: bob, choose: c, from: [u, v], if: high}\n",
+    ),
+    "bound again for all": (
+        "  - {draw: y, from: 0..1, seen_by: ann}\n  - {draw: y, from: 0..1, seen_by: all}\n"
+        "  - {role: bob, choose: c, from: [u, v], if: y == 1}\n",
     ),
     "the length of what is hidden": (
         "  - {each: roles, draw: cards.me, from: 0..3}\n"

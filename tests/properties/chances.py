@@ -62,7 +62,7 @@ class Chances(Choices):
             self.vars.append(replace(var, per=key))
 
     def lottery(self, most: int, acting: tuple[str, ...]) -> tuple[Any, Kind, int, bool] | None:
-        """What is drawn from, the kind of what is drawn, how many outcomes, whether it is a list."""
+        """What is drawn from, its kind, how many outcomes there are, whether one is a list."""
         if most < 2:
             return None
         ways = ["weights", "weights", "names", "range"]
@@ -139,8 +139,8 @@ class Chances(Choices):
             if size >= seats:
                 ways = prod(size - i for i in range(seats))
                 types.append((name, kind, ways, False))
-        two = prod(comb(4 - 2 * i, 2) for i in range(seats))
         if seats < 3:
+            two = prod(comb(4 - 2 * i, 2) for i in range(seats))
             types.append(("2 of 1..4", Whole(1, 4), two, True))
         types = [one for one in types if budget.affords(one[2])]
         if not types:

@@ -13,10 +13,12 @@ from tests.properties.kinds import Budget, Enum, Eye, Kind, Readers, Role, Secti
 Step = dict[str, Any]
 
 WORDS = (
-    "ash birch cedar elm fir hazel holly ivy larch maple oak pine rowan spruce willow yew alder "
-    "aspen beech box elder juniper lime olive palm plum sorrel teak thorn walnut acacia balsa "
-    "cork ebony fig gum hemlock kapok laurel mango nutmeg pecan quince redwood sumac tamarind"
-).split()
+    "ash", "birch", "cedar", "elm", "fir", "hazel", "holly", "ivy", "larch", "maple", "oak", "pine",
+    "rowan", "spruce", "willow", "yew", "alder", "aspen", "beech", "box", "elder", "juniper",
+    "lime", "olive", "palm", "plum", "sorrel", "teak", "thorn", "walnut", "acacia", "balsa", "cork",
+    "ebony", "fig", "gum", "hemlock", "kapok", "laurel", "mango", "nutmeg", "pecan", "quince",
+    "redwood", "sumac", "tamarind",
+)  # fmt: skip
 
 MOST = 6
 """Options of one decision, and outcomes of one draw."""

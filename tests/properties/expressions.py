@@ -181,9 +181,7 @@ class Expressions:
         for text, kind, sure in self.entries(eye):
             if isinstance(kind, Whole):
                 atoms.append(lambda t=text, s=sure: t if s else f"({t} if {t} != none else 0)")
-            elif isinstance(kind, Role) and sure:
-                atoms.append(lambda t=text: f"index({t})")
-            elif isinstance(kind, Enum) and sure and kind.name:
+            elif sure and (isinstance(kind, Role) or (isinstance(kind, Enum) and kind.name)):
                 atoms.append(lambda t=text: f"index({t})")
         for var in self.whole_maps(eye):
             if var.sure and isinstance(var.kind, Whole):
@@ -285,7 +283,8 @@ class Expressions:
         name, word = f"r{self.locals}", self.pick(["any", "all"])
         test = f"{var.name}[{name}] == {self.literal(var.kind)}"
         if isinstance(var.kind, Whole) and var.sure and self.chance(30):
-            return f"argmax({var.name}) {self.pick(['==', '!='])} {self.pick([*self.seats, 'none'])}"
+            sign, other = self.pick(["==", "!="]), self.pick([*self.seats, "none"])
+            return f"argmax({var.name}) {sign} {other}"
         return f"{word}({test} for {name} in roles)"
 
     def _on_grid(self, text: str, var: Var) -> str:

@@ -89,7 +89,7 @@ class Var:
 @dataclass(frozen=True)
 class Eye:
     """Who must be able to work out an expression: everyone, the one who acts, one seat, or the
-    referee alone, who sees all. `acting` are those whom `me` may mean; none where it has no meaning.
+    referee alone, who sees all. `acting` are those whom `me` may mean; none where it means nobody.
     """
 
     who: str = "all"

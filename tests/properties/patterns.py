@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import comb, prod
 from typing import Any
 
+from tests.properties.choices import Step
 from tests.properties.expressions import domain_size
 from tests.properties.kinds import Budget, Cell, Enum, Eye, Record, Role, Truth, Var, Whole
-from tests.properties.choices import Step
 from tests.properties.steps import Steps
 
 STAGES = {
@@ -22,6 +22,8 @@ class Patterns(Steps):
 
     moves: Var | None = None
     moves_branches: int = 0
+    ended: bool = False
+    """Whether a loop may end the game."""
 
     def pattern(self, budget: Budget) -> list[Step]:
         ways = [self.bids, self.deck, self.signal, self.scene, self.hidden_hand, self.walk,
@@ -269,7 +271,7 @@ class Patterns(Steps):
         loop: Step = {"each": "cycle(roles)", "turns": [step]}
         if self.chance(40) and (test := self.truth(Eye("all", self.seats))):
             loop |= {"until": test, "at_most": {"n": passes, "then": self.pick(["go_on", "end"])}}
-            self.unplayed |= loop["at_most"]["then"] == "end"
+            self.ended |= loop["at_most"]["then"] == "end"
         else:
             loop["at_most"] = passes
         return [loop]
@@ -316,12 +318,12 @@ class Patterns(Steps):
         boards = [v for v in self.vars if v.shape == "grid" and v.readers == "all" and not v.per]
         if boards and not own and self.chance(60):
             board, place = self.pick(boards), self.fresh("c")
-            entry = {"args": {place: f"{self.pick(['empty', 'lowest_empty', 'cells'])}({board.name})"}}
-            guarded = guarded or True
+            cells = self.pick(["empty", "lowest_empty", "cells"])
+            entry, guarded = {"args": {place: f"{cells}({board.name})"}}, True
             branches = board.size[0] * board.size[1]
             self.vars = [v for v in self.vars if v.state]
             entry["do"] = f"{board.name}[{place}] = {self.value(board.kind, eye, 0)}"
-            self.unplayed |= not entry["args"][place].startswith("cells")
+            self.unplayed |= cells != "cells"
         if guarded and self.chance(60) and (test := self.truth(eye)):
             entry["when"] = test
         if "do" not in entry and self.chance(75):

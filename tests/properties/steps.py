@@ -8,6 +8,7 @@ from tests.properties.chances import Chances
 from tests.properties.choices import Step
 from tests.properties.kinds import (
     PUBLIC,
+    REFEREE,
     Budget,
     Cell,
     Enum,
@@ -28,7 +29,9 @@ class Steps(Chances):
     streams: dict[str, None]
     """The streams that are paid during play."""
 
-    def sequence(self, budget: Budget, acting: tuple[str, ...], depth: int, most: int) -> list[Step]:
+    def sequence(
+        self, budget: Budget, acting: tuple[str, ...], depth: int, most: int
+    ) -> list[Step]:
         """Some steps, at least one."""
         steps: list[Step] = []
         for _ in range(self.number_in(1, most)):
@@ -82,7 +85,7 @@ class Steps(Chances):
 
     def show_all(self) -> Step | None:
         """What all hold, told to all: bids that were sealed are opened."""
-        able = [v for v in self.whole_maps(Eye("referee")) if v.sure and not v.state and not v.fixed]
+        able = [v for v in self.whole_maps(REFEREE) if v.sure and not v.state]
         if not able:
             return None
         var = self.pick(able)
@@ -234,12 +237,12 @@ class Steps(Chances):
             if "at_most" in step:
                 step["at_most"] = {"n": passes, "then": "go_on"}
         step["turns"] = turns
-        if self.chance(15) and (test := self.truth_before(first, acting)):
+        if self.chance(15) and (test := self.truth_before(first)):
             step["if"] = test
             self.vars[first:] = [replace(v, sure=v.state) for v in self.vars[first:]]
         return step
 
-    def truth_before(self, first: int, acting: tuple[str, ...]) -> str | None:
+    def truth_before(self, first: int) -> str | None:
         """A condition over what there was before some variables."""
         later, self.vars = self.vars[first:], self.vars[:first]
         test = self.truth(PUBLIC)

@@ -36,12 +36,13 @@ files = st.one_of(
 )
 
 ODD = (
-    "\t", "\x00", "\u2028", "é", "{", "}", "[", "]", ": ", ":", "#", " #", '"', "'", "|", ">", "&a ",
-    "*a", "!!x ", "- ", "? ", "%", "@", "`", ",", "-", "..", "99", "-1", "0", "1/0", "none", "null",
-    "true", "~", "me", "other", "others", "all", "roles", "owner", "nobody", "actions", "turns",
-    "choose", "draw", "deal", "show", "do", "pay", "use", "repeat", "each", "until", "if", "per",
-    "from", "seen_by", "cycle(roles)", "simultaneous", "alternate", "repeated", "= ", "+= ", "drop ",
-    "for x in roles", "past(x)", "(", ")", "()", "[]", "{}", "\ud800", "\N{BYTE ORDER MARK}",
+    "\t", "\x00", "\u2028", "é", "{", "}", "[", "]", ": ", ":", "#", " #", '"', "'", "|", ">",
+    "&a ", "*a", "!!x ", "- ", "? ", "%", "@", "`", ",", "-", "..", "99", "-1", "0", "1/0", "none",
+    "null", "true", "~", "me", "other", "others", "all", "roles", "owner", "nobody", "actions",
+    "turns", "choose", "draw", "deal", "show", "do", "pay", "use", "repeat", "each", "until", "if",
+    "per", "from", "seen_by", "cycle(roles)", "simultaneous", "alternate", "repeated", "= ", "+= ",
+    "drop ", "for x in roles", "past(x)", "(", ")", "()", "[]", "{}", "\ud800",
+    "\N{BYTE ORDER MARK}",
 )  # fmt: skip
 
 
@@ -104,8 +105,7 @@ def test_a_damaged_file_is_told_so_or_played(text: str, random: Random, times: i
         try:
             finish(env.reset(number), random)
         except EvaluationError as error:
-            assert error.message
-            assert error.span.source.text
+            assert error.message and error.span.source.text  # noqa: PT017, PT018
 
 
 def laid_out(text: str, random: Random) -> str:
@@ -116,7 +116,8 @@ def laid_out(text: str, random: Random) -> str:
         node = pending.pop()
         if isinstance(node, yaml.CollectionNode):
             node.flow_style = random.random() < 0.4
-            pending += [n for pair in node.value for n in (pair if isinstance(pair, tuple) else (pair,))]
+            for part in node.value:
+                pending += part if isinstance(part, tuple) else (part,)
     width = random.choice([30, 80, 4000])
     dumped = yaml.serialize(root, indent=random.randrange(2, 6), width=width, allow_unicode=True)
     lines = []
@@ -131,7 +132,8 @@ def laid_out(text: str, random: Random) -> str:
 @given(game_files(), randoms)
 def test_layout_changes_no_hash(text: str, random: Random) -> None:
     game = load(text)
-    commented = "".join(f"{line}\n\n" for line in ("# one", *text.rstrip("\n").split("\n"), "# two"))
+    lines = ("# one", *text.rstrip("\n").split("\n"), "# two")
+    commented = "".join(f"{line}\n\n" for line in lines)
     for other in (commented, text + "\n\n", laid_out(text, random)):
         assert load(other).hash == game.hash
     assert load(text.replace("game: generated", "game: renamed", 1)).ir.rules_hash == (

@@ -244,6 +244,18 @@ def test_the_params_of_a_transcript_are_found(
     assert "its params: {'pie': '21/2'}" in err
 
 
+@pytest.mark.parametrize("odd", [None, {"a": 1}, [None], "2 +", [[1]], 0.5])
+def test_odd_params_of_a_transcript_break_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, odd: object
+) -> None:
+    path = tmp_path / "play.jsonl"
+    head = {"format": 1, "game": "ultimatum", "hash": "0", "run_seed": 0, "seed": 0}
+    path.write_text(json.dumps({**head, "params": {"pie": odd, "wibble": 1}}))
+    code, _, err = run(capsys, "ultimatum", str(path), "--quiet")
+    assert code == 1
+    assert f"{path}:1: error: the transcript is of another version of `ultimatum`" in err
+
+
 def test_several_episodes_stand_one_after_the_other(tmp_path: Path) -> None:
     env = loaded("repeated_prisoners_dilemma").env()
     episodes = [list(play(env, seed))[-1] for seed in range(3)]
