@@ -116,6 +116,7 @@ class Params:
         assert declaration is None or isinstance(declaration, Mapping)
         kind = declaration.get("type") if declaration else None
         wanted = TYPES.get(kind.text) if isinstance(kind, Scalar) else None
+        slot = is_expression(entry.value)
         default = declaration.get("default") if declaration else entry.value
         given = self.given.get(name)
         node = given.value if given is not None else default
@@ -135,7 +136,7 @@ class Params:
             return None
         typed, value, type = found
         usual = None
-        if given is not None and default is not None and wanted is None:
+        if given is not None and default is not None and wanted is None and not slot:
             usual = self.value(default, Typer(self.names, self.problems), None)
         if not self.fits(name, span, node, type, wanted, usual[1:] if usual else None):
             return None
@@ -164,12 +165,14 @@ class Params:
         )
 
     def is_worked_out_later(self, entry: Entry) -> bool:
-        """Whether what is given is an expression, and not a map or a list of names."""
+        """Whether what is given is an expression, and not a map or a list of names or numbers."""
         assert isinstance(entry.value, Mapping)
         given = self.given.get(entry.key.text)
         node = given.value if given is not None else entry.value.get("default")
-        words = isinstance(node, Sequence) and all(map(self.is_word, node))
-        return not words and not isinstance(node, Mapping)
+        plain = isinstance(node, Sequence) and (
+            all(map(self.is_word, node)) or all(map(_is_number, node))
+        )
+        return not plain and not isinstance(node, Mapping)
 
     def fresh(self, name: str) -> str:
         """A name for a let that no other use of the file has."""
@@ -340,6 +343,11 @@ def is_declaration(node: Node) -> bool:
     return isinstance(node, Mapping) and (
         node.get("default") is not None or node.get("type") is not None
     )
+
+
+def _is_number(node: Node) -> bool:
+    value = node.value if isinstance(node, Scalar) else None
+    return isinstance(value, int | Fraction) and not isinstance(value, bool)
 
 
 def is_expression(node: Node) -> bool:

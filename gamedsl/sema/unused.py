@@ -10,7 +10,8 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.sema.turns import Turns
 from gamedsl.source.nodes import Entry, Mapping, Node, Sequence
 
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORD = re.compile(r"(?<!\w)(?<!(?<!\.)\.)[A-Za-z_]\w*")
+"""A name, and none behind a point: `rank` of `card.rank` is a field, but `n` of `1..n` a name."""
 
 
 def actions_are_offered(root: Mapping, turns: Turns, problems: Problems) -> None:
@@ -38,7 +39,8 @@ def params_are_read(root: Mapping, problems: Problems) -> None:
     section = root.get("params")
     if not isinstance(section, Mapping) or problems.errors:
         return
-    read = set(_words(root, section))
+    about = root.get("about")
+    read = set(_words(root, section, *([about] if about is not None else [])))
     known = [entry.key.text for entry in section]
     for entry in section:
         name = entry.key.text
@@ -59,14 +61,11 @@ def params_are_read(root: Mapping, problems: Problems) -> None:
 
 
 def _words(node: Node, *without: Node) -> Iterator[str]:
-    """The words of all texts in a tree, but for those in some parts of it."""
+    """The names in all texts of a tree, but for those in some parts of it. A key reads nothing."""
     if any(node is part for part in without):
         return
     if isinstance(node, Mapping | Sequence):
         for part in node:
-            if isinstance(part, Entry):
-                yield from _WORD.findall(part.key.text)
-                part = part.value
-            yield from _words(part, *without)
+            yield from _words(part.value if isinstance(part, Entry) else part, *without)
     else:
         yield from _WORD.findall(node.text)

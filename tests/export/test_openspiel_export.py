@@ -15,7 +15,7 @@ from open_spiel.python.algorithms import cfr, expected_game_score, exploitabilit
 
 import gamedsl
 from gamedsl.export.openspiel import register
-from tests.export.games import NAMES, loaded, written
+from tests.export.games import NAMES, SMALLER, loaded, written
 
 WIDE = (-1_000_000, 1_000_000)
 """Where neither the tree nor the form of the payoffs shows bounds."""
@@ -35,9 +35,8 @@ def after(game: Any, *actions: int | list[int]) -> Any:
     return state
 
 
-SMALL = {"lewis_signaling": {"words": 2, "objects": 4, "shown": 2}, "spread": {"n": 2, "size": 3}}
-"""Params where a chance node would have thousands of outcomes, which OpenSpiel lists again and
-again."""
+SMALL = {**SMALLER, "spread": {"n": 2, "size": 3}}
+"""OpenSpiel lists outcomes again and again."""
 
 
 @pytest.mark.parametrize("name", NAMES)

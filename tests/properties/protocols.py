@@ -43,7 +43,7 @@ class Protocols(Patterns):
     def given(self, most: int, eye: Eye) -> tuple[Any, Kind, int] | None:
         """What may be chosen, where there is always something."""
         found = self.options(most, eye) if most > 1 else None
-        if found is None or not found[3] or (isinstance(found[0], list) and found[1] == Whole()):
+        if found is None or not found[3]:
             return None
         return found[:3]
 

@@ -149,19 +149,19 @@ class Choices:
         step, storing = op.step, self._storing
         lines("seats = s._asked")
         values = f"{self._options.values(step, 'seat')}[place]"
-        lines(f"values = [{values} for seat, place in zip(seats, places)]")
-        lines("chosen = dict(zip(seats, values))")
+        lines(f"picked = [{values} for seat, place in zip(seats, places)]")
+        lines("chosen = dict(zip(seats, picked))")
         if step.place is not None:
             path = storing.path(step.place, Reader("seat"))
             lines(f"paths = [({', '.join(path)},) for seat in seats]")
-            with lines.block("for path, value in zip(paths, values):"):
+            with lines.block("for path, value in zip(paths, picked):"):
                 keys = [f"path[{i}]" for i in range(len(path))]
                 storing.store(lines, step.place, keys, self._fitting(step))
         else:
             variable = storing.variable(step.variable)
             storing.bind(lines, step.variable, f"{{**({variable} or EMPTY), **chosen}}")
         storing.remember(lines, step.variable)
-        with lines.block("for seat, place, value in zip(seats, places, values):"):
+        with lines.block("for seat, place, value in zip(seats, places, picked):"):
             name = f"{self._options.names(step, 'seat')}[place]"
             self._telling.tell(
                 lines, step, step.type, owner="seat", seat="seat", name=name, value="value"

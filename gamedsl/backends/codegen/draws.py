@@ -76,7 +76,8 @@ class Chances:
             assert source.bag is not None
             path = self._storing.path(source.bag, reader)
             items = self._storing.part(source.bag, path)
-            if source.take is None and source.bag.variable in self._ordered:
+            alike = isinstance(source.bag.type, Bag) and source.bag.type.of == step.type
+            if source.take is None and source.bag.variable in self._ordered and alike:
                 return f"FromBag({items})"
             if source.take is None:
                 return f"draw_one({items}, {ranks})"

@@ -156,12 +156,15 @@ class Options:
         if size is None or any(cell not in row for row in rows for cell in places(*size)):
             return False
         grid = self._make.value(source.arguments[0], Reader("me"))
-        index = self.by_seat(step, "CELLS", [[row[cell] for cell in places(*size)] for row in rows])
+        cells = [[row[cell] for cell in places(*size)] for row in rows]
+        index = self.by_seat(step, "CELLS", cells)
         if source.function == "empty":
-            lines.begin("found", "[]", f"[place for place, v in zip({index}, {grid}) if v is None]")
+            code = f"[place for place, v in zip({index}, {grid}) if v is None]"
+        elif all(row == list(range(len(row))) for row in cells):
+            code = f"{self._make.lowest(*size)}({grid})"
         else:
-            lowest = self._make.lowest(*size)
-            lines.begin("found", "[]", f"[{index}[at] for at in {lowest}({grid})]")
+            code = f"[{index}[at] for at in {self._make.lowest(*size)}({grid})]"
+        lines.begin("found", "[]", code)
         return True
 
     def _nest(
@@ -233,7 +236,6 @@ class Options:
                 found[id(part)] = f"h{len(reader.found) + len(found)}"
                 lines(f"{found[id(part)]} = {self._make.code(part, reader)}")
         return reader.with_found(found)
-
 
     def _flattened(self, test: Expr) -> Expr:
         """`any(x in c for c in cs)` of records as `x` in all their parts, which can be collected

@@ -43,7 +43,9 @@ class Program:
         self._needless = needless(run.ops, make)
         places = around(ir.turns)
         self._choices = Choices(ir, run, make, self._storing, self._telling, self._jumps, places)
-        self._chances = Chances(make, self._storing, self._telling, self._jumps, places, facts.ordered)
+        self._chances = Chances(
+            make, self._storing, self._telling, self._jumps, places, facts.ordered
+        )
         self._asks = {first: place for place, op in enumerate(self._ops)
                       if isinstance(op, flow.Ask) for _, first in op.bodies}  # fmt: skip
 

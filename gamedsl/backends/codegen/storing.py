@@ -131,7 +131,9 @@ class Storing:
                     with lines.block("if mask & line == line:"):
                         lines(f"{slot} = new")
                         lines("break")
-        lines(f"{whole} = {whole}[:at] + (new,) + {whole}[at + 1 :]")
+        lines(f"cells = [*{whole}]")
+        lines("cells[at] = new")
+        lines(f"{whole} = tuple(cells)")
 
     def part(self, place: Place, path: list[str]) -> str:
         """The code of what lies at a place."""
@@ -167,7 +169,19 @@ class Storing:
             self.store(lines, place, path, f"with_less({old}, {code})", there=True)
         else:
             code = make.value(statement.value, reader)
-            self.store(lines, place, path, self.added(old, code, statement.value.type, place.type, is_some=make.is_some(statement.value)), there=True)
+            self.store(
+                lines,
+                place,
+                path,
+                self.added(
+                    old,
+                    code,
+                    statement.value.type,
+                    place.type,
+                    is_some=make.is_some(statement.value),
+                ),
+                there=True,
+            )
 
     def added(
         self, old: str, code: str, value: Type, type: Type, *, is_some: bool = False
@@ -210,7 +224,13 @@ class Storing:
             elif isinstance(leaf, Drop):
                 new = f"with_less({old}, value)"
             else:
-                new = self.added(old, "value", leaf.value.type, place.type, is_some=self._make.is_some(leaf.value))
+                new = self.added(
+                    old,
+                    "value",
+                    leaf.value.type,
+                    place.type,
+                    is_some=self._make.is_some(leaf.value),
+                )
             self.store(lines, place, keys, new, there=not isinstance(leaf, Assign))
 
     def _rows(

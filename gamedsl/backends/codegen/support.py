@@ -251,7 +251,9 @@ def put_item(items: Any, place: int, new: Any) -> Any:
     """A list or grid with one item replaced."""
     if not 0 <= place < len(items):
         raise Replay
-    return (*items[:place], new, *items[place + 1 :])
+    changed = [*items]
+    changed[place] = new
+    return tuple(changed)
 
 
 def without_item(items: Any, place: int) -> Any:
@@ -285,7 +287,9 @@ UNKNOWN: Any = object()
 
 def cells_of(rows: int, columns: int) -> dict[tuple[int, int], int]:
     """The position of each cell."""
-    return {(row, column): row * columns + column for row in range(rows) for column in range(columns)}
+    return {
+        (row, column): row * columns + column for row in range(rows) for column in range(columns)
+    }
 
 
 def lines_through(rows: int, columns: int, length: int) -> list[list[int]]:
@@ -392,6 +396,7 @@ def remember(memo: dict[Any, Lottery], dealt: Any, lottery: Lottery) -> Lottery:
 
 
 _KEPT = 10_000
+
 
 def remembered(memo: dict[Any, Any], make: Callable[..., Any], key: tuple[Any, ...]) -> Any:
     """What a function of these arguments gives, kept to be found again."""
