@@ -20,7 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from gamedsl.backends.codegen.playing import Play, StandIn
+from gamedsl.backends.codegen.playing import Play
+from gamedsl.backends.codegen.standing_in import StandIn
 from gamedsl.backends.codegen.support import refuse
 from gamedsl.backends.interpreter import Interpreter
 from gamedsl.ir.game import GameIR
@@ -121,7 +122,8 @@ def _save(path: Path, text: str) -> None:
 
 def _imported(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"gamedsl_game_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)

@@ -211,6 +211,8 @@ def _draw(
     style: Style, scope: str, size: int, avoided: frozenset[str], tokenizer: TokenCounter | None
 ) -> list[str] | None:
     """The first `size` words of the stream that have one token count (any, without a tokenizer)."""
+    if not size:
+        return []
     alike: dict[int, list[str]] = {}
     for word in _stream(style, scope, avoided):
         group = alike.setdefault(0 if tokenizer is None else tokenizer.count(word), [])

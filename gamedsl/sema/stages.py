@@ -15,8 +15,27 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir import expr as ir
 from gamedsl.ir import program
+from gamedsl.ir.builtins import element
 from gamedsl.ir.game import GameIR, Let
-from gamedsl.ir.types import NUMBER, WHOLE, List, Option, PerSeat, PerValue, Seat, Set, Type
+from gamedsl.ir.types import (
+    NUMBER,
+    SEAT,
+    WHOLE,
+    Bag,
+    Grid,
+    List,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Tuple,
+    Type,
+    Union,
+)
+from gamedsl.ir.values import Bag as BagValue
+from gamedsl.ir.values import instance_name, name_of
 from gamedsl.sema.library import Document, find
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.source.spans import Span
@@ -43,7 +62,7 @@ class Stages:
         """The stage that a `use` step stands for; nothing (and diagnostics) if it is wrong."""
         from gamedsl.sema.uses import settings_of
 
-        given = settings_of(node, "weight", "if")
+        given = settings_of(node, "weight", "if", "seen_by")
         inner = self.game(turns, name, given)
         if inner is None:
             return ()
@@ -67,7 +86,12 @@ class Stages:
             typed = turns.checked(weight, NUMBER, "a weight")
         if typed is None:
             return ()
-        return (self.stage(inner, seats, typed, turns, node),)
+        stage = self.stage(inner, seats, typed, turns, node)
+        seen = node.get("seen_by") if isinstance(node, Mapping) else None
+        if seen is None:
+            return (stage,)
+        readers = turns.readers(seen)
+        return (replace(stage, body=tuple(_seen_by(step, readers) for step in stage.body)),)
 
     def game(self, turns: Uses, name: Scalar, given: dict[str, Entry]) -> GameIR | None:
         chain = (*self.chain, *turns.chain)
@@ -114,6 +138,15 @@ class Stages:
             weight,
             node.span,
         )
+
+
+def _seen_by(step: program.Step, readers: program.Readers) -> program.Step:
+    """A step of a stage, and those inside it, whose public choices only some see."""
+    if isinstance(step, program.Choose) and step.readers.kind == "all" and step.place is None:
+        return replace(step, readers=readers)
+    if isinstance(step, program.Block | program.Loop | program.Stage):
+        return replace(step, body=tuple(_seen_by(inner, readers) for inner in step.body))
+    return step
 
 
 def _roles(count: int) -> str:
@@ -172,7 +205,10 @@ class Renamer:
             case program.Draw():
                 per = tuple(tuple(self.seats.get(v, v) if value.by_seat and not i else v
                                   for v in index) for i, index in enumerate(value.per))  # fmt: skip
-                return {"id": self.number(value.id), "variable": named(value.variable), "per": per}
+                source = self(value.source)
+                weights = tuple((self.value(v, value.type), odds) for v, odds in source.weights)
+                return {"id": self.number(value.id), "variable": named(value.variable), "per": per,
+                        "source": replace(source, weights=weights)}  # fmt: skip
             case program.Show():
                 return {"id": self.number(value.id), "variable": named(value.variable)}
             case program.State():
@@ -205,12 +241,25 @@ class Renamer:
         return tuple((self.seats[seat], self(amount)) for seat, amount in amounts)
 
     def options(self, step: program.Choose) -> tuple[tuple[program.Choice, ...], ...]:
-        if step.type != Seat():
-            return step.options
+        given = {action.name: [element(source.type) or SEAT for _, source in action.parameters]
+                 for action in step.moves}  # fmt: skip
         return tuple(
-            tuple(replace(c, name=self.seats[c.value], value=self.seats[c.value]) for c in choices)
-            for choices in step.options
+            tuple(self.choice(c, step.type, given) for c in choices) for choices in step.options
         )
+
+    def choice(
+        self, choice: program.Choice, type: Type, given: dict[str, list[Type]]
+    ) -> program.Choice:
+        """An option with the seats in it exchanged: a value, or an action with its arguments."""
+        if not given:
+            value = self.value(choice.value, type)
+            named = name_of(choice.value) == choice.name
+            return replace(choice, name=name_of(value) if named else choice.name, value=value)
+        if isinstance(choice.value, str):
+            return choice
+        name, *old = choice.value
+        arguments = tuple(map(self.value, old, given[name]))
+        return replace(choice, name=instance_name(name, arguments), value=(name, *arguments))
 
     def key(self, key: tuple[Any, ...], table: ir.Table) -> tuple[Any, ...]:
         return tuple(self.value(k, e.type) for k, e in zip(key, table.keys, strict=True))
@@ -225,8 +274,14 @@ class Renamer:
                 return self.seats.get(value, value)
             case Option(of=inner) if value is not None:
                 return self.value(value, inner)
-            case List(of=inner) if isinstance(value, tuple):
+            case List(of=inner) | Grid(of=inner) if isinstance(value, tuple):
                 return tuple(self.value(v, inner) for v in value)
+            case Record(types=types) | Tuple(of=types) if isinstance(value, tuple):
+                return tuple(map(self.value, value, types))
+            case Union(of=parts) if isinstance(value, str) and Seat() in parts:
+                return self.seats.get(value, value)
+            case Bag(of=inner) if isinstance(value, dict):
+                return BagValue({self.value(k, inner): count for k, count in value.items()})
             case Set(of=inner) if isinstance(value, frozenset):
                 return frozenset(self.value(v, inner) for v in value)
             case PerSeat(of=inner) if isinstance(value, dict):

@@ -151,7 +151,7 @@ def one_prompt(prompter: Prompter, book: LabelBook, step: Choose, past: Past) ->
 
 def play_lines(game: gamedsl.Game, stride: int) -> Iterator[str]:
     """An episode in which decision number i is for option number i times `stride`, going round."""
-    episode, count = game.env().reset(seed=SEED), 0
+    episode, count = game.env(backend="interpreter").reset(seed=SEED), 0
     while not episode.done:
         asked = episode.decisions
         places = [i * stride % len(d.legal) for i, d in enumerate(asked, count)]
@@ -167,7 +167,7 @@ def play_lines(game: gamedsl.Game, stride: int) -> Iterator[str]:
 def random_lines(game: gamedsl.Game) -> Iterator[str]:
     """An episode in which everything is drawn at random, with the odds of chance and the number of
     legal actions."""
-    episode, random = game.env().reset(seed=SEED, chance="asked", forced="asked"), Random(SEED)
+    episode, random = game.env(backend="interpreter").reset(seed=SEED, chance="asked", forced="asked"), Random(SEED)
     lines = []
     while not episode.done:
         if episode.outcome_count:
@@ -200,7 +200,7 @@ def named(label: str, name: str) -> str:
 
 
 def forfeit_lines(game: gamedsl.Game) -> Iterator[str]:
-    episode = game.env().reset(seed=SEED)
+    episode = game.env(backend="interpreter").reset(seed=SEED)
     first, *others = episode.decisions
     replies = {d.seat: d.labels[0] for d in others}
     episode.step({first.seat: "I do not know.", **replies})

@@ -92,8 +92,7 @@ def _writes(op: flow.Op) -> set[str] | None:
             return {name for statement in do.statements for name in _written(statement)}
         case flow.Chance(step=draw):
             bag, place = draw.source.bag, draw.place
-            names = (bag and bag.variable, place and place.variable)
-            return {draw.variable, *filter(None, names)}
+            return {draw.variable, *(part.variable for part in (bag, place) if part is not None)}
         case flow.Ask(step=step):
             place = step.place
             parameters = {name for action in step.moves for name, _ in action.parameters}

@@ -8,16 +8,16 @@ which are checked wherever a value is stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gamedsl.backends.codegen.bounds import Bounds
-from gamedsl.backends.codegen.writer import Lines, Module, Unsupported, literal
+from gamedsl.backends.codegen.knowing import Knowing, apart
+from gamedsl.backends.codegen.writer import Lines, Module, UnsupportedError, literal
 from gamedsl.ir import expr as ex
-from gamedsl.ir.builtins import COMPARISONS, TAKES_NONE
-from gamedsl.ir.evaluate import MAX_WORK, Scope, evaluate
+from gamedsl.ir.builtins import TAKES_NONE
+from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import Let
 from gamedsl.ir.types import (
@@ -26,7 +26,6 @@ from gamedsl.ir.types import (
     Grid,
     List,
     Number,
-    Option,
     PerSeat,
     PerValue,
     Record,
@@ -37,15 +36,8 @@ from gamedsl.ir.types import (
     plain,
 )  # fmt: skip
 
-TRUTHS = COMPARISONS | {"==", "!=", "not", "in", "not in", "all", "any", "full"}
-"""Functions whose value is always true or false."""
-
 SHORT = 120
 """Characters of the code of a let that is written out where it is read."""
-
-PERHAPS_NONE = frozenset({"first", "last", "prev", "argmax", "line", "max", "min", "past"})
-"""Functions whose value may be none."""
-
 
 Inline = Callable[["Expressions", ex.Apply, "Reader"], str | None]
 """The code of a call of a built-in function; None where it is called as the reference calls it."""
@@ -73,32 +65,29 @@ class Reader:
         return replace(self, found={**self.found, **more})
 
 
-class Expressions:
+class Expressions(Knowing):
     """The expressions of one game, with its lets; or of its reward file, with that one's."""
 
     def __init__(
-        self, module: Module, seats: tuple[str, ...], lets: Mapping[str, Let], most: int,
-        inline: Mapping[str, Inline], prefix: str = "let", sure: frozenset[str] = frozenset(),
-    ) -> None:  # fmt: skip
-        """`sure` are the variables that are never none."""
+        self,
+        module: Module,
+        seats: tuple[str, ...],
+        lets: Mapping[str, Let],
+        most: int,
+        inline: Mapping[str, Inline],
+        prefix: str = "let",
+        sure: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(seats, lets, most, sure)
         self.module = module
-        self.seats = seats
-        self.most = most
-        self.bounds = Bounds(seats, lets)
         self._inline = inline
-        self._lets = lets
         self._prefix = prefix
-        self._sure = sure
         self._written: dict[str, str] = {}
         """Functions of lets, by their names."""
 
     def value(self, expr: Expr, reader: Reader) -> str:
         """The code of an expression that is worked out by itself."""
         return "beyond()" if self.is_beyond(expr) else self.code(expr, reader)
-
-    def is_beyond(self, expr: Expr) -> bool:
-        """Whether an expression might take more work than is allowed."""
-        return self.bounds.work(expr, self.most) > MAX_WORK
 
     def holds(self, condition: Expr, reader: Reader) -> str:
         """The code of a condition."""
@@ -111,80 +100,12 @@ class Expressions:
             return reader.found[id(expr)]
         form = _FORMS.get(type(expr))
         if form is None:
-            raise Unsupported(type(expr).__name__)
+            raise UnsupportedError(type(expr).__name__)
         return str(form(self, expr, reader))
 
     def truth(self, expr: Expr, reader: Reader) -> str:
         code = self.code(expr, reader)
         return code if self.is_truth(expr) else f"truth({code})"
-
-    # what is known about a form
-
-    def is_truth(self, expr: Expr) -> bool:
-        """Whether a value is always true or false, whatever the state."""
-        match expr:
-            case ex.Const(value=value):
-                return isinstance(value, bool)
-            case ex.Apply(function=function):
-                return function in TRUTHS
-            case ex.Logic():
-                return True
-            case ex.If(then=then, other=other):
-                return self.is_truth(then) and self.is_truth(other)
-            case ex.LetCall(name=name):
-                let = self._lets[name]
-                return not let.per_seat and self.is_truth(let.body)
-        return False
-
-    def is_some(self, expr: Expr) -> bool:
-        """Whether a value is never none, whatever the state."""
-        match expr:
-            case ex.Const(value=value):
-                return value is not None
-            case ex.Read(name=name):
-                return name in self._sure
-            case ex.Apply(function=function):
-                return function not in PERHAPS_NONE
-            case ex.Logic() | ex.Build() | ex.Collect() | ex.LetMap() | ex.LastBy() | ex.Past():
-                return True
-            case ex.If(then=then, other=other):
-                return self.is_some(then) and self.is_some(other)
-            case ex.LetCall(name=name):
-                return not self._lets[name].per_seat and self.is_some(self._lets[name].body)
-        return False
-
-    def is_sure(self, expr: Expr) -> bool:
-        """Whether a value should never be none: where it is, what is written raises."""
-        if isinstance(expr, ex.Local):
-            return not isinstance(expr.type, Option)
-        if isinstance(expr, ex.Get) and self.is_sure(expr.of):
-            whole = expr.of.type
-            total = isinstance(whole, PerValue | List) or (
-                isinstance(whole, PerSeat) and not whole.partial
-            )
-            return total and not isinstance(expr.type, Option)
-        return self.is_some(expr)
-
-    def magnitude(self, expr: Expr) -> int | None:
-        """What the whole number that an expression is does not exceed; None if nothing is known."""
-        type = expr.type
-        if isinstance(expr, ex.Const):
-            return abs(expr.value) if isinstance(expr.value, int) else None
-        if isinstance(expr, ex.Apply):
-            parts = [self.magnitude(argument) for argument in expr.arguments]
-            known = [part for part in parts if part is not None]
-            if len(known) == len(parts) == 2:
-                left, right = known
-                match expr.function:
-                    case "+" | "-":
-                        return left + right
-                    case "*":
-                        return left * right
-            if expr.function in ("len", "size", "count", "index"):
-                return 1 << 40
-        if isinstance(type, Number) and type.low is not None and type.high is not None:
-            return max(abs(type.low), abs(type.high))
-        return None
 
     # collections
 
@@ -276,7 +197,7 @@ class Expressions:
 
     def _local(self, expr: ex.Local, reader: Reader) -> str:
         if expr.name not in reader.locals:
-            raise Unsupported(f"the local {expr.name}")
+            raise UnsupportedError(f"the local {expr.name}")
         return reader.locals[expr.name]
 
     def _me(self, expr: ex.Me, reader: Reader) -> str:
@@ -284,7 +205,7 @@ class Expressions:
 
     def _stream(self, expr: ex.Stream, reader: Reader) -> str:
         if not reader.streams:
-            raise Unsupported("a stream")
+            raise UnsupportedError("a stream")
         return f"{reader.streams}[{expr.name!r}]"
 
     def _apply(self, expr: ex.Apply, reader: Reader) -> str:
@@ -368,22 +289,22 @@ class Expressions:
     def _called(self, name: str, me: str, arguments: list[str], reader: Reader) -> str:
         let = self._lets[name]
         if any(variable in reader.held for variable in self.variables(let.body)):
-            raise Unsupported(f"`{name}` reads what is not in the state")
-        if not let.parameters and not self._seated(let):
+            raise UnsupportedError(f"`{name}` reads what is not in the state")
+        if not let.parameters and not self.is_seated(let):
             code = self.code(let.body, Reader(streams=reader.streams))
             if len(code) <= SHORT:
                 return code
         if name not in self._written:
             self._written[name] = self.module.name(self._prefix, name)
             self._define(let, self._written[name])
-        given = [me] if self._seated(let) else []
+        given = [me] if self.is_seated(let) else []
         streams = ["streams"] if self._prefix != "let" else []
         return f"{self._written[name]}({', '.join(['s', *streams, *given, *arguments])})"
 
     def _define(self, let: Let, name: str) -> None:
         """Write the function of a let."""
         locals = {parameter: f"{parameter}_" for parameter in let.parameters}
-        seated = self._seated(let)
+        seated = self.is_seated(let)
         given = ["me"] if seated else []
         streams = ["streams"] if self._prefix != "let" else []
         lines = Lines(f"def {name}({', '.join(['s', *streams, *given, *locals.values()])}):")
@@ -394,29 +315,6 @@ class Expressions:
         reader = Reader("me" if seated else "None", locals, {}, "".join(streams))
         lines(f"return {self.code(let.body, reader)}")
         self.module.add(lines)
-
-    def _seated(self, let: Let) -> bool:
-        """Whether a let depends on whom it is read by."""
-        return let.per_seat or self.reads_me(let.body)
-
-    def reads_me(self, expr: Expr) -> bool:
-        """Whether an expression may depend on whom it is evaluated for."""
-        return any(
-            isinstance(part, ex.Me)
-            or (isinstance(part, ex.LetCall) and self._seated(self._lets[part.name]))
-            for part in ex.walk(expr)
-        )
-
-    def variables(self, expr: Expr, *, lets_only: bool = False) -> set[str]:
-        """The variables that an expression and its lets read, or its lets alone."""
-        found = set()
-        for part in ex.walk(expr):
-            if isinstance(part, ex.Read | ex.LastBy | ex.Past):
-                if not lets_only:
-                    found.add(part.name)
-            elif isinstance(part, ex.LetCall | ex.LetMap):
-                found |= self.variables(self._lets[part.name].body)
-        return found
 
     def _table(self, expr: ex.Table, reader: Reader) -> str:
         key = "".join(f"{self.code(k, reader)}, " for k in expr.keys).rstrip()
@@ -429,7 +327,7 @@ class Expressions:
                            *(f"{name}_" for name in locals)])  # fmt: skip
         inner = Reader("me", {n: f"{n}_" for n in locals}, {}, "streams" if reader.streams else "")
         if reader.held:
-            raise Unsupported("a table of what is not in the state")
+            raise UnsupportedError("a table of what is not in the state")
         pairs = ", ".join(
             f"{literal(key)}: lambda {names}: {self.code(cell, inner)}"
             for key, cell in cells.items()
@@ -443,32 +341,6 @@ class Expressions:
 
     def _collect(self, expr: ex.Collect, reader: Reader) -> str:
         return f"tuple([{self.comprehension(expr, reader)}])"
-
-
-def apart(exprs: Iterable[Expr], names: set[str], *, reads: bool) -> list[Expr]:
-    """The largest parts of expressions that are always worked out and depend on none of the locals
-    or variables of these names; with `reads`, variables alone too."""
-    found: list[Expr] = []
-    trivial = (ex.Const, ex.Me, ex.Local) if reads else (ex.Const, ex.Me, ex.Local, ex.Read)
-    for expr in exprs:
-        if isinstance(expr, trivial):
-            continue
-        if not any(isinstance(p, ex.Local | ex.Read) and p.name in names for p in ex.walk(expr)):
-            found.append(expr)
-            continue
-        match expr:
-            case ex.Logic(left=left):
-                always: tuple[Expr, ...] = (left,)
-            case ex.If(test=test):
-                always = (test,)
-            case ex.Collect(source=source):
-                always = (source,)
-            case ex.Table(keys=keys):
-                always = keys
-            case _:
-                always = ex.children(expr)
-        found += apart(always, names, reads=reads)
-    return found
 
 
 def _has_none(type: Type) -> bool:

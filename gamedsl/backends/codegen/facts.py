@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from gamedsl.backends.codegen.functions import grid_size, lined_grid
+from gamedsl.backends.codegen.grids import grid_size, lined_grid
 from gamedsl.ir.builtins import element, values
 from gamedsl.ir.expr import Apply, Const, Expr
 from gamedsl.ir.game import GameIR

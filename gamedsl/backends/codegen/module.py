@@ -8,7 +8,7 @@ from gamedsl.backends.codegen.expressions import Expressions, Reader
 from gamedsl.backends.codegen.facts import Facts, facts_of, parts
 from gamedsl.backends.codegen.functions import INLINE
 from gamedsl.backends.codegen.program import Program, zeros
-from gamedsl.backends.codegen.writer import Lines, Module, Unsupported
+from gamedsl.backends.codegen.writer import Lines, Module, UnsupportedError
 from gamedsl.backends.flow import Flow, flatten
 from gamedsl.ir.expr import Expr, Stream
 from gamedsl.ir.game import GameIR
@@ -24,7 +24,9 @@ Comments give lines of the game's files. `s` is the state: `s.v_x` is the variab
 from fractions import Fraction
 
 from gamedsl.backends.chance import weighted
-from gamedsl.backends.codegen.playing import Asks, Draws, Play
+from gamedsl.backends.codegen.lots import FromBag, draw_from, draw_one, remember
+from gamedsl.backends.codegen.playing import Play
+from gamedsl.backends.codegen.sites import Asks, Draws
 from gamedsl.backends.codegen.support import (
     {imports},
 )
@@ -52,7 +54,7 @@ EMPTY_SLOTS = {
 
 
 def write(ir: GameIR) -> str:
-    """The text of a module with a class `State`, which plays the game. Raises `Unsupported`."""
+    """The text of a module with a class `State`, which plays the game. Raises `UnsupportedError`."""
     run = flatten(ir)
     module = Module()
     bounds = Bounds(ir.seats, ir.lets_by_name)
@@ -107,7 +109,7 @@ def _reward(ir: GameIR, lines: Lines, module: Module) -> None:
     most = Bounds(ir.seats, lets).most([split])
     make = Expressions(module, ir.seats, lets, most, INLINE, "reward")
     if make.variables(split):
-        raise Unsupported("a reward file that reads variables")
+        raise UnsupportedError("a reward file that reads variables")
     lines.source(split.span)
     if any(isinstance(part, Stream) and part.name == "streams" for part in parts(ir.reward)):
         lines("known = {**streams, 'streams': streams.copy()}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gamedsl.backends.codegen.expressions import Expressions, Reader, apart
-from gamedsl.backends.codegen.functions import PARTS, grid_size, places
+from gamedsl.backends.codegen.expressions import Expressions, Reader
+from gamedsl.backends.codegen.functions import PARTS
+from gamedsl.backends.codegen.grids import grid_size, places
+from gamedsl.backends.codegen.knowing import apart
 from gamedsl.backends.codegen.storing import Storing
 from gamedsl.backends.codegen.telling import memorable
 from gamedsl.backends.codegen.writer import Lines, literal
@@ -230,7 +232,7 @@ class Options:
     ) -> Reader:  # fmt: skip
         """Work out once the parts of conditions that do not depend on later parameters."""
         early = apart(tests, later, reads=False) if later else []
-        found = {}
+        found: dict[int, str] = {}
         for part in early:
             if id(part) not in reader.found and self._make.variables(part) & set(reader.held):
                 found[id(part)] = f"h{len(reader.found) + len(found)}"

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.backends.chance import Lottery, ticket
+from gamedsl.backends.codegen.sites import Go
 from gamedsl.backends.events import Seen, appended, occurrences
 from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome
-from gamedsl.backends.numbered import Numbered
 from gamedsl.ir.outcome import Settlement
 from gamedsl.ir.values import name_of
 
@@ -22,53 +22,9 @@ if TYPE_CHECKING:
     from gamedsl.backends.generated import Generated
     from gamedsl.backends.interpreter import History
 
-Go = Any
-"""The function to go on with, or None; its own type cannot be written down."""
-
 Told = tuple[Any, Any, str, str, str]
 """An entry of the log: the entry before it; who was told (None: everyone; a tuple of seats; a map
 of seat to the name that it was told); the step, the seat and the name of the event."""
-
-
-class Asks:
-    """Where seats choose: the step, what happens once they have, each seat's options, and the slot
-    of what was paid before the stage around it (empty: there is none)."""
-
-    __slots__ = ("_places", "names", "step", "take", "unpaid")
-
-    def __init__(
-        self, step: str, take: Callable[[Any, Sequence[int]], Go], names: dict[str, list[str]],
-        unpaid: str,
-    ) -> None:  # fmt: skip
-        self.step = step
-        self.take = take
-        self.names = names
-        self.unpaid = unpaid
-        self._places: dict[str, dict[str, int]] = {}
-
-    def place(self, seat: str, name: str) -> int:
-        """The place of an option among all of a seat."""
-        if seat not in self._places:
-            self._places[seat] = {name: i for i, name in enumerate(self.names[seat])}
-        return self._places[seat][name]
-
-
-class Draws:
-    """Where chance draws: the step, the names of each index, what happens once it has, which passes
-    of the loops around it are under way, the name of what is drawn, and as in `Asks`."""
-
-    __slots__ = ("indices", "name", "passes", "step", "take", "unpaid")
-
-    def __init__(
-        self, step: str, indices: tuple[tuple[str, ...], ...], take: Callable[[Any, Any], Go],
-        passes: Callable[[Any], tuple[int, ...]], name: Callable[[Any], str], unpaid: str,
-    ) -> None:  # fmt: skip
-        self.step = step
-        self.indices = indices
-        self.take = take
-        self.passes = passes
-        self.name = name
-        self.unpaid = unpaid
 
 
 class Play:
@@ -285,6 +241,8 @@ class Play:
 
     def known(self, seat: str) -> str:
         entry = self._log
+        last: Told | None
+        text: str
         last, text = self._known.get(seat, (None, ""))
         if entry is last:
             return text
@@ -307,9 +265,11 @@ class Play:
     def _known_to_all(self, seat: str) -> str:
         """`known` of a game in which everybody is told everything."""
         entry = self._log
+        last: Told | None
+        text: str
         last, text = self._known
         if entry is last:
-            return str(text)
+            return text
         news = []
         while entry is not None and entry is not last:
             entry, _, step, whom, name = entry
@@ -361,72 +321,3 @@ class Play:
                 self._replay()
                 self._result = self._reference._settled()
         return self._result
-
-
-class StandIn(Numbered):
-    """Put before a generated class: a history that the reference plays on, because the generated
-    code does not know how."""
-
-    __slots__ = ()
-
-    _reference: History
-
-    def copy(self) -> StandIn:
-        twin = type(self).__new__(type(self))
-        twin._reference = self._reference.copy()
-        return twin
-
-    def choose(self, names: Sequence[str]) -> None:
-        self._reference.choose(names)
-
-    def draw(self, outcome: int) -> str:
-        return self._reference.draw(outcome)
-
-    @property
-    def kind(self) -> Kind:
-        return self._reference.kind
-
-    @property
-    def asks(self) -> tuple[Ask, ...]:
-        return self._reference.asks
-
-    @property
-    def legal(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(ask.legal for ask in self.asks)
-
-    @property
-    def draws(self) -> tuple[str, tuple[str, ...]]:
-        return self._reference.draws
-
-    @property
-    def outcome_count(self) -> int:
-        return self._reference.outcome_count
-
-    @property
-    def outcomes(self) -> tuple[Outcome, ...]:
-        return self._reference.outcomes
-
-    def pick(self, seed: int) -> int:
-        return self._reference.pick(seed)
-
-    def sample(self, random: Callable[[], float]) -> int:
-        return self._reference.sample(random)
-
-    def seen(self, seat: str) -> Seen:
-        return self._reference.seen(seat)
-
-    @property
-    def payoffs(self) -> Amounts:
-        return self._reference.payoffs
-
-    @property
-    def rewards(self) -> Amounts:
-        return self._reference.rewards
-
-    @property
-    def streams(self) -> Mapping[str, Amounts]:
-        return self._reference.streams
-
-    @property
-    def variables(self) -> Mapping[str, Any]:
-        return self._reference.variables

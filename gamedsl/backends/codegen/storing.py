@@ -27,7 +27,6 @@ from gamedsl.ir.types import (
     Set,
     Tuple,
     Type,
-    Union,
 )  # fmt: skip
 
 
@@ -127,10 +126,13 @@ class Storing:
                 through = module.table("LINES", f"lines_through({rows}, {columns}, {length})")
                 with lines.block(f"if {slot} is not None:"):
                     lines(f"{slot} = UNKNOWN")
-                with lines.block("else:"), lines.block(f"for line in {through}[at]:"):
-                    with lines.block("if mask & line == line:"):
-                        lines(f"{slot} = new")
-                        lines("break")
+                with (
+                    lines.block("else:"),
+                    lines.block(f"for line in {through}[at]:"),
+                    lines.block("if mask & line == line:"),
+                ):
+                    lines(f"{slot} = new")
+                    lines("break")
         lines(f"cells = [*{whole}]")
         lines("cells[at] = new")
         lines(f"{whole} = tuple(cells)")

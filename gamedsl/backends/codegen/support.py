@@ -1,17 +1,15 @@
 """What generated modules import: small functions on values, exact or raising.
 
 Each does what the reference does wherever that has a value. Where it has none, or where telling
-would take long, it raises any exception (`Replay` where no other comes by itself), upon which the
+would take long, it raises any exception (`ReplayError` where no other comes by itself), upon which the
 reference backend decides. See `gamedsl.backends.codegen`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from gamedsl.backends.chance import Lottery, Single, equally
 from gamedsl.backends.places import misfit, nested, part, stored, with_less, with_more
 from gamedsl.ir.builtins import BUILTINS, exact, values
 from gamedsl.ir.builtins_base import MAX_BITS
@@ -23,8 +21,7 @@ from gamedsl.source.spans import Source, Span
 __all__ = [
     "EMPTY",
     "Bag",
-    "FromBag",
-    "Replay",
+    "ReplayError",
     "UNKNOWN",
     "at_cell",
     "at_item",
@@ -32,8 +29,6 @@ __all__ = [
     "beyond",
     "cell_place",
     "cells_of",
-    "draw_from",
-    "draw_one",
     "end",
     "entry",
     "exact",
@@ -54,7 +49,6 @@ __all__ = [
     "put_entry",
     "put_item",
     "refuse",
-    "remember",
     "remembered",
     "settled_on",
     "small",
@@ -71,18 +65,21 @@ __all__ = [
 
 EMPTY: Mapping[str, Any] = {}
 
+KEPT = 10_000
+"""Values of a function that are kept to be found again."""
+
 NOWHERE = Span(Source("generated", ""), 0, 0)
 
 _BEYOND = 1 << MAX_BITS
 
 
-class Replay(Exception):
+class ReplayError(Exception):
     """The fast path does not know: the reference decides."""
 
 
 def refuse() -> Any:
     """The reference decides."""
-    raise Replay
+    raise ReplayError
 
 
 beyond = refuse
@@ -95,13 +92,13 @@ beyond = refuse
 def some(value: Any) -> Any:
     """A value that is not none."""
     if value is None:
-        raise Replay
+        raise ReplayError
     return value
 
 
 def truth(value: Any) -> bool:
     if value is None:
-        raise Replay
+        raise ReplayError
     return bool(value)
 
 
@@ -109,19 +106,19 @@ def whole(number: int) -> int:
     """An integer of no more digits than are allowed."""
     if -_BEYOND < number < _BEYOND:
         return number
-    raise Replay
+    raise ReplayError
 
 
 def in_range(number: Any, low: int, high: int) -> Any:
     if low <= number <= high:
         return number
-    raise Replay
+    raise ReplayError
 
 
 def in_range_or_none(number: Any, low: int, high: int) -> Any:
     if number is None or low <= number <= high:
         return number
-    raise Replay
+    raise ReplayError
 
 
 # sizes
@@ -130,25 +127,25 @@ def in_range_or_none(number: Any, low: int, high: int) -> Any:
 def few(items: Any, most: int) -> Any:
     """A collection, if it has no more items than were reckoned with."""
     if len(items) > most:
-        raise Replay
+        raise ReplayError
     return items
 
 
 def small(value: Any, most: int) -> Any:
     """A value that is not none, and if it is a collection has no more items than that."""
     if value is None:
-        raise Replay
+        raise ReplayError
     if isinstance(value, Bag):
         if value.total > most:
-            raise Replay
+            raise ReplayError
     elif isinstance(value, tuple | dict | frozenset) and len(value) > most:
-        raise Replay
+        raise ReplayError
     return value
 
 
 def at_most(number: int, most: int) -> int:
     if number > most:
-        raise Replay
+        raise ReplayError
     return number
 
 
@@ -173,13 +170,13 @@ def get(of: Any, key: Any) -> Any:
     if isinstance(of, dict):
         return of.get(key)
     if not 0 <= key < len(of):
-        raise Replay
+        raise ReplayError
     return of[key]
 
 
 def at_item(items: Any, place: int) -> Any:
     if place < 0:
-        raise Replay
+        raise ReplayError
     return items[place]
 
 
@@ -198,7 +195,7 @@ def at_cell(cells: Any, place: Any, rows: int, columns: int) -> Any:
         return None
     row, column = place
     if not (0 <= row < rows and 0 <= column < columns):
-        raise Replay
+        raise ReplayError
     return cells[row * columns + column]
 
 
@@ -208,7 +205,7 @@ def at_cell(cells: Any, place: Any, rows: int, columns: int) -> Any:
 def entry(key: Any) -> Any:
     """The key of a place."""
     if key is None:
-        raise Replay
+        raise ReplayError
     return key
 
 
@@ -216,7 +213,7 @@ def cell_place(place: Any, rows: int, columns: int) -> int:
     """The position of a cell in a grid."""
     row, column = place
     if not (0 <= row < rows and 0 <= column < columns):
-        raise Replay
+        raise ReplayError
     return int(row * columns + column)
 
 
@@ -243,14 +240,14 @@ def part_of(whole: Any, path: tuple[Any, ...]) -> Any:
 def put_entry(entries: Any, key: Any, new: Any) -> Any:
     """A map with the value of one key replaced."""
     if key not in entries:
-        raise Replay
+        raise ReplayError
     return {**entries, key: new}
 
 
 def put_item(items: Any, place: int, new: Any) -> Any:
     """A list or grid with one item replaced."""
     if not 0 <= place < len(items):
-        raise Replay
+        raise ReplayError
     changed = [*items]
     changed[place] = new
     return tuple(changed)
@@ -258,14 +255,14 @@ def put_item(items: Any, place: int, new: Any) -> Any:
 
 def without_item(items: Any, place: int) -> Any:
     if not 0 <= place < len(items):
-        raise Replay
+        raise ReplayError
     return items[:place] + items[place + 1 :]
 
 
 def fits(value: Any, type: Type) -> Any:
     """A value that may be stored under a type."""
     if misfit(value, type) is not None:
-        raise Replay
+        raise ReplayError
     return value
 
 
@@ -274,7 +271,7 @@ def settled_on(found: Iterable[tuple[tuple[Any, ...], Any]]) -> dict[tuple[Any, 
     given: dict[tuple[Any, ...], Any] = {}
     for path, value in found:
         if given.setdefault(path, value) != value:
-            raise Replay
+            raise ReplayError
     return given
 
 
@@ -306,7 +303,7 @@ def lines_through(rows: int, columns: int, length: int) -> list[list[int]]:
 def lined(
     state: Any, masks: str, line: str, cells: tuple[Any, ...], length: int, rows: int, columns: int
 ) -> Any:
-    """Look for a line; keep its value, and the cells that hold each value, in slots of the state."""
+    """Look for a line; keep its value, and the cells of each value, in slots of the state."""
     held: dict[Any, int] = {}
     for place, value in enumerate(cells):
         if value is not None:
@@ -317,92 +314,11 @@ def lined(
     return found
 
 
-# chance
-
-
-class FromBag:
-    """What one draw may bring from a bag that is in the order of its type. A `Lottery`."""
-
-    __slots__ = ("_bag", "total")
-
-    def __init__(self, bag: Bag) -> None:
-        self._bag = bag
-        self.total = sum(bag.values())
-        if not bag:
-            raise Replay
-
-    @property
-    def size(self) -> int:
-        return len(self._bag)
-
-    def value(self, outcome: int) -> Any:
-        return tuple(self._bag)[outcome]
-
-    def probability(self, outcome: int) -> Fraction:
-        return Fraction(self._bag[self.value(outcome)], self.total)
-
-    def outcome(self, ticket: int) -> int:
-        outcome = 0
-        for copies in self._bag.values():
-            ticket -= copies
-            if ticket < 0:
-                break
-            outcome += 1
-        return outcome
-
-
-def draw_one(items: Any, ranks: Callable[[], Mapping[Any, int]]) -> Lottery:
-    """What one draw may bring from a bag, set or list: as `draw_from`."""
-    if items.__class__ is not Bag:
-        return draw_from(items, ranks, None, ())
-    order = ranks()
-    try:
-        listed = sorted(items, key=order.__getitem__)
-    except KeyError:
-        return draw_from(items, ranks, None, ())
-    if not listed:
-        raise Replay
-    return Single(listed, [items[item] for item in listed])
-
-
-def draw_from(
-    items: Any, ranks: Callable[[], Mapping[Any, int]], take: int | None, dealt: Iterable[Any]
-) -> Lottery:
-    """What may be drawn: as `gamedsl.backends.drawing.Drawing.lottery`."""
-    if isinstance(items, Bag | frozenset):
-        order = ranks()
-        missing = len(order)
-        distinct = list(items)
-        ranked = [order.get(item, missing) for item in distinct]
-        if missing in ranked:
-            distinct = list(dict.fromkeys(values(items)))
-        distinct.sort(key=lambda item: order.get(item, missing))
-        bag = Bag({v: items[v] for v in distinct}) if isinstance(items, Bag) else Bag.of(distinct)
-    else:
-        bag = Bag.of(values(items))
-    for item in dealt:
-        bag = bag.without(item) if item in bag else bag
-    if bag.total < (1 if take is None else take):
-        raise Replay
-    return equally(bag, take)
-
-
-def remember(memo: dict[Any, Lottery], dealt: Any, lottery: Lottery) -> Lottery:
-    """Keep a lottery, to be found again by what was dealt before."""
-    if len(memo) > _KEPT:
-        memo.clear()
-    memo[dealt] = lottery
-    return lottery
-
-
-_KEPT = 10_000
-
-
 def remembered(memo: dict[Any, Any], make: Callable[..., Any], key: tuple[Any, ...]) -> Any:
     """What a function of these arguments gives, kept to be found again."""
     found = memo.get(key)
     if found is None:
-        if len(memo) > _KEPT:
+        if len(memo) > KEPT:
             memo.clear()
         found = memo[key] = make(*key)
     return found
@@ -415,7 +331,7 @@ def known_as(names: dict[Any, str], value: Any) -> str:
     """The canonical name of a value, remembered in `names`; all in it are of one type."""
     name = names.get(value)
     if name is None:
-        if len(names) > _KEPT:
+        if len(names) > KEPT:
             names.clear()
         name = names[value] = name_of(value)
     return name

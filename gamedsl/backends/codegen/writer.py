@@ -15,7 +15,7 @@ from gamedsl.ir.values import Bag
 from gamedsl.source.spans import Span
 
 
-class Unsupported(Exception):
+class UnsupportedError(Exception):
     """The generator does not know how to write something: the reference plays the game instead."""
 
 
@@ -176,7 +176,7 @@ def literal(value: Any) -> str:
     if isinstance(value, dict):
         pairs = ", ".join(f"{literal(k)}: {literal(v)}" for k, v in value.items())
         return f"Bag({{{pairs}}})" if isinstance(value, Bag) else f"{{{pairs}}}"
-    raise Unsupported(f"a value of {type(value).__name__}")
+    raise UnsupportedError(f"a value of {type(value).__name__}")
 
 
 def type_literal(type: Type) -> str:
