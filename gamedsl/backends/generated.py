@@ -33,6 +33,10 @@ KEPT = 256
 """Modules that are kept in the process."""
 
 
+SAVED = 1_000
+"""Modules that are kept in the cache folder."""
+
+
 class Generated:
     """The rules of one game as Python. A `gamedsl.backends.kernel.Kernel`."""
 
@@ -108,12 +112,17 @@ def _load(name: str, ir: GameIR) -> ModuleType:
 
 
 def _save(path: Path, text: str) -> None:
-    """Write a file so that nobody ever sees a part of it."""
+    """Write a file so that nobody ever sees a part of it. Where there are many, the oldest go."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    files = [*path.parent.glob("*.py")]
+    if len(files) >= SAVED:
+        files.sort(key=lambda file: file.stat().st_mtime)
+        for file in files[: SAVED // 2]:
+            file.unlink(missing_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "w", encoding="utf-8") as written:
+            written.write(text)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

@@ -100,13 +100,12 @@ class State(Protocol):
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The seats in `asks`."""
+        """The seats in `asks`, without working out the rest."""
         ...
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many options each seat in `asks` has; at a chance node, how many outcomes there are;
-        empty at the end."""
+        """How many options each of them has."""
         ...
 
     def apply(self, number: int, *others: int) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate, product
 from math import lcm
-from typing import Any
+from typing import Any, cast
 
 from gamedsl.backends.events import Seen
 from gamedsl.backends.generated import Generated
@@ -40,11 +40,11 @@ class TooLargeError(ValueError):
 class Table:
     """The histories of a game, by their numbers. Read only.
 
-    `kinds` is what happens in each; `counts` how many options each who is asked has, or how many
-    outcomes there are; `after` the histories that follow: one for each option or outcome, and where
-    several choose at once one for each combination, the last seat's changing fastest (-1: the rules
-    fail). `before` is the history that each follows, and `moves` by which move. `payoffs` and
-    `rewards` are None where a game is not over, and where they have no value.
+    `kinds` is what happens in each; `counts` how many options each who is asked has; `after` the
+    histories that follow: one for each option or outcome, and where several choose at once one for
+    each combination, the last seat's changing fastest (-1: the rules fail). `before` is the history
+    that each follows, and `moves` by which move. `payoffs` and `rewards` are None where a game is
+    not over, and where they have no value.
     """
 
     def __init__(self, kernel: Generated, limit: int = LIMIT) -> None:
@@ -67,7 +67,10 @@ class Table:
         """What seats have seen, where it was asked for; `known`, as text."""
         self.known: dict[tuple[int, str], str] = {}
         self._build(kernel, limit)
-        self._rolls = [self._roll(node) for node in range(len(self))]
+        self.rolls = [self._roll(node) for node in range(len(self))]
+        """What follows each history, as often as it is likely when all choose at random: rollouts
+        need no more than this. Nothing at the end, and where chance has more than `REPEATED`
+        tickets."""
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -87,7 +90,9 @@ class Table:
             self.moves.append(same.setdefault(move, move))
             self._add(state, same)
             counts = self.counts[node]
-            following = list(product(*map(range, counts))) if counts else []
+            chance = state.kind == "chance"
+            sizes = (state.outcome_count,) if chance else counts
+            following = list(product(*map(range, sizes))) if sizes else []
             self.after.append([NOWHERE] * len(following))
             self.rows.append((self.kinds[node], counts, self.after[node]))
             if len(self) + len(waiting) + len(following) > limit:
@@ -122,8 +127,6 @@ class Table:
         self.rewards.append(rewards)
 
     def _roll(self, node: int) -> Sequence[int]:
-        """What follows a history, as often as it is likely when all choose at random; nothing where
-        chance has too many tickets."""
         tickets = self.tickets.get(node)
         if tickets is None:
             return self.after[node]
@@ -137,21 +140,17 @@ class Table:
 
         `random` gives numbers from 0 to below 1. Where the rules fail, -1.
         """
-        rolls = self._rolls
+        rolls = self.rolls
         while node >= 0:
             following = rolls[node]
             if following:
                 node = following[int(random() * len(following))]
             elif node in self.tickets:
-                node = self.after[node][self.drawn(node, random)]
+                tickets = self.tickets[node]
+                node = self.after[node][bisect_right(tickets, int(random() * tickets[-1]))]
             else:
                 break
         return node
-
-    def drawn(self, node: int, random: Callable[[], float]) -> int:
-        """The number of an outcome at a chance node, drawn at random."""
-        tickets = self.tickets[node]
-        return bisect_right(tickets, int(random() * tickets[-1]))
 
 
 def _tickets(outcomes: Sequence[Outcome]) -> tuple[int, ...]:
@@ -181,11 +180,13 @@ class Tabulated:
         if isinstance(table, str):
             raise TooLargeError(f"`{ir.name}`: {table}")
         self.table = table
+        made = type("Place", (Place,), {"__slots__": (), "kernel": self, "_rows": table.rows})
+        self._place = cast(type[Place], made)
 
     def start(self) -> Place:
         if not len(self.table):
             self.kernel.start()
-        return Place(self)
+        return self._place()
 
     def state(self, node: int) -> State:
         """A history as another backend plays it."""
@@ -203,40 +204,42 @@ class Tabulated:
 class Place:
     """A history, by its number in the table. A `gamedsl.backends.kernel.State`."""
 
-    __slots__ = ("_after", "_kernel", "_rows", "counts", "kind", "node")
+    __slots__ = ("_after", "counts", "kind", "node")
 
+    kernel: Tabulated
+    """Set in the class that each kernel makes of it; `_rows` are those of its table."""
+    _rows: list[tuple[Kind, tuple[int, ...], list[int]]]
     kind: Kind
     counts: tuple[int, ...]
     node: int
     """Its number."""
 
-    def __init__(self, kernel: Tabulated) -> None:
-        self._kernel = kernel
-        self._rows = kernel.table.rows
-        self.node = 0
-        self.kind, self.counts, self._after = self._rows[0]
-
-    def copy(self) -> Place:
-        twin = Place.__new__(Place)
-        twin._kernel = self._kernel
-        twin._rows = self._rows
-        twin.node = self.node
-        twin.kind = self.kind
-        twin.counts = self.counts
-        twin._after = self._after
-        return twin
-
-    def apply(self, number: int, *others: int) -> None:
-        for count, other in zip(self.counts[1:], others, strict=True) if others else ():
-            number = number * count + other
-        node = self._after[number]
-        if node < 0:
-            self._kernel.state(self.node).apply(*self._numbers(number))
+    def __init__(self, node: int = 0) -> None:
         self.node = node
         self.kind, self.counts, self._after = self._rows[node]
 
+    def copy(self) -> Place:
+        return type(self)(self.node)
+
+    def apply(self, number: int, *others: int) -> None:
+        if others:
+            number = self._combined(number, others)
+        node = self._after[number]
+        if node < 0:
+            self.kernel.state(self.node).apply(*self._numbers(number))  # raises what is wrong
+        self.node = node
+        self.kind, self.counts, self._after = self._rows[node]
+
+    def _combined(self, number: int, others: tuple[int, ...]) -> int:
+        """The number of a combination of options."""
+        for count, other in zip(self.counts[1:], others, strict=True):
+            number = number * count + other
+        return number
+
     def _numbers(self, number: int) -> list[int]:
-        """The options of each who chooses, of a combination."""
+        """The options of each who chooses, by the number of their combination; or an outcome."""
+        if self.kind == "chance":
+            return [number]
         numbers = []
         for count in reversed(self.counts):
             number, own = divmod(number, count)
@@ -254,7 +257,7 @@ class Place:
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        return self._kernel.table.asks[self.node]
+        return self.kernel.table.asks[self.node]
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -262,48 +265,49 @@ class Place:
 
     @property
     def draws(self) -> tuple[str, tuple[str, ...]]:
-        return self._kernel.table.draws[self.node]
+        return self.kernel.table.draws[self.node]
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        return self._kernel.table.outcomes.get(self.node, ())
+        return self.kernel.table.outcomes.get(self.node, ())
 
     @property
     def outcome_count(self) -> int:
-        return self.counts[0] if self.kind == "chance" else 0
+        return len(self._after) if self.kind == "chance" else 0
 
     def pick(self, seed: int) -> int:
-        return self._kernel.state(self.node).pick(seed)
+        return self.kernel.state(self.node).pick(seed)
 
     def sample(self, random: Callable[[], float]) -> int:
-        return self._kernel.table.drawn(self.node, random)
+        tickets = self.kernel.table.tickets[self.node]
+        return bisect_right(tickets, int(random() * tickets[-1]))
 
     def seen(self, seat: str) -> Seen:
-        seen, key = self._kernel.table.seen, (self.node, seat)
+        seen, key = self.kernel.table.seen, (self.node, seat)
         if key not in seen:
-            seen[key] = self._kernel.state(self.node).seen(seat)
+            seen[key] = self.kernel.state(self.node).seen(seat)
         return seen[key]
 
     def known(self, seat: str) -> str:
-        known, key = self._kernel.table.known, (self.node, seat)
+        known, key = self.kernel.table.known, (self.node, seat)
         if key not in known:
-            known[key] = self._kernel.state(self.node).known(seat)
+            known[key] = self.kernel.state(self.node).known(seat)
         return known[key]
 
     @property
     def payoffs(self) -> Amounts:
-        payoffs = self._kernel.table.payoffs[self.node]
-        return self._kernel.state(self.node).payoffs if payoffs is None else payoffs
+        payoffs = self.kernel.table.payoffs[self.node]
+        return self.kernel.state(self.node).payoffs if payoffs is None else payoffs
 
     @property
     def rewards(self) -> Amounts:
-        rewards = self._kernel.table.rewards[self.node]
-        return self._kernel.state(self.node).rewards if rewards is None else rewards
+        rewards = self.kernel.table.rewards[self.node]
+        return self.kernel.state(self.node).rewards if rewards is None else rewards
 
     @property
     def streams(self) -> Mapping[str, Amounts]:
-        return self._kernel.state(self.node).streams
+        return self.kernel.state(self.node).streams
 
     @property
     def variables(self) -> Mapping[str, Any]:
-        return self._kernel.state(self.node).variables
+        return self.kernel.state(self.node).variables

@@ -17,9 +17,9 @@ from typing import Any
 
 from gamedsl.backends.kernel import Kernel, State
 from gamedsl.ir.evaluate import EvaluationError
-from gamedsl.ir.expr import Apply, Build, Collect, Const, Expr, If, LetCall, Local, Table
+from gamedsl.ir.expr import Apply, Build, Collect, Const, Expr, If, LetCall, Local, Read, Table
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Block, Choose, Draw, Loop, Pay, Show, Stage, Step
+from gamedsl.ir.program import Block, Choose, Draw, Loop, Pay, Show, Stage, Step, walk_steps
 from gamedsl.ir.types import Bool, Grid, List, Number, PerSeat, PerValue, Set, Type, domain, plain
 from gamedsl.runtime.history import Move, moved, moves
 
@@ -201,6 +201,7 @@ class Payoffs:
         self._ir = ir
         self._lets = ir.lets_by_name
         self._seats = len(ir.seats)
+        self._counts = self._count_loops()
 
     def interval(self) -> Interval | None:
         """The least and the most that any seat can be paid; None where no bounds are seen."""
@@ -242,6 +243,17 @@ class Payoffs:
                 span = _times(inner, (Fraction(), Fraction(times or 0)))
         return _hull([span, NOTHING])
 
+    def _count_loops(self) -> Given:
+        """The bounds of the variables that number passes."""
+        counts: dict[str, Interval | None] = {}
+        for step in walk_steps(self._ir.turns):
+            if isinstance(step, Loop) and step.count is not None:
+                times = passes(step, self._seats)
+                span = None if times is None else (Fraction(1), Fraction(times))
+                known = counts.get(step.count, span)
+                counts[step.count] = _hull([known, span])
+        return counts
+
     def _of(self, expr: Expr, given: Given = NONE_GIVEN) -> Interval | None:
         """The bounds of an expression; `given` are those of what names inside it stand for."""
         match expr:
@@ -253,6 +265,8 @@ class Payoffs:
                 return _hull([self._of(then, given), self._of(other, given)])
             case Table(cells=cells):
                 return _hull([self._of(cell, given) for cell in cells.values()])
+            case Read(name=name):
+                return self._counts.get(name) or _of_type(expr.type)
             case Local(name=name):
                 return given.get(name) or _of_type(expr.type)
             case LetCall(name=name, arguments=arguments):

@@ -116,7 +116,8 @@ class Record:
     fields: tuple[tuple[str, Type], ...]
 
     def __str__(self) -> str:
-        return f"a {self.name}" if self.name else "a record"
+        article = "an" if self.name[:1] in "AEIOUaeiou" else "a"
+        return f"{article} {self.name}" if self.name else "a record"
 
     @property
     def types(self) -> tuple[Type, ...]:
@@ -162,7 +163,10 @@ class PerValue:
     of: Type
 
     def __str__(self) -> str:
-        return f"{self.of} per {str(self.key).removeprefix('a ').removeprefix('one of ')}"
+        key = str(self.key)
+        for start in ("a ", "an ", "one of "):
+            key = key.removeprefix(start)
+        return f"{self.of} per {key}"
 
 
 @dataclass(frozen=True, slots=True)

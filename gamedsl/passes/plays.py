@@ -63,7 +63,7 @@ def _told(state: State, ir: GameIR) -> str:
 
 
 def _report(error: EvaluationError, told: str, problems: Problems) -> None:
-    witness = tuple(told.splitlines())
+    witness = tuple(line for line in told.splitlines() if line)
     if isinstance(error, PlayError):
         problems.add(
             "GD0437", error.message, error.span, why="in some play", witness=(

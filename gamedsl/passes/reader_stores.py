@@ -30,6 +30,13 @@ from gamedsl.passes.reader_sets import Seats, Sight, beyond, each
 from gamedsl.source.spans import Span
 
 
+def changed(statement: Statement) -> str:
+    """The variable that a statement writes."""
+    while isinstance(statement, ForEach):
+        statement = statement.body
+    return statement.place.variable
+
+
 class Condition(NamedTuple):
     """Something that decides whether a step happens, and who reads it."""
 

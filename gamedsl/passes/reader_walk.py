@@ -28,7 +28,7 @@ from gamedsl.passes.reader_expressions import Reading
 from gamedsl.passes.reader_leaks import Leaks
 from gamedsl.passes.reader_roles import Scope, top
 from gamedsl.passes.reader_sets import Seats, Sight, each, either
-from gamedsl.passes.reader_stores import Condition, Context, Stores
+from gamedsl.passes.reader_stores import Condition, Context, Stores, changed
 from gamedsl.passes.readers import states_of
 
 
@@ -57,19 +57,23 @@ class Walk(Stores):
         self.learned[variable] = sight if known is None else either(known, sight)
 
     def bound(self, step: Step) -> frozenset[str]:
-        """The variables that a step and the steps inside it bind, unless they are state."""
+        """The variables that a step and the steps inside it may change."""
         known = self._bound.get(step.id)
         if known is None:
             names = {name for part in inside(step) for name in self.bound(part)}
             match step:
-                case Choose(variable=variable, place=None) | Draw(variable=variable, place=None):
-                    names.add(variable)
+                case Choose(variable=variable, moves=moves):
+                    names |= {variable, *(name for move in moves for name, _ in move.parameters)}
+                case Draw(variable=variable, source=source):
+                    names |= {variable} if source.bag is None else {variable, source.bag.variable}
                 case Show(variable=variable):
                     names.add(variable)
                 case Loop(item=item, count=count):
                     names |= {name for name in (item, count) if name is not None}
-            if isinstance(step, Choose):
-                names |= {name for action in step.moves for name, _ in action.parameters}
+                case Stage(state=states):
+                    names |= {state.name for state in states}
+                case Do(statements=statements):
+                    names |= set(map(changed, statements))
             known = self._bound[step.id] = frozenset(names)
         return known
 
@@ -105,6 +109,8 @@ class Walk(Stores):
             case Do(statements=statements):
                 for statement in statements:
                     self.statement(statement, inner)
+                    left = inner.scope.forgetting(frozenset((changed(statement),)))
+                    inner = inner.knowing(left)
         if now is None or step.condition is not None:
             return after
         assert isinstance(step, Draw | Show)

@@ -89,10 +89,9 @@ def _read(text: str, type: Type, seats: tuple[str, ...]) -> Read:
 
 
 def _one_of(text: str, values: dict[str, Any]) -> Read:
-    """Longest first: one name may begin another."""
-    for name in sorted(values, key=len, reverse=True):
+    for name, value in values.items():
         if text.startswith(name):
-            yield values[name], text[len(name) :]
+            yield value, text[len(name) :]
 
 
 def _row(text: str, types: tuple[Type, ...], mark: str, seats: tuple[str, ...]) -> Read:

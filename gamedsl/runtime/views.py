@@ -201,7 +201,7 @@ class Viewer:
             key: Key = (event.seat,)
             if (step.variable, key) not in self.slots:
                 key = ()
-            return self.slots[step.variable, key], self._chosen(step, seat, event)
+            return self.slots[step.variable, key], event.name
         name = event.name
         if isinstance(step, Show):
             return self.slots[step.variable, ()], self._named(name, step.value.type, step.readers)
@@ -211,11 +211,6 @@ class Viewer:
                 drawn = self._named(name[len(head) :], step.type, step.readers)
                 return self.slots[step.variable, key], drawn
         raise ValueError(f"`{name}` is no outcome of `{step.id}`")
-
-    def _chosen(self, step: Choose, seat: str, event: Event) -> Any:
-        if step.readers.fields and seat != event.seat:
-            return self._named(event.name, step.type, step.readers)
-        return event.name
 
     def _named(self, name: str, type: Type, readers: Readers) -> Any:
         """The value of a name; a record of which only some fields are told has `Hidden` in it."""

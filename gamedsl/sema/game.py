@@ -20,7 +20,7 @@ from gamedsl.sema.params import Params
 from gamedsl.sema.payoffs import read_payoffs
 from gamedsl.sema.rewards import read_reward
 from gamedsl.sema.roles import declare_roles
-from gamedsl.sema.scope import Names, TypeName
+from gamedsl.sema.scope import Names, TypeName, is_reserved_stream
 from gamedsl.sema.stages import Stages
 from gamedsl.sema.state import States
 from gamedsl.sema.turns import Turns, choices_in
@@ -184,6 +184,7 @@ class _Reader:
         return tuple(
             (entry.key.text, turns.per_seat(entry.value, "a score"))
             for entry in (section.entries if isinstance(section, Mapping) else ())
+            if not is_reserved_stream(entry.key, self.problems, "payoffs")
         )
 
     def payoffs(

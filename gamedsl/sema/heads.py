@@ -25,7 +25,7 @@ from gamedsl.ir.types import (
 from gamedsl.sema.draws import Draws
 from gamedsl.sema.options import Options, read_options
 from gamedsl.sema.roles import unknown_role
-from gamedsl.sema.scope import LetName, TypeName
+from gamedsl.sema.scope import LetName, TypeName, is_reserved_stream
 from gamedsl.sema.statements import read_statements
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
@@ -276,6 +276,12 @@ class Heads(Draws, ABC):
         if typed is None or not isinstance(name, Scalar):
             return None
         type, joint = typed.type, isinstance(typed.type, PerSeat)
+        if readers.kind in ("owner", "others") and not joint and self.acting is None:
+            self.problems.add(
+                "GD0426", f"`{name.text}` has no owner", readers.span or item.span,
+                why="it is one value for all", help="name who sees it",
+            )  # fmt: skip
+            return None
         inner = type.of if isinstance(type, PerSeat) else type
         if not self.declare(name.text, inner, joint, self.names.seats if joint else (), name.span):
             return None
@@ -292,7 +298,7 @@ class Heads(Draws, ABC):
     def pay(self, item: Mapping, head: Entry, condition: ir.Expr | None) -> Step | None:
         stream, value = head.value, item.get("value")
         assert isinstance(stream, Scalar)
-        if value is None:
+        if value is None or is_reserved_stream(stream, self.problems):
             return None
         amounts = self.per_seat(value, "a payoff")
         return Pay(self.number(stream.text), stream.text, amounts, item.span, condition)

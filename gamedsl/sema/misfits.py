@@ -107,6 +107,7 @@ def _fix(type: Type, wanted: Type, node: ast.Node) -> str:
         return f"compare it: `{text} > 0`" if len(text) < 60 else "compare it with something"
     if isinstance(type, Option) and isinstance(wanted, Number):
         return f"say what it is then: `0 if {text} == none else …`" if text.isidentifier() else ""
-    if isinstance(type, Option) and fits(type.of, wanted) and len(text) < 60:
+    simple = re.fullmatch(r"[\w.\[\](), ]+", text) and " if " not in text and len(text) < 60
+    if isinstance(type, Option) and fits(type.of, wanted) and simple:
         return f"test it first: `{text} != none`"
     return ""

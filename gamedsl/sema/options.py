@@ -159,6 +159,9 @@ def _computed(node: Scalar, typer: GameTyper, problems: Problems, me: bool) -> O
     """`0..5`, the name of a type, or an expression that gives the options when it is reached."""
     known = typer.names.declared.get(node.text)
     if isinstance(known, TypeName):
+        if not known.choices:
+            listed_values(ir.Const(known.type, node.span, None), known.type, typer.names, problems)
+            return None
         choices = tuple(Choice(name, value) for name, value in known.choices)
         return Options(choices, known.type)
     tree = syntax(node, problems)

@@ -122,7 +122,7 @@ class Params:
         node = given.value if given is not None else default
         if node is None:
             if not strangers:
-                self.missing(name, span, wanted, getattr(kind, "text", "") == "game")
+                self.missing(name, span, wanted, getattr(kind, "text", ""))
             return None
         if isinstance(kind, Scalar) and kind.text in ("game", "text"):
             text = node.text if isinstance(node, Scalar) else ""
@@ -155,7 +155,8 @@ class Params:
         node = given.value if given is not None else entry.value.get("default")
         if node is None or isinstance(node, Mapping):
             if node is None and not strangers:
-                self.missing(name, entry.key.span, None)
+                self.missing(name, entry.key.span, None, "expression")
+            self.names.declared[name] = ParamName(NEVER, None, entry.key.span)
             return
         tree = syntax(node, self.problems)
         scope = self.outer if given is not None else self.names
@@ -238,12 +239,13 @@ class Params:
         type = PerValue(key_type, inner)
         return ir.Const(type, node.span, found), found, type
 
-    def missing(self, name: str, span: Span, wanted: Type | None, game: bool = False) -> None:
+    def missing(self, name: str, span: Span, wanted: Type | None, kind: str) -> None:
         sample = {NUMBER: "1/2", WHOLE: "1", BOOL: "true", TYPES["list"]: "[1, 2]"}.get(
             wanted or NUMBER, "…"
         )
-        if game:
-            sample = "prisoners_dilemma"
+        seat = next(iter(self.names.seats), "…")
+        sample = {"game": "prisoners_dilemma", "expression": "…", "map": "{a: 1, b: 2}",
+                  "role": seat, "text": "some text"}.get(kind, sample)  # fmt: skip
         if wanted == MATRIX:
             size = range(len(self.names.seats))
             rows = (f"[{', '.join(str(int(i == j)) for j in size)}]" for i in size)

@@ -12,6 +12,7 @@ from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.types import Enum, Type
+from gamedsl.source.nodes import Scalar
 from gamedsl.source.spans import Span
 from gamedsl.syntax import ast
 from gamedsl.syntax.parser import KEYWORDS
@@ -162,6 +163,20 @@ class Names:
     def seats_of(self, role: str) -> tuple[str, ...]:
         """The seats of a role, or the seat of that name; empty where there is none."""
         return self.roles.get(role) or ((role,) if role in self.seats else ())
+
+
+def is_reserved_stream(name: Scalar, problems: Problems, *others: str) -> bool:
+    """Whether a stream cannot have this name, which is told; `others` are such names too."""
+    if name.text not in ("payoff", *others):
+        return False
+    problems.add(
+        "GD0316",
+        f"`{name.text}` already has a meaning",
+        name.span,
+        why="the payoffs, as reward files read them" if name.text == "payoff" else "the utility",
+        help="choose another name" if others else "to add to the payoffs, write `pay: payoffs`",
+    )
+    return True
 
 
 def report_taken(name: str, span: Span, first: Span | None, problems: Problems) -> bool:

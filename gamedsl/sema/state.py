@@ -13,6 +13,7 @@ from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.program import EVERYONE, Readers, State
 from gamedsl.ir.types import (
     BOOL,
+    NEVER,
     NONE,
     SEAT,
     WHOLE,
@@ -58,7 +59,10 @@ class States:
         found = []
         for entry in section.entries if isinstance(section, Mapping) else ():
             name, span = entry.key.text, entry.key.span
-            if report_taken(name, span, self.types.names.anywhere(name), self.problems):
+            names = self.types.names
+            if report_taken(name, span, names.anywhere(name), self.problems):
+                if name in names.declared:  # of neither can anything be said
+                    names.declared[name] = StateName(NEVER, span)
                 continue
             state = self.read(entry)
             if state is None:

@@ -81,6 +81,12 @@ class Types:
         """Declare each entry of a `types:` section."""
         for entry in section.entries if isinstance(section, Mapping) else ():
             name, span = entry.key.text, entry.key.span
+            if name in WORDS:
+                self.problems.add(
+                    "GD0316", f"`{name}` already has a meaning", span,
+                    why="a type that is always known", help="choose another name",
+                )  # fmt: skip
+                continue
             if report_taken(name, span, self.names.anywhere(name), self.problems):
                 continue
             found = self.read(entry.value, name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.ir.program import Step
-from gamedsl.ir.types import Never
+from gamedsl.ir.types import NEVER, Never
 from gamedsl.sema.actions import Moves, is_declared_form
 from gamedsl.sema.heads import Heads
 from gamedsl.sema.lets import declare_lets
@@ -114,6 +114,10 @@ class Uses(Heads):
         self.stateful.add(document.name)
         found = States(self.types, self.problems, self.typer.learned).declare(section)
         self.state += found
+        for entry in section:  # of one that was declared before nothing can be said
+            for scope in self.outer:
+                if entry.key.text in scope.declared:
+                    scope.declared[entry.key.text] = StateName(NEVER, entry.key.span)
         for state in found:
             declared = self.names.declared[state.name]
             assert isinstance(declared, StateName)

@@ -14,6 +14,7 @@ from open_spiel.python import policy, rl_environment
 from open_spiel.python.algorithms import cfr, expected_game_score, exploitability
 
 import gamedsl
+from gamedsl.export.bounds import Payoffs, explore
 from gamedsl.export.openspiel import register
 from tests.export.games import NAMES, SMALLER, loaded, written
 
@@ -303,6 +304,42 @@ def test_the_form_of_payoffs_bounds_them(
     assert game.min_utility() <= 9 + low
     assert game.max_utility() == pytest.approx(36 + high)
     pyspiel.random_sim_test(game, num_sims=3, serialize=False, verbose=False)
+
+
+def test_what_stages_pay_is_bounded_by_their_form() -> None:
+    for discount, most in ((1, 25), ("1/2", 5 + 5 / 2 + 5 / 4 + 5 / 8 + 5 / 16)):
+        game = gamedsl.load("repeated_prisoners_dilemma", params={"discount": discount})
+        tree = explore(game.env().kernel, 100_000)
+        assert (tree.low, tree.high) == (0, most)
+        low, high = Payoffs(game.ir).interval() or (1, 0)
+        assert low <= 0
+        assert most <= high <= 25
+
+
+FORKED = """\
+game: forked
+roles: [a, b]
+turns:
+  - {role: a, choose: way, from: [chance, play]}
+  - {draw: coin, from: {heads: 1/2, tails: 1/2}, seen_by: all, if: way == chance}
+  - {draw: more, from: 1..2, seen_by: all, if: way == chance}
+  - {draw: still, from: 1..2, seen_by: all, if: way == chance}
+  - {role: b, choose: reply, from: [1, 2], if: way == play}
+payoffs: {a: 3, b: "1 if way == play else 2"}
+"""
+
+
+def test_the_tree_of_a_small_game_is_known(tmp_path: Path) -> None:
+    tree = explore(written(tmp_path, FORKED).env().kernel, 100)
+    assert (tree.length, tree.draws, tree.outcomes) == (2, 3, 2)
+    assert (tree.low, tree.high, tree.total, tree.identical) == (1, 3, None, False)
+    assert explore(written(tmp_path, FORKED).env().kernel, 10) is None
+    constant = written(tmp_path, FORKED.replace('b: "1 if way == play else 2"', "b: 3"))
+    assert explore(constant.env().kernel, 100).total == 6
+    game = pyspiel.load_game(register(written(tmp_path, FORKED.replace('"1 if way', '"2 if way'))))
+    assert game.get_type().utility == pyspiel.GameType.Utility.CONSTANT_SUM
+    assert game.utility_sum() == 5
+    assert explore(constant.env().kernel, 100).identical
 
 
 def test_without_openspiel_the_remedy_is_said() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from pettingzoo import test as pettingzoo_test
 
+from gamedsl import Action
 from gamedsl.export.pettingzoo import AECGame, aec_env, not_parallel, parallel_env
 from tests.export.games import NAMES, loaded, written
 
@@ -137,6 +138,22 @@ def test_only_what_adds_up_is_paid_early(
         rewards = env.step({"a": 1, "b": 0})[1]
         assert (rewards["a"], rewards["b"]) == expected
     assert env.agents == []
+
+
+def test_streams_that_a_reward_adds_up_are_paid_step_by_step() -> None:
+    env = parallel_env(loaded("spread"))
+    env.reset(seed=2)
+    total = dict.fromkeys(env.agents, 0.0)
+    steps = []
+    while env.agents:
+        rewards = env.step(dict.fromkeys(env.agents, 0))[1]
+        steps.append(rewards["agent_1"])
+        total = {seat: total[seat] + reward for seat, reward in rewards.items()}
+    assert sum(map(bool, steps)) > 10
+    episode = loaded("spread").env().reset(seed=2)
+    while not episode.done:
+        episode.step({d.seat: Action(d.legal[0]) for d in episode.decisions})
+    assert total == {seat: float(reward) for seat, reward in episode.rewards.items()}
 
 
 def test_an_illegal_action_forfeits() -> None:

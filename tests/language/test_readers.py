@@ -29,8 +29,7 @@ state:
   hers: {start: 0, seen_by: ann}
   cards: {per: role, list: 0..9, at_most: 9, seen_by: owner}
   marks: {set: 0..9, seen_by: ann}
-  who: {of: role or none, seen_by: all}
-  hidden_who: {of: role or none, seen_by: ann}
+  lead: {of: role, start: ann}
 """
 
 TAIL = """  - {role: all, choose: last, from: [stop, go]}
@@ -144,6 +143,18 @@ REFUSED = {
         "  - repeat: 2\n    turns:\n"
         "      - {role: bob, choose: c, from: [u, v], if: y == 1}\n"
         "      - {draw: y, from: 0..1, seen_by: ann}\n", "GD0440", "y",
+    ),
+    "a role that has changed": (
+        DIE + "  - if: lead == ann\n    turns:\n      - do: lead = bob\n"
+        "      - {role: ann, choose: c, from: [u, v], if: 'die[lead] > 1', seen_by: owner}\n",
+        "GD0440", "die[lead]",
+    ),
+    "a role that changes in one statement": (
+        DIE + "  - {do: 'lead = bob; mine.ann = die[lead]', if: lead == ann}\n", "GD0441", "die[lead]",
+    ),
+    "a role that changes in the next pass": (
+        DIE + "  - if: lead == ann\n    turns:\n      - repeat: 2\n        turns:\n"
+        "          - do: mine.ann = die[lead]\n          - do: lead = bob\n", "GD0441", "die[lead]",
     ),
     "all but some role": (
         DIE + "  - {draw: w, from: roles, seen_by: all}\n  - {role: bob, choose: c, from: [u, v],"
@@ -274,6 +285,9 @@ RIGHT = {
         DIE + "  - {each: roles, choose: c, from: [u, v], seen_by: owner,"
         " if: '(die.ann if me == ann else 0) > 3'}\n",
     ),
+    "a role that is known": (
+        DIE + "  - {do: 'mine.ann = die[lead]', if: lead == ann}\n",
+    ),
     "a step that is not mine": (
         X + "  - {each: roles, choose: c, from: [u, v], if: me == ann and x > 1, seen_by: ann}\n",
     ),
@@ -301,7 +315,7 @@ RIGHT = {
     ),
     "the referee reads all": (DIE + "  - {pay: payoffs, value: die.ann, if: die.bob > 2}\n",),
     "a role in turn": (
-        "  - {draw: who, from: roles}\n  - {role: who, choose: c, from: [u, v], if: who != none}\n",
+        "  - {draw: w, from: roles, seen_by: all}\n  - {role: w, choose: c, from: [u, v]}\n",
     ),
     "cards from a deck": (
         "  - {each: roles, draw: cards.me, from: deck}\n"

@@ -26,6 +26,8 @@ class Expressions:
         self.vars: list[Var] = []
         self.lets: list[Var] = []
         self.locals = 0
+        self.bold = False
+        """Whether expressions may have no value in some play."""
 
     # choices
 
@@ -178,7 +180,8 @@ class Expressions:
     def whole(self, eye: Eye, depth: int = 2) -> str:
         """A whole number."""
         atoms = [lambda: self.literal(Whole())]
-        for text, kind, sure in self.entries(eye):
+        for text, kind, certain in self.entries(eye):
+            sure = certain or (self.bold and self.chance(80))
             if isinstance(kind, Whole):
                 atoms.append(lambda t=text, s=sure: t if s else f"({t} if {t} != none else 0)")
             elif sure and (isinstance(kind, Role) or (isinstance(kind, Enum) and kind.name)):
@@ -205,6 +208,8 @@ class Expressions:
         if self.chance(20) and (test := self.truth(eye, depth - 1)):
             return f"({left} if {test} else {self.whole(eye, 0)})"
         right = self.whole(eye, 0)
+        if self.bold and self.chance(60):
+            return f"{left} {self.pick(['//', '%'])} {right}"
         if self.chance(25):
             return f"{self.pick(['max', 'min'])}({left}, {right})"
         return f"({left} {self.pick(['+', '-'])} {right})"
@@ -224,7 +229,7 @@ class Expressions:
         """A number, whole or not: a payoff."""
         text = self.whole(eye)
         if self.chance(20):
-            text = f"{text} / {self.number_in(2, 4)}"
+            text = f"{text} / {self.whole(eye, 0) if self.bold else self.number_in(2, 4)}"
         if self.chance(30) and (test := self.truth(eye)):
             return f"{text} if {test} else {self.whole(eye, 1)}"
         return text

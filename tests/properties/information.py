@@ -136,7 +136,7 @@ class Programs:
         self.numbers = ["p", "q", "s"]
         self.maps = ["own", "oth"]
         self.lists = ["pile", "deck", "hand.ann"]
-        self.seats: list[str] = []
+        self.seats = ["lead"]
         """Variables that are roles."""
         self.deck = self.random.choice(("nobody", "nobody", "all"))
         self.hand = self.random.choice(("owner", "others"))
@@ -177,6 +177,7 @@ state:
   p: {{of: 0..2, start: 0}}
   q: {{of: 0..2, start: 0, seen_by: nobody}}
   s: {{of: 0..2, start: 1, seen_by: {first}}}
+  lead: {{of: role, start: {first}}}
   own: {{per: role, of: 0..2, start: 0, seen_by: owner}}
   oth: {{per: role, of: 0..2, start: 1, seen_by: others}}
   pile: {{list: 0..2, at_most: 30, seen_by: {second}}}
@@ -216,6 +217,8 @@ payoffs: p
     def test(self, me: bool, more: tuple[str, ...] = ()) -> str:
         one = f"{self.atom(me, more)} {self.pick('>', '==', '!=')} {self.random.randint(0, 1)}"
         kind = self.random.random()
+        if kind > 0.9:
+            return f"{self.pick(*self.seats)} {self.pick('==', '!=')} {self.seat(me)}"
         if me and kind < 0.1:
             return f"me == {self.pick(*self.roles)}"
         if me and kind < 0.25:
@@ -237,6 +240,8 @@ payoffs: p
         seat = self.seat(me, *((to, to) if to else ()))
         place = self.pick("p", "q", "s", f"own[{seat}]", f"oth[{seat}]")
         kind = self.random.random()
+        if kind < 0.08:
+            return f"lead = {self.seat(me)}"
         if kind < 0.15:
             return f"add {self.value(me, more)} to {self.pick('pile', f'hand[{seat}]')}"
         if kind < 0.3:

@@ -79,8 +79,8 @@ class Protocols(Patterns):
             return []
         source, kind, count = found
         budget.spend(count**seats)
-        self.bind_choice("move", kind, "all", self.seats, False, False)
         priority = f"{self.whole(Eye('all', self.seats), 1)} + index(me)"
+        self.bind_choice("move", kind, "all", self.seats, False, False)
         return [{"use": "by_priority", "priority": priority, "choices": source}]
 
     def pipeline(self, budget: Budget) -> list[Step]:

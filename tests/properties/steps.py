@@ -128,6 +128,11 @@ class Steps(Chances):
         place, eye = self.place(var, acting, own)
         if place is None:
             return None
+        if self.bold and var.shape in ("set", "list") and self.chance(70):
+            sign, value = self.pick(["add", "drop"]), self.value(var.kind, eye, 1)
+            return f"{sign} {value} {'to' if sign == 'add' else 'from'} {place}"
+        if self.bold and var.shape == "value" and isinstance(var.kind, Whole):
+            return f"{place} = {self.whole(eye, 2)}"
         if var.shape == "value":
             if isinstance(var.kind, Whole) and var.kind.low is None and self.chance(60):
                 return f"{place} {self.pick(['+=', '-='])} {self.whole(eye, 1)}"

@@ -101,7 +101,7 @@ class Writer(Declarations):
     def endings(self, document: dict[str, Any]) -> None:
         """What may end the game before its last step."""
         ended = self.ended
-        if self.chance(25):
+        if self.chance(60 if self.bold else 25):
             kept = self.vars
             self.vars = [v if v.state else replace(v, sure=False) for v in self.vars]
             test = self.truth(REFEREE)
@@ -192,6 +192,14 @@ class Writer(Declarations):
 def written_files(draw: st.DrawFn) -> str:
     """A file over the whole language."""
     return Writer(draw).file()
+
+
+@st.composite
+def bold_files(draw: st.DrawFn) -> str:
+    """The same, but that its expressions may have no value in some play."""
+    writer = Writer(draw)
+    writer.bold = True
+    return writer.file()
 
 
 @st.composite

@@ -28,7 +28,9 @@ ROOT = Path(__file__).parent.parent.parent
 SHIPPED = sorted((ROOT / "games").glob("*.yaml"))
 PROGRAM = "import sys, gamedsl\nfor name in sys.argv[1:]: print(gamedsl.load(name).hash)"
 
-few = settings(max_examples=60, phases=[Phase.explicit, Phase.generate])
+few = settings(
+    max_examples=settings().max_examples * 2 // 3, phases=[Phase.explicit, Phase.generate]
+)
 randoms = st.integers(0, 10**6).map(Random)
 
 files = st.one_of(

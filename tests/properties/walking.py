@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 import gamedsl
-from gamedsl import Action
+from gamedsl import Action, EvaluationError
 from gamedsl.compiler import Result, compile_file
 from gamedsl.diagnostics import Problems
 from gamedsl.sema.game import build_game
@@ -94,6 +94,33 @@ def nodes(env: gamedsl.Env, most: int = MOST, **how: Any) -> Iterator[Node]:
             after = node.episode.fork()
             make(after, move)
             pending.append(Node(after, (*node.path, move), node.probability * chance))
+
+
+Fate = tuple[str, str, int] | str
+"""How a history ends: what it pays, or why it cannot go on and where that is written."""
+
+
+def fates(env: gamedsl.Env, most: int = 300) -> Iterator[Fate]:
+    """How the histories of a game end whose rules may have no value."""
+    try:
+        pending = [env.reset(0, chance="asked", forced="asked")]
+    except EvaluationError as error:
+        yield error.message, error.span.text, error.span.start
+        return
+    found = 0
+    while pending and found < most:
+        episode = pending.pop()
+        found += 1
+        if episode.done:
+            yield f"{episode.payoffs} {episode.rewards}"
+        for move, _ in reversed(moves(episode)):
+            after = episode.fork()
+            try:
+                make(after, move)
+            except EvaluationError as error:
+                yield error.message, error.span.text, error.span.start
+            else:
+                pending.append(after)
 
 
 def finish(episode: gamedsl.Episode, random: Random) -> gamedsl.Episode:

@@ -15,7 +15,7 @@ import gamedsl
 from gamedsl import Action, ParseFailure, cli
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import TranscriptError, dump, read
-from tests.export.games import NAMES, loaded, play
+from tests.export.games import NAMES, loaded, play, written
 
 SHOWN = """\
 kuhn_poker, run seed 0, seed 3
@@ -94,6 +94,21 @@ def test_what_was_played_agrees_with_the_game(name: str, one_line: bool) -> None
 def test_who_saw_what_is_told() -> None:
     (transcript,) = read(dump(kuhn()))
     assert replay(loaded("kuhn_poker"), transcript).text == SHOWN
+
+
+def test_what_is_told_twice_is_told_twice(tmp_path: Path) -> None:
+    text = (
+        "game: again\nroles: [a, b]\nturns:\n  - {role: [a, b], choose: x, from: [1, 2]}\n"
+        "  - {repeat: 2, turns: [{show: x.a, as: y, seen_by: a}]}\npayoffs: 0\n"
+    )
+    game = written(tmp_path, text)
+    episode = game.env().reset()
+    episode.step({"a": Action("1"), "b": Action("2")})
+    (transcript,) = read(dump(episode))
+    (move,) = replay(game, transcript).moves
+    assert move.told == (
+        (("a", "b"), "a.x=1"), (("a", "b"), "b.x=2"), (("a",), "y=1"), (("a",), "y=1"),
+    )  # fmt: skip
 
 
 def test_a_failure_is_replayed() -> None:

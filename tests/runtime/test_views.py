@@ -119,14 +119,13 @@ state:
 turns:
   - {draw: card, from: Card, seen_by: {rank: all, suit: b}}
   - {draw: two, from: 2 of Card, seen_by: owner, per: role}
-  - {draw: price, from: 0..90, seen_by: all}
+  - {draw: price, from: 10..90, seen_by: all}
   - {role: a, choose: bid, from: 0..40, seen_by: owner}
   - {show: none if bid > 20 else a, as: low, seen_by: [b]}
-  - {do: far = bid; add card to trail if false}
+  - {do: far = far - 25}
   - {role: b, choose: answer, from: [yes, no]}
 payoffs: 0
 """
-FORMS = FORMS.replace("far = bid; add card to trail if false", "far = far - 25")
 
 
 @pytest.fixture
@@ -135,9 +134,9 @@ def forms(tmp_path: Path) -> gamedsl.Env:
 
 
 def begun(env: gamedsl.Env) -> gamedsl.Episode:
-    """Card Q,s; two J,s and Q,s for both; price 45."""
+    """Card Q,s; two J,s and Q,s for both; price 50."""
     episode = env.reset(chance="asked")
-    for name in ("Q,s", "J,s,Q,s", "J,s,Q,s", "45"):
+    for name in ("Q,s", "J,s,Q,s", "J,s,Q,s", "50"):
         names = [outcome.name for outcome in episode.chance]
         episode.draw(names.index(name))
     return episode
@@ -174,6 +173,20 @@ def test_numbers_lists_and_tests_as_floats(forms: gamedsl.Env) -> None:
     assert not any(name.startswith("bid") for name in b)
     assert (b["low is bound"], b["low=a"]) == (1, 0), "none was shown"
     assert not any(name.startswith("low") for name in a)
+
+
+def test_what_was_told_last_counts() -> None:
+    episode = loaded("goofspiel").env().reset(chance="asked")
+    episode.draw(2)
+    episode.step({"left": Action("1"), "right": Action("3")})
+    assert episode.view("left").data["bound"] == {
+        "prize": 3, "bid": {"left": "1"}, "taker": "right",
+    }  # fmt: skip
+    episode.draw(0)
+    assert episode.view("left").data["bound"]["prize"] == 1
+    assert "asked before" in episode.env.vector_names("left")
+    named = dict(zip(episode.env.vector_names("left"), episode.view("left").vector, strict=True))
+    assert (named["asked before"], named["prize=1"], named["prize=3"]) == (1, 1, 0)
 
 
 def test_the_same_knowledge_gives_the_same_view() -> None:

@@ -62,6 +62,9 @@ class Bounds:
         self._seats = seats
         self._lets = lets
         self._domains: dict[Type, int | None] = {}
+        self._work: dict[tuple[str, int], int] = {}
+        self._sizes: dict[str, int | None] = {}
+        """What is known about lets, by their names."""
 
     def most(self, roots: Iterable[Expr]) -> int:
         """The size allowed to collections of unknown size: the largest of `LADDER` with which all
@@ -87,13 +90,18 @@ class Bounds:
                 each = sum(self.work(part, most) for part in parts)
                 return self.work(source, most) + self.size(source, most) * (1 + each)
             case LetCall(name=name):
-                return inside + 1 + self.work(self._lets[name].body, most)
+                return inside + 1 + self._let_work(name, most)
             case LetMap(name=name):
-                return len(self._seats) * (1 + self.work(self._lets[name].body, most))
+                return len(self._seats) * (1 + self._let_work(name, most))
             case Table(keys=keys, cells=cells):
                 largest = max((self.work(cell, most) for cell in cells.values()), default=0)
                 return sum(self.work(key, most) for key in keys) + largest
         return inside
+
+    def _let_work(self, name: str, most: int) -> int:
+        if (name, most) not in self._work:
+            self._work[name, most] = self.work(self._lets[name].body, most)
+        return self._work[name, most]
 
     def size(self, expr: Expr, most: int) -> int:
         """The most items of an expression's value; `most` where nothing is known, 1 for none."""
@@ -117,7 +125,9 @@ class Bounds:
             case If(then=then, other=other):
                 return _largest((self.known_size(then), self.known_size(other)))
             case LetCall(name=name):
-                return self.known_size(self._lets[name].body)
+                if name not in self._sizes:
+                    self._sizes[name] = self.known_size(self._lets[name].body)
+                return self._sizes[name]
             case Apply():
                 found = self._applied(expr)
                 if found is not None:

@@ -59,7 +59,8 @@ class Choices:
             with lines.block("if not found:"):
                 self._nothing(lines, op, f"return {self._jumps.to(op.after)}")
         lines("s._places = (found,)")
-        lines("s._asked = (me,)")
+        lines("s.counts = (len(found),)")
+        lines("s.asked = (me,)")
         self._stop(lines, place)
 
     def _ask_all(self, lines: Lines, place: int, op: flow.Ask) -> None:
@@ -68,7 +69,8 @@ class Choices:
         if step.static and step.condition is None:
             sizes = "".join(f"range({len(options)}), " for options in step.options).rstrip()
             lines(f"s._places = {self._make.module.table('PLACES', f'({sizes})')}")
-            lines(f"s._asked = {literal(step.actors)}")
+            lines(f"s.counts = {literal(tuple(map(len, step.options)))}")
+            lines(f"s.asked = {literal(step.actors)}")
             self._stop(lines, place)
             return
         lines("asked, legal = [], []")
@@ -84,7 +86,8 @@ class Choices:
                 self._nothing(lines, op, "pass")
         with lines.block("if not asked:"):
             lines(f"return {self._jumps.to(op.after)}")
-        lines("s._asked, s._places = tuple(asked), tuple(legal)")
+        lines("s.asked, s._places = tuple(asked), tuple(legal)")
+        lines("s.counts = tuple(map(len, legal))")
         self._stop(lines, place)
 
     def _stop(self, lines: Lines, place: int) -> None:
@@ -123,7 +126,7 @@ class Choices:
     def _take_one(self, lines: Lines, place: int, op: flow.Ask) -> None:
         step, storing = op.step, self._storing
         lines("(place,) = places")
-        lines(f"seat = {step.actors[0]!r}" if step.actor is None else "(seat,) = s._asked")
+        lines(f"seat = {step.actors[0]!r}" if step.actor is None else "(seat,) = s.asked")
         lines(f"value = {self._options.values(step, 'seat')}[place]")
         if step.place is not None:
             path = storing.path(step.place, Reader("seat"))
@@ -147,7 +150,7 @@ class Choices:
 
     def _take_all(self, lines: Lines, place: int, op: flow.Ask) -> None:
         step, storing = op.step, self._storing
-        lines("seats = s._asked")
+        lines("seats = s.asked")
         values = f"{self._options.values(step, 'seat')}[place]"
         lines(f"picked = [{values} for seat, place in zip(seats, places)]")
         lines("chosen = dict(zip(seats, picked))")

@@ -48,6 +48,7 @@ class Chances:
         lines(f"s._lottery = {self._lottery(step)}")
         lines(f"s._site = draws_{place}")
         lines('s.kind = "chance"')
+        lines("s.asked = s.counts = ()")
         lines("return None")
         self._take(place, op)
 

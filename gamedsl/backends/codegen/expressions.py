@@ -84,6 +84,9 @@ class Expressions(Knowing):
         self._prefix = prefix
         self._written: dict[str, str] = {}
         """Functions of lets, by their names."""
+        self._short: dict[tuple[str, str], str] = {}
+        """The code of lets that is written out, by their names and what they are read with; empty
+        for those whose code is too long."""
 
     def value(self, expr: Expr, reader: Reader) -> str:
         """The code of an expression that is worked out by itself."""
@@ -291,9 +294,12 @@ class Expressions(Knowing):
         if any(variable in reader.held for variable in self.variables(let.body)):
             raise UnsupportedError(f"`{name}` reads what is not in the state")
         if not let.parameters and not self.is_seated(let):
-            code = self.code(let.body, Reader(streams=reader.streams))
-            if len(code) <= SHORT:
-                return code
+            key = name, reader.streams
+            if key not in self._short:
+                code = self.code(let.body, Reader(streams=reader.streams))
+                self._short[key] = code if len(code) <= SHORT else ""
+            if self._short[key]:
+                return self._short[key]
         if name not in self._written:
             self._written[name] = self.module.name(self._prefix, name)
             self._define(let, self._written[name])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from gamedsl.backends.codegen.bounds import Bounds
 from gamedsl.ir import expr as ex
@@ -17,6 +18,9 @@ TRUTHS = COMPARISONS | {"==", "!=", "not", "in", "not in", "all", "any", "full"}
 
 PERHAPS_NONE = frozenset({"first", "last", "prev", "argmax", "line", "max", "min", "past"})
 """Functions whose value may be none."""
+
+
+Found = TypeVar("Found")
 
 
 class Knowing:
@@ -34,6 +38,8 @@ class Knowing:
         self.bounds = Bounds(seats, lets)
         self._lets = lets
         self._sure = sure
+        self._cache: dict[tuple[str, str], Any] = {}
+        """What was found out about lets: by what it is and their names."""
 
     def is_beyond(self, expr: Expr) -> bool:
         """Whether an expression might take more work than is allowed."""
@@ -52,7 +58,7 @@ class Knowing:
                 return self.is_truth(then) and self.is_truth(other)
             case ex.LetCall(name=name):
                 let = self._lets[name]
-                return not let.per_seat and self.is_truth(let.body)
+                return not let.per_seat and self._of_let("truth", name, self.is_truth)
         return False
 
     def is_some(self, expr: Expr) -> bool:
@@ -69,8 +75,16 @@ class Knowing:
             case ex.If(then=then, other=other):
                 return self.is_some(then) and self.is_some(other)
             case ex.LetCall(name=name):
-                return not self._lets[name].per_seat and self.is_some(self._lets[name].body)
+                let = self._lets[name]
+                return not let.per_seat and self._of_let("some", name, self.is_some)
         return False
+
+    def _of_let(self, what: str, name: str, find: Callable[[Expr], Found]) -> Found:
+        """What is found out about the body of a let, once."""
+        if (what, name) not in self._cache:
+            self._cache[what, name] = find(self._lets[name].body)
+        found: Found = self._cache[what, name]
+        return found
 
     def is_sure(self, expr: Expr) -> bool:
         """Whether a value should never be none: where it is, what is written raises."""
@@ -107,7 +121,7 @@ class Knowing:
 
     def is_seated(self, let: Let) -> bool:
         """Whether a let depends on whom it is read by."""
-        return let.per_seat or self.reads_me(let.body)
+        return let.per_seat or self._of_let("me", let.name, self.reads_me)
 
     def reads_me(self, expr: Expr) -> bool:
         """Whether an expression may depend on whom it is evaluated for."""
@@ -125,7 +139,7 @@ class Knowing:
                 if not lets_only:
                     found.add(part.name)
             elif isinstance(part, ex.LetCall | ex.LetMap):
-                found |= self.variables(self._lets[part.name].body)
+                found |= self._of_let("variables", part.name, self.variables)
         return found
 
 

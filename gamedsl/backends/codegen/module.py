@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gamedsl.backends.codegen import support
 from gamedsl.backends.codegen.bounds import Bounds, roots
 from gamedsl.backends.codegen.expressions import Expressions, Reader
@@ -54,7 +56,10 @@ EMPTY_SLOTS = {
 
 
 def write(ir: GameIR) -> str:
-    """The text of a module with a class `State`, which plays the game. Raises `UnsupportedError`."""
+    """The text of a module with a class `State`, which plays the game.
+
+    Raises `UnsupportedError` for what cannot be written.
+    """
     run = flatten(ir)
     module = Module()
     bounds = Bounds(ir.seats, ir.lets_by_name)
@@ -134,8 +139,8 @@ def _assemble(ir: GameIR, run: Flow, module: Module, facts: Facts) -> str:
         slot: starts.get(key) or (zero if key[0] == "d" else EMPTY_SLOTS[key[0]])
         for key, slot in slots.items()
     }
-    base = ("_asked", "_drawn", "_known", "_log", "_lottery", "_moves", "_places", "_result",
-            "_seen", "_site", "kind", "me")  # fmt: skip
+    base = ("_drawn", "_known", "_log", "_lottery", "_moves", "_places", "_result", "_seen",
+            "_site", "asked", "counts", "kind", "me")  # fmt: skip
     lines = Lines("class State(Play):")
     lines(f"__slots__ = ({''.join(f'{slot!r}, ' for slot in slots.values()).rstrip()})")
     lines("")
@@ -162,8 +167,10 @@ def _assemble(ir: GameIR, run: Flow, module: Module, facts: Facts) -> str:
     _write_variables(ir, lines, slots, facts)
     module.add(lines)
     shown = "".join(c if c.isprintable() and c not in '"\\' else " " for c in ir.name)
-    imports = ",\n    ".join(support.__all__)
-    return HEAD.format(name=shown, hash=ir.rules_hash, imports=imports) + module.text()
+    text = module.text()
+    used = set(re.findall(r"\w+", text))
+    imports = ",\n    ".join(name for name in support.__all__ if name in used or name == "Bag")
+    return HEAD.format(name=shown, hash=ir.rules_hash, imports=imports) + text
 
 
 def _write_variables(ir: GameIR, lines: Lines, slots: dict[str, str], facts: Facts) -> None:

@@ -232,6 +232,7 @@ class Options:
     ) -> Reader:  # fmt: skip
         """Work out once the parts of conditions that do not depend on later parameters."""
         early = apart(tests, later, reads=False) if later else []
+        early = [part for part in early if not self._make.variables(part) & later]
         found: dict[int, str] = {}
         for part in early:
             if id(part) not in reader.found and self._make.variables(part) & set(reader.held):

@@ -31,8 +31,20 @@ class Play:
     """A history of a generated game. A `gamedsl.backends.kernel.State`."""
 
     __slots__ = (
-        "_asked", "_drawn", "_known", "_log", "_lottery", "_moves", "_places", "_reference",
-        "_result", "_seen", "_site", "kind", "me",
+        "_drawn",
+        "_known",
+        "_log",
+        "_lottery",
+        "_moves",
+        "_places",
+        "_reference",
+        "_result",
+        "_seen",
+        "_site",
+        "asked",
+        "counts",
+        "kind",
+        "me",
     )  # fmt: skip
 
     kernel: Generated
@@ -43,7 +55,8 @@ class Play:
     kind: Kind
     me: str | None
     """Who acts."""
-    _asked: tuple[str, ...]
+    asked: tuple[str, ...]
+    counts: tuple[int, ...]
     _places: tuple[Sequence[int], ...]
     """The places of what each who is asked may choose, among the options of the step."""
     _site: Any
@@ -63,7 +76,7 @@ class Play:
     def __init__(self) -> None:
         self.kind = "end"
         self.me = None
-        self._asked = self._places = self._drawn = ()
+        self.asked = self.counts = self._places = self._drawn = ()
         self._log = self._moves = self._result = self._site = None
         self._lottery = self._reference = None  # type: ignore[assignment]
         self._known = self._unknown
@@ -99,7 +112,7 @@ class Play:
 
     def choose(self, names: Sequence[str]) -> None:
         place = self._site.place
-        self._take(tuple([place(s, name) for s, name in zip(self._asked, names, strict=True)]))
+        self._take(tuple([place(s, name) for s, name in zip(self.asked, names, strict=True)]))
 
     def _take(self, places: tuple[int, ...]) -> None:
         self._moves = places, self._moves
@@ -173,13 +186,9 @@ class Play:
         return tuple(
             [
                 Ask(seat, step, occurrences(self.seen(seat), step, seat), legal)
-                for seat, legal in zip(self._asked, self.legal, strict=True)
+                for seat, legal in zip(self.asked, self.legal, strict=True)
             ]
         )
-
-    @property
-    def asked(self) -> tuple[str, ...]:
-        return self._asked if self.kind == "decide" else ()
 
     @property
     def legal(self) -> tuple[tuple[str, ...], ...]:
@@ -189,15 +198,9 @@ class Play:
         return tuple(
             [
                 tuple([names[seat][place] for place in places])
-                for seat, places in zip(self._asked, self._places, strict=True)
+                for seat, places in zip(self.asked, self._places, strict=True)
             ]
         )
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        if self.kind == "decide":
-            return tuple([len(places) for places in self._places])
-        return (self._lottery.size,) if self.kind == "chance" else ()
 
     # chance
 

@@ -80,6 +80,7 @@ class Program:
 
     def _stop(self, lines: Lines, place: int, op: flow.Stop) -> bool:
         lines('s.kind = "end"')
+        lines("s.asked = s.counts = ()")
         lines("return None")
         return False
 

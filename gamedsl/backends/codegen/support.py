@@ -1,8 +1,8 @@
 """What generated modules import: small functions on values, exact or raising.
 
 Each does what the reference does wherever that has a value. Where it has none, or where telling
-would take long, it raises any exception (`ReplayError` where no other comes by itself), upon which the
-reference backend decides. See `gamedsl.backends.codegen`.
+would take long, it raises any exception (`ReplayError` where no other comes by itself), upon which
+the reference backend decides. See `gamedsl.backends.codegen`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ __all__ = [
     "ReplayError",
     "UNKNOWN",
     "at_cell",
-    "at_item",
     "at_most",
     "beyond",
-    "cell_place",
     "cells_of",
     "end",
     "entry",
@@ -174,12 +172,6 @@ def get(of: Any, key: Any) -> Any:
     return of[key]
 
 
-def at_item(items: Any, place: int) -> Any:
-    if place < 0:
-        raise ReplayError
-    return items[place]
-
-
 def end(items: Any, place: int) -> Any:
     """The first or last item of a list, none if there is none."""
     return items[place] if items else None
@@ -207,14 +199,6 @@ def entry(key: Any) -> Any:
     if key is None:
         raise ReplayError
     return key
-
-
-def cell_place(place: Any, rows: int, columns: int) -> int:
-    """The position of a cell in a grid."""
-    row, column = place
-    if not (0 <= row < rows and 0 <= column < columns):
-        raise ReplayError
-    return int(row * columns + column)
 
 
 def taken(bag: Bag, item: Any) -> Bag:

@@ -88,6 +88,8 @@ class Telling:
             case "owner":
                 if chooser or owner == "None":
                     return f"({chooser},)" if chooser else NOBODY
+                if owner in ("index[0]", "path[0]"):
+                    return f"({owner},)"
                 return f"(({owner},) if {owner} is not None else ())"
             case "others":
                 if chooser or owner == "None":

@@ -23,8 +23,9 @@ class Module:
     """The text of a module under way: constants, then functions, in the order they were made."""
 
     def __init__(self) -> None:
-        self._constants: dict[str, str] = {}
-        """Names by their text."""
+        self._constants: list[str] = []
+        self._tables: dict[str, str] = {}
+        """The names of constants, by their text."""
         self._names: set[str] = set()
         self._functions: list[Lines] = []
         self._later: list[str] = []
@@ -59,15 +60,16 @@ class Module:
 
     def table(self, hint: str, text: str) -> str:
         """The name of a constant with this text, which is worked out once."""
-        name = self._constants.get(text)
-        if name is None:
-            name = self._constants[text] = self.name(hint, len(self._constants))
-        return name
+        if text not in self._tables:
+            self._tables[text] = self._define(self.name(hint, len(self._tables)), text)
+        return self._tables[text]
 
     def own(self, hint: str, text: str) -> str:
         """The name of a variable of its own that starts as this."""
-        name = self.name(hint)
-        self._constants[f"{text}  # {name}"] = name
+        return self._define(self.name(hint), text)
+
+    def _define(self, name: str, text: str) -> str:
+        self._constants.append(f"{name} = {text}")
         return name
 
     def add(self, lines: Lines) -> None:
@@ -80,9 +82,9 @@ class Module:
 
     def text(self) -> str:
         """All constants and functions."""
-        constants = "".join(f"{name} = {text}\n" for text, name in self._constants.items())
         functions = [function.text() for function in joined(self._functions)]
-        return "\n\n".join((constants, *functions, "\n".join(self._later))) + "\n"
+        parts = ("\n".join(self._constants) + "\n", *functions, "\n".join(self._later))
+        return "\n\n".join(parts) + "\n"
 
 
 class Lines:
@@ -112,7 +114,8 @@ class Lines:
             return
         text = span.text.splitlines()[:1]
         shown = "".join(c if c.isprintable() else " " for c in (text[0] if text else ""))
-        self(f"# {span.line}: {shown[:80]}")
+        file = re.split(r"[/\\]", span.source.name)[-1]
+        self(f"# {file}:{span.line}: {shown[:80]}")
 
     def begin(self, name: str, empty: str, code: str) -> None:
         """Add to a list; if it has only just been begun, begin it with this."""
