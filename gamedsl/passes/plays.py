@@ -9,6 +9,7 @@ shows where it happens, as an `EvaluationError`.
 from __future__ import annotations
 
 from random import Random
+from time import process_time
 
 from gamedsl.backends.events import known
 from gamedsl.backends.interpreter import Interpreter
@@ -23,13 +24,16 @@ MOVES = 400
 PLAYS = 100
 """Random plays at most."""
 
+SECONDS = 2.0
+"""CPU time after which no further play is begun: where one move is much work, a few must do."""
+
 
 def plays_end(ir: GameIR, problems: Problems) -> None:
     """GD0402: a random play comes to a point of which the rules say nothing; with its moves."""
     if ir.plain:
         return
     kernel = Interpreter(ir)
-    spent = 0
+    spent, began = 0, process_time()
     for play in range(PLAYS):
         random, told = Random(play), ""
         try:
@@ -49,7 +53,7 @@ def plays_end(ir: GameIR, problems: Problems) -> None:
         except EvaluationError as error:
             _report(error, told, problems)
             return
-        if spent >= MOVES:
+        if spent >= MOVES or process_time() - began > SECONDS:
             return
 
 

@@ -48,6 +48,7 @@ from gamedsl.ir.types import (
 )  # fmt: skip
 from gamedsl.passes.reader_roles import Bound, Roles, Scope
 from gamedsl.passes.reader_sets import Seats, Sight, Table, each, either
+from gamedsl.passes.reader_symmetry import alike
 
 LENGTHS = frozenset({"len", "size", "slots"})
 """Built-ins that look at the length of a list or bag only, which is public where it is state."""
@@ -73,6 +74,8 @@ class Reading(Roles):
     def __init__(self, ir: GameIR, table: Table, states: frozenset[str]) -> None:
         self.table = table
         self.public = table.public
+        self.alike = alike(ir, table)
+        self._constants: dict[int, Sight] = {}
         self.states = states
         self.lets: dict[str, Let] = ir.lets_by_name
         self.variables: dict[str, Sight] = {}
@@ -91,8 +94,8 @@ class Reading(Roles):
     def sight(self, expr: Expr, scope: Scope) -> Sight:
         public = self.public
         match expr:
-            case Const(type=type, value=value):
-                return public.being(self.table.of(value)) if _of_roles(type) else public
+            case Const():
+                return self._constant(expr)
             case Me():
                 return public if scope.me is None else public.being(1 << scope.me)
             case Local(name=name):
@@ -117,6 +120,14 @@ class Reading(Roles):
             case If():
                 return self._conditional(expr, scope)
         return self._flat(expr, scope)
+
+    def _constant(self, expr: Const) -> Sight:
+        if not _of_roles(expr.type):
+            return self.public
+        known = self._constants.get(id(expr))
+        if known is None:
+            known = self._constants[id(expr)] = self.public.being(self.table.of(expr.value))
+        return known
 
     def _flat(self, expr: Expr, scope: Scope) -> Sight:
         """An expression of which nothing is known but what it reads."""

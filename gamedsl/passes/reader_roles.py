@@ -27,15 +27,17 @@ class Bound(NamedTuple):
 
 class Scope(NamedTuple):
     """Where an expression stands: who is `me`, its locals, and the variables of which more is known
-    here than everywhere. `memo` keeps what lets are worth while these are the same."""
+    here than everywhere. `memo` keeps what lets are worth while these are the same; `fixed` are the
+    seats that have been singled out."""
 
     me: int | None
     known: Mapping[str, Sight]
     locals: Mapping[str, Bound]
     memo: dict[object, Sight]
+    fixed: Seats = 0
 
     def seated(self, me: int) -> Scope:
-        return self._replace(me=me)
+        return self._replace(me=me, fixed=self.fixed | 1 << me)
 
     def given(self, **known: Sight) -> Scope:
         """The same with more known of variables."""
@@ -60,6 +62,8 @@ class Roles(ABC):
     """Decides tests of roles."""
 
     table: Table
+    alike: tuple[Seats, ...]
+    """Seats that the rules do not tell apart (`gamedsl.passes.reader_symmetry`)."""
 
     @abstractmethod
     def sight(self, expr: Expr, scope: Scope) -> Sight:
@@ -91,13 +95,20 @@ class Roles(ABC):
                 return None if found is None else found == (op == "in")
         return None
 
+    def few(self, seats: Seats, scope: Scope) -> Iterator[int]:
+        """Of each group of seats that are alike those that are singled out here, and one other."""
+        for group in self.alike:
+            others = seats & group & ~scope.fixed
+            yield from each(seats & group & scope.fixed | (others & -others))
+
     def apart(self, expr: Expr, scope: Scope) -> Iterator[tuple[int, Scope]]:
-        """Each role that an expression may be, with the scope in which it is that one."""
+        """Each role that an expression may be, of those that are alike a few, with the scope in
+        which it is that one."""
         sight = self.sight(expr, scope)
-        for seat in each(sight.seats):
+        for seat in self.few(sight.seats, scope):
             inner = being(expr, 1 << seat, sight, scope)
             if inner is not None:
-                yield seat, inner
+                yield seat, inner._replace(fixed=inner.fixed | 1 << seat)
 
     def _equal(self, left: Expr, right: Expr, scope: Scope) -> bool | None:
         one, two = self.sight(left, scope).seats, self.sight(right, scope).seats

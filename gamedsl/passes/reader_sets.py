@@ -8,7 +8,7 @@ roles that a loop goes through are known seats and no symbols: of `hand[to]` wit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
 from typing import Literal
@@ -59,7 +59,7 @@ class Sight:
     def within(self, readers: Seats) -> Sight:
         """The same, for some seats only."""
         left = self.readers & readers
-        return self if left == self.readers else replace(self, readers=left)
+        return self if left == self.readers else Sight(left, self.seats, self.parts, self.by)
 
     def also(self, readers: Seats) -> Sight:
         """The same, for some seats more."""
@@ -68,7 +68,7 @@ class Sight:
 
     def being(self, seats: Seats) -> Sight:
         """The same, with what roles it may be."""
-        return self if seats == self.seats else replace(self, seats=seats)
+        return self if seats == self.seats else Sight(self.readers, seats, self.parts, self.by)
 
     def flat(self) -> Sight:
         return Sight(self.all, self.seats) if self.parts else self

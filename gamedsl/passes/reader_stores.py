@@ -112,7 +112,7 @@ class Stores:
             self.test(inner, variable, scope)
         if self.leaks is None or readers.test is None:
             return
-        for seat in range(len(self.ir.seats)):
+        for seat in self.reading.few(self.everyone, scope):
             own = scope.seated(seat)
             if not self.reading.readers(readers.test, own) >> seat & 1:
                 cause = self.reading.cause(readers.test, seat, own)
@@ -157,16 +157,20 @@ class Stores:
             self.learn(step.variable, sure)
             return sure
         if step.place is None:
-            owners = self.reading.table.of(step.per[0])
-            found = {
-                seat: self.drawn(step, here.knowing(here.scope.seated(seat)), seat, None)
-                for seat in each(owners)
-            }
-            whole = self.reading.table.per_seat(lambda seat: found.get(seat, self.public))
+            owners, scope = self.reading.table.of(step.per[0]), here.scope
+            for seat in self.reading.few(owners, scope):
+                self.drawn(step, here.knowing(scope.seated(seat)), seat, None)
+            whole = self.reading.table.per_seat(
+                lambda seat: (
+                    self.outcome(step, scope.seated(seat), seat)
+                    if owners >> seat & 1
+                    else self.public
+                )
+            )
             self.learn(step.variable, whole)
             return whole
         if step.by_seat:
-            for seat in each(self.reading.table.of(step.per[0])):
+            for seat in self.reading.few(self.reading.table.of(step.per[0]), here.scope):
                 inner = here.knowing(here.scope.seated(seat))
                 for target in self.targets(step.place, inner.scope):
                     own = target.part(seat) if target.by == "seat" else target
@@ -186,12 +190,17 @@ class Stores:
                 return
         yield scope, scope.me
 
-    def drawn(self, step: Draw, here: Context, owner: int | None, target: Sight | None) -> Sight:
-        """One outcome of chance: who surely reads it."""
-        sure = self.sight(step.readers, here.scope, step.type, owner)
+    def outcome(self, step: Draw, scope: Scope, owner: int | None) -> Sight:
+        """Who surely reads one outcome of chance."""
+        sure = self.sight(step.readers, scope, step.type, owner)
         values = step.source.values
         if step.type == SEAT and isinstance(values, Const):
-            sure = sure.being(self.reading.table.of(values.value))
+            return sure.being(self.reading.table.of(values.value))
+        return sure
+
+    def drawn(self, step: Draw, here: Context, owner: int | None, target: Sight | None) -> Sight:
+        """Check one outcome of chance; who surely reads it."""
+        sure = self.outcome(step, here.scope, owner)
         if self.leaks is None:
             return sure
         may = self.sight(step.readers, here.scope, step.type, owner, sure=False)
@@ -325,7 +334,5 @@ class Stores:
         if len(targets) != 1 or of != SEAT:
             yield scope
             return
-        bound = scope.locals[targets[0]]
-        for seat in each(bound.sight.seats):
-            alone = bound._replace(sight=bound.sight.being(1 << seat))
-            yield scope.local(**{targets[0]: alone})
+        target = Local(SEAT, source.span, targets[0])
+        yield from (inner for _, inner in self.reading.apart(target, scope))

@@ -7,7 +7,6 @@ Of variables more is known in some places than everywhere: what was bound just b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
 
 from gamedsl.ir.expr import Expr, Me, Read
 from gamedsl.ir.game import GameIR
@@ -26,7 +25,7 @@ from gamedsl.ir.program import (
 from gamedsl.ir.types import SEAT
 from gamedsl.passes.reader_expressions import Reading
 from gamedsl.passes.reader_leaks import Leaks
-from gamedsl.passes.reader_roles import Scope, top
+from gamedsl.passes.reader_roles import Scope, being, top
 from gamedsl.passes.reader_sets import Seats, Sight, each, either
 from gamedsl.passes.reader_stores import Condition, Context, Stores, changed
 from gamedsl.passes.readers import states_of
@@ -117,24 +116,25 @@ class Walk(Stores):
         return after.knowing(after.scope.given(**{step.variable: now}))
 
     def loop(self, loop: Loop, here: Context) -> None:
-        scope = here.scope.forgetting(self.bound(loop))
-        inner, acting = here.knowing(scope), [scope.me]
+        scope, seats = here.scope.forgetting(self.bound(loop)), 0
+        inner = here.knowing(scope)
         if loop.items is not None:
             inner = self.under(here, loop.items).knowing(scope)
             seats = self.reading.sight(loop.items, here.scope).seats
-            if loop.item is None:
-                acting = [*each(seats)]
-            else:
+            if loop.item is not None:
                 item = self.reading.variables.get(loop.item, self.public).being(seats)
                 inner = inner.knowing(scope.given(**{loop.item: item}))
         if loop.until is not None:
-            for me in acting:
+            for me in each(seats) if loop.in_turn else (scope.me,):
                 inner = self.under(inner, loop.until, inner.scope._replace(me=me))
         for name in (loop.item, loop.count):
             if name is not None:
                 self.learn(name, Sight(inner.readers(self.everyone), self.everyone))
-        for me in acting:
-            self.steps(loop.body, inner.knowing(inner.scope._replace(me=me)))
+        if loop.in_turn:
+            for me in self.those(seats, inner.scope):
+                self.steps(loop.body, inner.knowing(inner.scope.seated(me)))
+        else:
+            self.steps(loop.body, inner)
 
     def stage(self, stage: Stage, here: Context) -> None:
         for state in stage.state:
@@ -146,11 +146,18 @@ class Walk(Stores):
         self.steps(stage.body, inner)
         self.stages -= 1
 
+    def those(self, seats: Seats, scope: Scope) -> Iterator[int]:
+        """The seats to go through: all of them to learn who reads what, to check it those that are
+        not alike."""
+        return each(seats) if self.leaks is None else self.reading.few(seats, scope)
+
     # choices
 
     def choose(self, step: Choose, here: Context, after: Context) -> Context:
         found: list[Sight] = []
+        actors = self.actors(step, here.scope)
         certain = step.condition is None and self.ir.no_move == "error"
+        certain = certain and actors & (actors - 1) == 0 and not step.joint and not step.moves
         for seat, inner in self.acting(step, here):
             if step.condition is not None:
                 scope = self.reading.narrowed(step.condition, True, inner.scope)
@@ -168,21 +175,28 @@ class Walk(Stores):
                 self.asked(step, seat, inner, sure)
             for action in step.moves:
                 self.act(step, action, seat, inner, sure)
-        if not found or step.joint or step.place is not None or step.moves or not certain:
+        if not found or not certain or step.place is not None:
             return after
-        return after.knowing(after.scope.given(**{step.variable: reduce(either, found)}))
+        return after.knowing(after.scope.given(**{step.variable: found[0]}))
+
+    def actors(self, step: Choose, scope: Scope) -> Seats:
+        """The seats that may act."""
+        numbers = self.reading.table.of(step.actors)
+        if step.actor is None:
+            return numbers
+        return numbers & self.reading.sight(step.actor, scope).seats
 
     def acting(self, step: Choose, here: Context) -> Iterator[tuple[int, Context]]:
         """The seats that may act, each with the place as it sees it."""
-        numbers = self.reading.table.of(step.actors)
-        if step.actor is None:
-            for seat in each(numbers):
-                yield seat, here.knowing(here.scope.seated(seat))
-            return
-        inner = here if isinstance(step.actor, Me) else self.under(here, step.actor)
-        for seat, scope in self.reading.apart(step.actor, here.scope):
-            if numbers >> seat & 1:
-                yield seat, inner.knowing(scope.seated(seat))
+        actor, scope, inner = step.actor, here.scope, here
+        if actor is not None and not isinstance(actor, Me):
+            inner = self.under(here, actor)
+        for seat in self.those(self.actors(step, scope), scope):
+            own: Scope | None = scope
+            if actor is not None:
+                own = being(actor, 1 << seat, self.reading.sight(actor, scope), scope)
+            if own is not None:
+                yield seat, inner.knowing(own.seated(seat))
 
     def chose(self, step: Choose, seat: int, sure: Sight) -> None:
         """Note who reads what a seat chose."""

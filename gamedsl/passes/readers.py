@@ -76,9 +76,11 @@ def who_reads(ir: GameIR) -> Reading:
     from gamedsl.passes.reader_walk import Walk
 
     reading = Reading(ir, Table(ir.seats), frozenset(state.name for state in states_of(ir)))
-    while True:
-        walk = Walk(ir, reading, None)
+    before = None
+    while before != reading.variables:
+        walk, before = Walk(ir, reading, None), reading.variables
         walk.run()
-        if walk.learned == reading.variables:
-            return reading
         reading.variables = walk.learned
+        if not reading.loops:
+            break
+    return reading

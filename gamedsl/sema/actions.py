@@ -14,6 +14,7 @@ from typing import Any
 from gamedsl.diagnostics import Problems
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
+from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.program import Action, Choice, Step
 from gamedsl.ir.types import BOOL, NEVER, SEAT, Enum, List, Never
 from gamedsl.ir.values import instance_name
@@ -86,7 +87,11 @@ class Moves:
         for _, source in action.parameters:
             of = element(source.type)
             assert of is not None
-            listed = listed_values(source, of, names, self.problems)
+            listed: tuple[Any, ...] | None
+            if isinstance(source, ir.Const):
+                listed = tuple(dict.fromkeys(elements(source.value)))
+            else:
+                listed = listed_values(source, of, names, self.problems)
             if listed is None:
                 return None
             spaces.append(listed)

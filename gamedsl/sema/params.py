@@ -89,7 +89,7 @@ class Params:
             declared = ParamName(NEVER, None, span)
             if param is not None:
                 params.append(param)
-                declared = ParamName(param.type, param.value, span)
+                declared = ParamName(param.type, param.value, param.span)
             self.names.declared[name] = declared
         self.names.later.clear()
         return tuple(params)
@@ -126,7 +126,7 @@ class Params:
             return None
         if isinstance(kind, Scalar) and kind.text in ("game", "text"):
             text = node.text if isinstance(node, Scalar) else ""
-            return Param(name, text, TEXT, span)
+            return Param(name, text, TEXT, node.span)
         if isinstance(kind, Scalar) and kind.text == "map" and not isinstance(node, Mapping):
             self.no_map(name, span, node)
             return None

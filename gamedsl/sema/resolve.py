@@ -18,6 +18,7 @@ from gamedsl.ir.types import (
     NEVER,
     NUMBER,
     SEAT,
+    WHOLE,
     Enum,
     List,
     NoneType,
@@ -230,6 +231,7 @@ class Resolver(ABC):
             )
             return self.never(node)
         type = self.let_type(let, node.span, tuple(a.type for a in arguments))
+        type = self.widened(let, node.span, type, tuple(a.type for a in arguments))
         for argument, wanted_type in zip(arguments, let.types, strict=True):
             if not fits(argument.type, wanted_type):
                 self.problems.add(
@@ -250,6 +252,18 @@ class Resolver(ABC):
             return self.never(node)
         return ir.LetMap(PerSeat(type), node.span, let.name)
 
+    def widened(self, let: LetName, use: Span, type: Type, arguments: tuple[Type, ...]) -> Type:
+        """The type of a let that was first called with whole numbers and is now with any: its body
+        is typed again, for numbers."""
+        pairs = list(zip(arguments, let.types, strict=True))
+        wide = [isinstance(a, Number) and isinstance(t, Number) and t.whole and not a.whole
+                for a, t in pairs]  # fmt: skip
+        if let in self.open or not any(wide):
+            return type
+        let.type = None
+        types = (NUMBER if w else t for w, (_, t) in zip(wide, pairs, strict=True))
+        return self.let_type(let, use, tuple(types))
+
     def let_type(self, let: LetName, use: Span, arguments: tuple[Type, ...] = ()) -> Type:
         """The type of a let's body, found on first use, which also says what its parameters are."""
         if let in self.open:
@@ -266,7 +280,7 @@ class Resolver(ABC):
             )
             return NEVER
         if let.type is None:
-            let.types = tuple(NUMBER if isinstance(t, Number) else t for t in arguments)
+            let.types = tuple(_any_of(t) for t in arguments)
             let.types = let.types or (NEVER,) * len(let.parameters)
             self.open.append(let)
             with self.frame({p.id: t for p, t in zip(let.parameters, let.types, strict=True)}):
@@ -293,3 +307,10 @@ def _enums(expected: Type | None) -> tuple[Enum, ...]:
     if isinstance(wanted, Union):
         return tuple(part for part in wanted.of if isinstance(part, Enum))
     return (wanted,) if isinstance(wanted, Enum) else ()
+
+
+def _any_of(type: Type) -> Type:
+    """A parameter takes any number, or any whole one, whatever the range of its first argument."""
+    if isinstance(type, Number):
+        return WHOLE if type.whole else NUMBER
+    return type

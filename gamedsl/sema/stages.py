@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics import Note, Problems
@@ -104,7 +105,9 @@ class Stages:
                 help="delete this step, or write the steps themselves",
             )
             return None
-        document = find("game", name.text, turns.near, turns.problems, name.span)
+        source = name.span.source  # the file that names the game, which may be another than this
+        near = source.folder / Path(source.name).name
+        document = find("game", name.text, near, turns.problems, name.span)
         if document is None:
             return None
         return self.build(document, given, turns.problems, (*chain, name.text))

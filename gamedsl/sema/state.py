@@ -239,7 +239,17 @@ def read_readers(
         text = item.text if isinstance(item, Scalar) else ""
         found = names.seats_of(text)
         if not found:
-            unknown_role(text, item.span, names, problems, "all", "owner", "others", "nobody")
+            unknown_role(
+                text,
+                item.span,
+                names,
+                problems,
+                "all",
+                "owner",
+                "others",
+                "nobody",
+                help="write `owner` for who acts in this step, or an expression over `me`",
+            )
         seats += [seat for seat in found if seat not in seats]
     ordered = tuple(seat for seat in names.seats if seat in seats)
     return Readers("seats", ordered, span=node.span)

@@ -167,7 +167,7 @@ class Uses(Heads):
             return None
         known = self.names.declared.get(name.text)
         if isinstance(known, ParamName) and isinstance(known.value, str):
-            return Scalar(known.value, known.value, name.span, ())
+            return Scalar(known.value, known.value, known.span, ())
         if locate("protocol", name.text, self.near) is None:
             itself = self.stages is not None and name.text in self.stages.chain
             if itself or locate("game", name.text, self.near):

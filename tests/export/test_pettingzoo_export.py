@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
+import warnings
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
-from pettingzoo import test as pettingzoo_test
 
 from gamedsl import Action
 from gamedsl.export.pettingzoo import AECGame, aec_env, not_parallel, parallel_env
 from tests.export.games import NAMES, loaded, written
+
+with warnings.catch_warnings():  # of its own games, which its tests import if they can
+    warnings.simplefilter("ignore")
+    pettingzoo_test = importlib.import_module("pettingzoo.test")
 
 # It warns of seats that are not called `player_0`, and of masks and vectors of different lengths.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -19,7 +19,7 @@ from gamedsl.passes.readers import is_open, only_readers_learn
 GAMES = Path(gamedsl.__file__).parent.parent / "games"
 
 HEAD = """game: example
-roles: [ann, bob, cyd]
+roles: [ROLES]
 types: {Card: [J, Q, K], Pair: {rank: 1..3, suit: [a, b]}}
 state:
   pot: 0
@@ -39,12 +39,13 @@ payoffs: 0
 Check = Callable[..., list[Diagnostic]]
 
 
-@pytest.fixture
-def check(tmp_path: Path) -> Check:
-    """The problems of a game with these steps, lets and actions, found by this pass alone."""
+@pytest.fixture(params=["ann, bob, cyd", "ann, bob, cyd, dan, eve, fay, gus"])
+def check(request: pytest.FixtureRequest, tmp_path: Path) -> Check:
+    """The problems of a game with these steps, lets and actions, found by this pass alone; for few
+    roles, and for so many that those who are alike are not all gone through."""
 
     def found(turns: str, let: str = "", actions: str = "", more: str = "") -> list[Diagnostic]:
-        text = HEAD + more
+        text = HEAD.replace("ROLES", request.param) + more
         text += f"let:\n{let}" if let else ""
         text += f"actions:\n{actions}" if actions else ""
         path = tmp_path / "example.yaml"

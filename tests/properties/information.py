@@ -127,12 +127,12 @@ def lengths(value: Any) -> Any:
 
 
 class Programs:
-    """Random games with hidden state, chance, choices, loops and actions, for two or three roles.
+    """Random games with hidden state, chance, choices, loops and actions, for two to six roles.
     Numbers are 0, 1 and 2 throughout."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.roles = ["ann", "bob", "cyd"][: self.random.choice((2, 2, 3))]
+        self.roles = ["ann", "bob", "cyd", "dan", "eve", "fay"][: self.pick(2, 2, 3, 3, 6)]
         self.numbers = ["p", "q", "s"]
         self.maps = ["own", "oth"]
         self.lists = ["pile", "deck", "hand.ann"]

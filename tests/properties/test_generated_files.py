@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 
@@ -22,11 +23,16 @@ from gamedsl.diagnostics.render import render
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump, read
 from tests.properties.strategies import game_files
-from tests.properties.walking import compiled, finish, load
+from tests.properties.walking import compiled, finish, load, make, moves
 
 ROOT = Path(__file__).parent.parent.parent
 SHIPPED = sorted((ROOT / "games").glob("*.yaml"))
-PROGRAM = "import sys, gamedsl\nfor name in sys.argv[1:]: print(gamedsl.load(name).hash)"
+PROGRAM = """
+import sys
+from tests.properties.test_generated_files import portrait
+for path in sys.argv[1:]:
+    print(portrait(path))
+"""
 
 few = settings(
     max_examples=settings().max_examples * 2 // 3, phases=[Phase.explicit, Phase.generate]
@@ -143,7 +149,22 @@ def test_layout_changes_no_hash(text: str, random: Random) -> None:
     )
 
 
-def test_hashes_are_the_same_in_a_fresh_process(tmp_path: Path) -> None:
+def portrait(path: str | Path) -> str:
+    """The hash of a game, and a digest of some plays with all that was asked and seen in them."""
+    game = gamedsl.load(path)
+    env, told = game.env(run_seed=4), []
+    for number in range(3):
+        episode, random = env.reset(number), Random(number)
+        while not episode.done:
+            told += [(d.messages, d.labels, d.information_set) for d in episode.decisions]
+            told += [episode.view(seat).text for seat in env.seats]
+            make(episode, random.choice(moves(episode))[0])
+        told.append(episode.transcript)
+    return f"{game.hash} {sha256(json.dumps(told).encode()).hexdigest()}"
+
+
+def test_a_fresh_process_sees_the_same(tmp_path: Path) -> None:
+    """Hashes, prompts, labels, views and transcripts, whatever order sets and dicts have there."""
     paths: list[Path] = []
 
     @seed(22)
@@ -155,13 +176,13 @@ def test_hashes_are_the_same_in_a_fresh_process(tmp_path: Path) -> None:
         paths[-1].write_text(text, encoding="utf-8")
 
     write()
-    here = [gamedsl.load(path).hash for path in paths]
+    here = [portrait(path) for path in paths]
     for hash_seed in ("1", "2"):
         told = subprocess.run(
             [sys.executable, "-c", PROGRAM, *map(str, paths)],
             capture_output=True, text=True, check=True, cwd=ROOT,
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
-        ).stdout.split()  # fmt: skip
+        ).stdout.splitlines()  # fmt: skip
         assert told == here
     assert len(set(here)) > len(here) // 2
 

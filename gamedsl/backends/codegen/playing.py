@@ -271,7 +271,12 @@ class Play:
         last: Told | None
         text: str
         last, text = self._known
-        if entry is last:
+        if entry is last or entry is None:
+            return text
+        before, _, step, whom, name = entry
+        if text and before is last:  # the most common case
+            text = f"{text}, {whom}.{step}={name}" if whom else f"{text}, {step}={name}"
+            self._known = entry, text
             return text
         news = []
         while entry is not None and entry is not last:
