@@ -46,12 +46,17 @@ def known(seen: Seen) -> str:
 
 def information(seat: str, seen: Seen) -> str:
     """All that a seat has seen: `first [first.card=J, first.open=check]`."""
-    return f"{seat} [{known(seen)}]" if seen else seat
+    return _with(seat, known(seen))
 
 
-def information_set(seat: str, step: str, seen: Seen) -> str:
+def information_set(seat: str, step: str, known: str) -> str:
     """The key of the information set in which a seat is asked: `first:open [first.card=J]`.
 
-    It holds the seat's own choices and all that was shown to it, so that no seat forgets.
+    `known` is what it has seen, as the function of this name says it: the seat's own choices and
+    all that was shown to it, so that no seat forgets.
     """
-    return information(f"{seat}:{step}", seen)
+    return _with(f"{seat}:{step}", known)
+
+
+def _with(name: str, known: str) -> str:
+    return f"{name} [{known}]" if known else name

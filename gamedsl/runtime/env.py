@@ -160,7 +160,8 @@ class Env:
             if forced or len(legal) > 1:
                 seen = position.state.seen(seat)
                 labels = tuple(map(book.label, legal))
-                key, role = information_set(seat, step, seen), self.ir.role_of[seat]
+                key = information_set(seat, step, position.state.known(seat))
+                role = self.ir.role_of[seat]
                 decisions.append(
                     Decision(seat, role, step, occurrence, key, legal, labels, seen, self, book)
                 )
@@ -363,7 +364,7 @@ class Episode:
                     break
                 position = position.after(0 if certain else state.pick(self.seed))
             else:
-                if self._forced or any(len(ask.legal) > 1 for ask in state.asks):
+                if self._forced or max(state.counts) > 1:
                     break
                 position = position.after(tuple(ask.legal[0] for ask in state.asks))
         self._position = position

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import gamedsl
-from gamedsl.backends.events import information_set
+from gamedsl.backends.events import information_set, known
 from gamedsl.backends.histories import Past, pasts
 from gamedsl.backends.labels import LabelBook, draw_labels
 from gamedsl.backends.prompts import Prompter
@@ -135,7 +135,7 @@ def sampled(ir: GameIR, step: Choose) -> list[Past]:
 
 
 def one_prompt(prompter: Prompter, book: LabelBook, step: Choose, past: Past) -> Iterator[str]:
-    yield f"[{information_set(past.seat, step.id, past.seen)}]"
+    yield f"[{information_set(past.seat, step.id, known(past.seen))}]"
     lines = [
         f"  {speaker}: {line}"
         for speaker, text in prompter.messages(past.seat, step, past.legal, book, past.seen)

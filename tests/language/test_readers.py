@@ -20,7 +20,7 @@ GAMES = Path(gamedsl.__file__).parent.parent / "games"
 
 HEAD = """game: example
 roles: [ROLES]
-types: {Card: [J, Q, K], Pair: {rank: 1..3, suit: [a, b]}}
+types: {Card: [J, Q, K, A, T, N, E], Pair: {rank: 1..3, suit: [a, b]}}
 state:
   pot: 0
   secret: {start: 0, seen_by: nobody}
@@ -151,7 +151,8 @@ REFUSED = {
         "GD0440", "die[lead]",
     ),
     "a role that changes in one statement": (
-        DIE + "  - {do: 'lead = bob; mine.ann = die[lead]', if: lead == ann}\n", "GD0441", "die[lead]",
+        DIE + "  - {do: 'lead = bob; mine.ann = die[lead]', if: lead == ann}\n",
+        "GD0441", "die[lead]",
     ),
     "a role that changes in the next pass": (
         DIE + "  - if: lead == ann\n    turns:\n      - repeat: 2\n        turns:\n"

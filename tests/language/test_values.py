@@ -164,7 +164,7 @@ VALUES: list[tuple[str, Any]] = [
     ("[0, 1] in empty(board)", True),
     ("seen == [2, 0]", True),
     ("at.me == [1, 1]", True),
-    ("board[0, 1] if board[0, 0] == none else index(board[0, 0])", 0),
+    ("9 if board[0, 0] == none else index(board[0, 0])", 0),
     # order
     ("shown < card.me", True),
     ("card.bob <= card.bob", True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -123,7 +124,7 @@ turns:
   - {role: a, choose: bid, from: 0..40, seen_by: owner}
   - {show: none if bid > 20 else a, as: low, seen_by: [b]}
   - {do: far = far - 25}
-  - {role: b, choose: answer, from: [yes, no]}
+  - {role: b, choose: answer, from: [yes, no], seen_by: nobody}
 payoffs: 0
 """
 
@@ -173,6 +174,11 @@ def test_numbers_lists_and_tests_as_floats(forms: gamedsl.Env) -> None:
     assert not any(name.startswith("bid") for name in b)
     assert (b["low is bound"], b["low=a"]) == (1, 0), "none was shown"
     assert not any(name.startswith("low") for name in a)
+    assert {"answer=yes", "answer=no"} <= b.keys(), "who chose it knows it"
+    assert not any(name.startswith("answer") for name in a)
+    episode.step({"b": Action("no")})
+    assert episode.view("b").data["bound"]["answer"] == "no"
+    assert "answer" not in episode.view("a").data["bound"]
 
 
 def test_what_was_told_last_counts() -> None:
@@ -190,11 +196,14 @@ def test_what_was_told_last_counts() -> None:
 
 
 def test_the_same_knowledge_gives_the_same_view() -> None:
-    """A view holds nothing that the seat has not seen; at every node of some trees."""
-    for name in ("kuhn_poker", "goofspiel", "ultimatum", "tiny_hanabi"):
+    """A view holds nothing that the seat has not seen; at every node of some trees, and in a part
+    of two larger ones."""
+    for name in (
+        "kuhn_poker", "goofspiel", "ultimatum", "tiny_hanabi", "leduc_poker", "small_hanabi",
+    ):  # fmt: skip
         env = loaded(name).env()
         known: dict[str, object] = {}
-        for episode in every_history(env):
+        for episode in islice(every_history(env), 3_000):
             asked = {decision.seat: decision.information_set for decision in episode.decisions}
             if not episode.decisions:
                 continue

@@ -27,10 +27,14 @@ Told = tuple[Any, Any, str, str, str]
 of seat to the name that it was told); the step, the seat and the name of the event."""
 
 
+UNASKED: tuple[Any, tuple[Ask, ...]] = ((), ())
+
+
 class Play:
     """A history of a generated game. A `gamedsl.backends.kernel.State`."""
 
     __slots__ = (
+        "_asks",
         "_drawn",
         "_known",
         "_log",
@@ -59,6 +63,8 @@ class Play:
     counts: tuple[int, ...]
     _places: tuple[Sequence[int], ...]
     """The places of what each who is asked may choose, among the options of the step."""
+    _asks: tuple[Any, tuple[Ask, ...]]
+    """After which move `asks` was asked for last, and what it was."""
     _site: Any
     _drawn: tuple[Any, ...]
     """What the draw under way has brought, index by index."""
@@ -81,6 +87,7 @@ class Play:
         self._lottery = self._reference = None  # type: ignore[assignment]
         self._known = self._unknown
         self._seen = {}
+        self._asks = UNASKED
         try:
             go = self._begin()
             while go is not None:
@@ -182,13 +189,14 @@ class Play:
     def asks(self) -> tuple[Ask, ...]:
         if self.kind != "decide":
             return ()
-        step = self._site.step
-        return tuple(
-            [
+        if self._asks[0] is not self._moves:
+            step = self._site.step
+            asks = [
                 Ask(seat, step, occurrences(self.seen(seat), step, seat), legal)
                 for seat, legal in zip(self.asked, self.legal, strict=True)
             ]
-        )
+            self._asks = self._moves, tuple(asks)
+        return self._asks[1]
 
     @property
     def legal(self) -> tuple[tuple[str, ...], ...]:
