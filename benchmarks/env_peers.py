@@ -69,12 +69,13 @@ def spiel(name: str, *, seen: bool) -> Play:
             state = game.new_initial_state()
             while not state.is_terminal():
                 if state.is_chance_node():
-                    drawn = random()
-                    for action, probability in state.chance_outcomes():
-                        drawn -= probability
-                        if drawn <= 0:
+                    left = random()
+                    outcomes = state.chance_outcomes()
+                    for drawn, probability in outcomes:  # noqa: B007
+                        left -= probability
+                        if left <= 0:
                             break
-                    state.apply_action(action)
+                    state.apply_action(drawn)
                 elif state.is_simultaneous_node():
                     actions = []
                     for seat in seats:
@@ -124,11 +125,10 @@ def petting_zoo(name: str) -> Play:
 def text_arena(name: str) -> Play:
     import textarena
 
-    env = textarena.make(name)
-
     def play(games: int, random: Callable[[], float]) -> int:
         moves = 0
         for game in range(games):
+            env = textarena.make(name)
             env.reset(num_players=2, seed=game)
             over = False
             while not over:

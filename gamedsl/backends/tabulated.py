@@ -63,9 +63,9 @@ class Table:
         """For each chance node, how many of its equally likely tickets are up to each outcome."""
         self.rows: list[tuple[Kind, tuple[int, ...], list[int]]] = []
         """Kind, counts and what follows, of each history."""
-        self.seen: dict[tuple[int, str], Seen] = {}
-        """What seats have seen, where it was asked for; `known`, as text."""
-        self.known: dict[tuple[int, str], str] = {}
+        self.seen: dict[str, dict[int, Seen]] = {seat: {} for seat in kernel.ir.seats}
+        """What each seat has seen, where it was asked for; `known`, as text."""
+        self.known: dict[str, dict[int, str]] = {seat: {} for seat in kernel.ir.seats}
         self._build(kernel, limit)
         self.rolls = [self._roll(node) for node in range(len(self))]
         """What follows each history, as often as it is likely when all choose at random: rollouts
@@ -180,8 +180,8 @@ class Tabulated:
         if isinstance(table, str):
             raise TooLargeError(f"`{ir.name}`: {table}")
         self.table = table
-        made = type("Place", (Place,), {"__slots__": (), "kernel": self, "_rows": table.rows})
-        self._place = cast(type[Place], made)
+        own = {"kernel": self, "_rows": table.rows, "_known": table.known}
+        self._place = cast(type[Place], type("Place", (Place,), {"__slots__": (), **own}))
 
     def start(self) -> Place:
         if not len(self.table):
@@ -207,8 +207,9 @@ class Place:
     __slots__ = ("_after", "counts", "kind", "node")
 
     kernel: Tabulated
-    """Set in the class that each kernel makes of it; `_rows` are those of its table."""
+    """Set in the class that each kernel makes of it, as are `_rows` and `_known` of its table."""
     _rows: list[tuple[Kind, tuple[int, ...], list[int]]]
+    _known: dict[str, dict[int, str]]
     kind: Kind
     counts: tuple[int, ...]
     node: int
@@ -283,16 +284,16 @@ class Place:
         return bisect_right(tickets, int(random() * tickets[-1]))
 
     def seen(self, seat: str) -> Seen:
-        seen, key = self.kernel.table.seen, (self.node, seat)
-        if key not in seen:
-            seen[key] = self.kernel.state(self.node).seen(seat)
-        return seen[key]
+        seen = self.kernel.table.seen[seat]
+        if self.node not in seen:
+            seen[self.node] = self.kernel.state(self.node).seen(seat)
+        return seen[self.node]
 
     def known(self, seat: str) -> str:
-        known, key = self.kernel.table.known, (self.node, seat)
-        if key not in known:
-            known[key] = self.kernel.state(self.node).known(seat)
-        return known[key]
+        text = self._known[seat].get(self.node)
+        if text is None:
+            text = self._known[seat][self.node] = self.kernel.state(self.node).known(seat)
+        return text
 
     @property
     def payoffs(self) -> Amounts:

@@ -5,5 +5,6 @@ from gamedsl.backends.replies import ParseFailure
 from gamedsl.runtime.decision import Action, Decision
 from gamedsl.runtime.env import Env, Episode
 from gamedsl.runtime.game import Game
+from gamedsl.runtime.views import View
 
-__all__ = ["Action", "Decision", "Env", "Episode", "Game", "Outcome", "ParseFailure"]
+__all__ = ["Action", "Decision", "Env", "Episode", "Game", "Outcome", "ParseFailure", "View"]

@@ -167,7 +167,10 @@ def play_lines(game: gamedsl.Game, stride: int) -> Iterator[str]:
 def random_lines(game: gamedsl.Game) -> Iterator[str]:
     """An episode in which everything is drawn at random, with the odds of chance and the number of
     legal actions."""
-    episode, random = game.env(backend="interpreter").reset(seed=SEED, chance="asked", forced="asked"), Random(SEED)
+    episode, random = (
+        game.env(backend="interpreter").reset(seed=SEED, chance="asked", forced="asked"),
+        Random(SEED),
+    )
     lines = []
     while not episode.done:
         if episode.outcome_count:

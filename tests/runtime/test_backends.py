@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
 from random import Random
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+import gamedsl
+from gamedsl.backends import generated
+from gamedsl.backends.codegen import module
 from gamedsl.backends.generated import Generated
 from gamedsl.backends.interpreter import History, Interpreter
-from gamedsl.backends.kernel import State
+from gamedsl.backends.kernel import Kernel, State
+from gamedsl.backends.tabulated import Table, Tabulated, TooLargeError
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from tests.runtime import (
     programs,
     test_choices,
+    test_doing,
     test_draws,
     test_flow,
     test_hidden_and_random,
-    test_statements,
 )  # fmt: skip
 
-HAND_BUILT = (test_choices, test_draws, test_flow, test_hidden_and_random, test_statements)
+ROOT = Path(__file__).parent.parent.parent
+GAMES = sorted(path.stem for path in (ROOT / "games").glob("*.yaml"))
+
+TREE = 400
+"""Histories up to which a game is gone through whole; of others, plays are."""
+
+HAND_BUILT = (test_choices, test_draws, test_flow, test_hidden_and_random, test_doing)
 
 
 def standing(state: State, seats: Sequence[str]) -> dict[str, Any]:
@@ -52,14 +67,27 @@ def standing(state: State, seats: Sequence[str]) -> dict[str, Any]:
     return found
 
 
+def moved(state: State, move: Callable[[State], Any]) -> tuple[Any, Exception | None]:
+    """What a move gives, or the error that it raises."""
+    try:
+        return move(state), None
+    except Exception as error:
+        return None, error
+
+
+def told(error: Exception | None) -> tuple[Any, ...]:
+    """What an error says, and where."""
+    place = getattr(error, "span", None), getattr(error, "witness", None)
+    return type(error), str(error), *place
+
+
 class Twins:
-    """A history that two backends play at once, compared after every move."""
+    """A history that the reference and another backend play at once, compared after every move."""
 
     def __init__(self, ir: GameIR, reference: History, other: State) -> None:
         self._ir = ir
         self._both: tuple[History, State] = (reference, other)
-        ours, theirs = (standing(state, ir.seats) for state in self._both)
-        assert theirs == ours
+        self._compare()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._both[0], name)
@@ -68,50 +96,50 @@ class Twins:
         reference, other = self._both
         return Twins(self._ir, reference.copy(), other.copy())
 
-    def _moved(self, move: Callable[[State], Any]) -> Any:
-        found: list[Any] = []
-        for state in self._both:
-            try:
-                found.append((move(state), None))
-            except Exception as error:
-                found.append((type(error), error))
-        (ours, failed), (theirs, other) = found
-        assert theirs == ours
-        if failed is not None:
-            assert str(other) == str(failed)
-            assert getattr(other, "span", None) == getattr(failed, "span", None)
-            assert getattr(other, "witness", None) == getattr(failed, "witness", None)
-            raise failed
+    def _compare(self) -> None:
         ours, theirs = (standing(state, self._ir.seats) for state in self._both)
         assert theirs == ours
-        return found[0][0]
+
+    def _move(self, move: Callable[[State], Any]) -> Any:
+        (ours, failed), (theirs, other) = (moved(state, move) for state in self._both)
+        assert told(other) == told(failed)
+        if failed is not None:
+            raise failed
+        assert theirs == ours
+        self._compare()
+        return ours
 
     def choose(self, names: Sequence[str]) -> None:
-        self._moved(lambda state: state.choose(names))
+        self._move(lambda state: state.choose(names))
 
     def draw(self, outcome: int) -> str:
-        return str(self._moved(lambda state: state.draw(outcome)))
+        return str(self._move(lambda state: state.draw(outcome)))
+
+    def apply(self, *numbers: int) -> None:
+        self._move(lambda state: state.apply(*numbers))
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether the reference plays for the other backend too."""
+        return type(self._both[1]).__name__ == "StandIn"
 
 
 class TwinKernel:
-    """Starts histories that the reference and the generated backend play at once."""
+    """Starts histories that the reference and another backend play at once."""
 
-    def __init__(self, ir: GameIR) -> None:
+    def __init__(self, ir: GameIR, make: Callable[[GameIR], Kernel] = Generated) -> None:
         self.ir = ir
         self.reference = Interpreter(ir)
-        self.generated = Generated(ir)
-        assert self.generated.written
+        self.other = make(ir)
+        assert not isinstance(self.other, Generated) or self.other.written
 
     def start(self) -> Twins:
-        try:
-            reference = self.reference.start()
-        except EvaluationError as error:
-            with pytest.raises(EvaluationError) as caught:
-                self.generated.start()
-            assert str(caught.value) == str(error)
-            assert caught.value.span == error.span
-            raise
-        return Twins(self.ir, reference, self.generated.start())
+        kernels: tuple[Kernel, Kernel] = (self.reference, self.other)
+        (ours, failed), (theirs, other) = (moved(k, lambda k: k.start()) for k in kernels)  # type: ignore[arg-type, attr-defined]
+        assert told(other) == told(failed)
+        if failed is not None:
+            raise failed
+        return Twins(self.ir, ours, theirs)
 
 
 def plain_tests(module: ModuleType) -> list[Callable[[], None]]:
@@ -125,12 +153,213 @@ def plain_tests(module: ModuleType) -> list[Callable[[], None]]:
 @pytest.mark.parametrize(
     "test", [pytest.param(t, id=t.__name__) for m in HAND_BUILT for t in plain_tests(m)]
 )
+@pytest.mark.parametrize("make", [Generated, Tabulated])
 def test_hand_built_programs_play_alike(
-    test: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    make: Callable[[GameIR], Kernel], test: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every test of the reference, with the generated backend playing beside it."""
-    monkeypatch.setattr(programs, "Interpreter", TwinKernel)
-    test()
+    """Every test of the reference, with another backend playing beside it."""
+    monkeypatch.setattr(programs, "Interpreter", lambda ir: TwinKernel(ir, make))
+    try:
+        test()
+    except TooLargeError:
+        pytest.skip("too large for a table")
 
 
-_ = Random
+def numbers(state: Any) -> list[tuple[int, ...]]:
+    """All moves in a state that is not the end."""
+    if state.kind == "chance":
+        return [(i,) for i in range(state.outcome_count)]
+    found: list[tuple[int, ...]] = [()]
+    for count in state.counts:
+        found = [(*numbers, i) for numbers in found for i in range(count)]
+    return found
+
+
+def whole(twins: Twins, most: int) -> int:
+    """Go through all histories that follow, if they are no more than `most`; how many they are."""
+    waiting, count = [twins], 0
+    while waiting and count <= most:
+        at = waiting.pop()
+        count += 1
+        if at.kind != "end":
+            for move in numbers(at):
+                after = at.copy()
+                after.apply(*move)
+                waiting.append(after)
+    return count
+
+
+def plays(kernel: TwinKernel, count: int) -> Iterator[Twins]:
+    """Random plays, by number and by name, on copies and not; their ends."""
+    random = Random(0)
+    for _ in range(count):
+        twins = kernel.start()
+        while twins.kind != "end":
+            if random.random() < 0.2:
+                twins = twins.copy()
+            move = random.choice(numbers(twins)) if twins.kind != "chance" else (twins.pick(3),)
+            if twins.kind == "chance":
+                twins.draw(*move)
+            elif random.random() < 0.5:
+                twins.apply(*move)
+            else:
+                pairs = zip(twins.asks, move, strict=True)
+                twins.choose([ask.legal[i] for ask, i in pairs])
+        yield twins
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_shipped_games_play_alike(name: str) -> None:
+    kernel = TwinKernel(gamedsl.load(name).ir)
+    if whole(kernel.start(), TREE) > TREE:
+        for twins in plays(kernel, 4):
+            assert not twins.stands_in
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "goofspiel", "tiny_hanabi", "stag_hunt"])
+def test_a_table_is_the_whole_game(name: str) -> None:
+    ir = gamedsl.load(name).ir
+    kernel = TwinKernel(ir, Tabulated)
+    assert isinstance(kernel.other, Tabulated)
+    table = kernel.other.table
+    assert whole(kernel.start(), len(table)) == len(table)
+    for node, outcomes in table.outcomes.items():
+        rolls = Counter(table.rolls[node])
+        shares = {n: Fraction(times, rolls.total()) for n, times in rolls.items()}
+        assert shares == {
+            n: outcome.probability for n, outcome in zip(table.after[node], outcomes, strict=True)
+        }
+    ends = {node for node, kind in enumerate(table.kinds) if kind == "end"}
+    random = Random(1).random
+    assert {table.rollout(random) for _ in range(200)} <= ends
+    assert all(table.rolls[node] for node in range(len(table)) if node not in ends)
+
+
+def test_what_chance_brings_in_a_table_is_as_likely_as_in_the_game() -> None:
+    table = Table(Generated(programs.game(
+        ("a",), [programs.draw("x", {1: Fraction(1, 2000), 2: Fraction(1999, 2000)})], {"a": 0}
+    )))  # fmt: skip
+    assert table.rolls[0] == ()
+    assert [table.rollout(lambda: n / 2000) for n in (0, 1, 1999)] == [1, 2, 2]
+
+
+def test_a_game_of_too_many_histories_is_not_tabulated() -> None:
+    game = gamedsl.load("connect_four")
+    with pytest.raises(ValueError, match="more than 200,000 histories are too many for a table"):
+        game.env(backend="tabulated")
+    with pytest.raises(TooLargeError):
+        game.kernel("tabulated")
+    with pytest.raises(TooLargeError):
+        Table(Generated(gamedsl.load("kuhn_poker").ir), limit=57)
+    assert len(Table(Generated(gamedsl.load("kuhn_poker").ir), limit=58)) == 58
+
+
+def test_the_backend_is_chosen_by_name() -> None:
+    game = gamedsl.load("stag_hunt")
+    assert type(game.env().kernel).__name__ == "Generated"
+    names = {"interpreter": "Interpreter", "generated": "Generated", "tabulated": "Tabulated"}
+    for backend, name in names.items():
+        assert type(game.env(backend=backend).kernel).__name__ == name
+        assert type(game.kernel(backend)).__name__ == name
+    with pytest.raises(ValueError, match="no backend `abacus`; there are interpreter, generated"):
+        game.env(backend="abacus")
+
+
+def test_states_are_moved_by_number() -> None:
+    state = gamedsl.load("kuhn_poker").kernel("tabulated").start()
+    random = Random(4)
+    while state.kind != "end":
+        if state.kind == "chance":
+            state.apply(state.sample(random.random))
+        else:
+            state.apply(*(random.randrange(count) for count in state.counts))
+    assert sum(state.payoffs.values()) == 0
+
+
+def kept(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Keep modules in a folder, and none in the process."""
+    monkeypatch.setenv("GAMEDSL_CACHE", str(folder))
+    monkeypatch.setattr(generated, "_MODULES", {})
+
+
+def test_a_module_is_written_once_and_says_where_it_comes_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept(monkeypatch, tmp_path)
+    ir = gamedsl.load("tic_tac_toe").ir
+    assert Generated(ir).written
+    (path,) = (tmp_path / "games").glob("*.py")
+    text = path.read_text(encoding="utf-8")
+    assert path.stem.startswith(ir.rules_hash[:24])
+    assert "# tic_tac_toe.yaml:12: board[cell] = me" in text
+    assert "# alternate.yaml:" in text
+    monkeypatch.setattr(generated, "_MODULES", {})
+    monkeypatch.setattr(module, "write", None)  # it is not written again
+    assert Generated(ir).written
+    assert [*(tmp_path / "games").glob("*.py")] == [path]
+
+
+def test_what_is_kept_may_be_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ir = gamedsl.load("kuhn_poker").ir
+    kept(monkeypatch, tmp_path)
+    assert Generated(ir).written
+    (path,) = (tmp_path / "games").glob("*.py")
+    path.write_text("half a modu", encoding="utf-8")
+    kept(monkeypatch, tmp_path)
+    assert Generated(ir).written
+    nowhere = tmp_path / "file"
+    nowhere.write_text("", encoding="utf-8")
+    kept(monkeypatch, nowhere)  # a folder that cannot be made
+    assert Generated(ir).written
+
+
+def test_old_modules_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(monkeypatch, tmp_path)
+    monkeypatch.setattr(generated, "SAVED", 2)
+    for name in ("chicken", "stag_hunt", "kuhn_poker"):
+        Generated(gamedsl.load(name).ir)
+    assert len([*(tmp_path / "games").glob("*.py")]) == 2
+
+
+def test_a_game_that_cannot_be_written_is_played_by_the_reference(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept(monkeypatch, tmp_path)
+    monkeypatch.setattr(module, "write", None)
+    ir = gamedsl.load("kuhn_poker").ir
+    kernel = Generated(ir)
+    assert not kernel.written
+    assert whole(Twins(ir, Interpreter(ir).start(), kernel.start()), 100) == 58
+
+
+def test_too_much_work_is_left_to_the_reference() -> None:
+    """Where it cannot be known how much work an expression takes, the reference counts."""
+    pairs = programs.ex.Collect(
+        programs.ANY, programs.HERE, programs.const(1), ("x",), programs.read("log"), None
+    )
+    for _ in range(3):
+        pairs = programs.ex.Collect(
+            programs.ANY, programs.HERE, pairs, ("x",), programs.read("log"), None
+        )
+    turns = [
+        programs.do(programs.trace(1), programs.trace(2)),
+        programs.choose("go", ["a"], programs.GO),
+        programs.show("n", programs.op("len", pairs)),
+        programs.choose("on", ["b"], programs.GO),
+    ]
+    ir = programs.game(("a", "b"), turns, {"a": programs.read("n")}, state=tuple(programs.LOG))
+    twins = TwinKernel(ir).start()
+    assert not twins.stands_in
+    twins.choose(["go"])
+    assert twins.stands_in
+    after = twins.copy()
+    after.apply(1)
+    assert (after.kind, after.payoffs["a"], twins.kind) == ("end", 2, "decide")
+
+
+def test_checking_a_game_generates_nothing() -> None:
+    code = (
+        "import sys, gamedsl.cli; gamedsl.cli.main(['validate', 'games/kuhn_poker.yaml'])\n"
+        "assert not [m for m in sys.modules if 'codegen' in m or 'tabulated' in m]"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
