@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import NoReturn
 
@@ -98,3 +98,25 @@ def use_colour(stream: object) -> bool:
     """Whether to write colours: only to a terminal, and not where NO_COLOR is set."""
     isatty = getattr(stream, "isatty", None)
     return bool(isatty and isatty()) and not os.environ.get("NO_COLOR")
+
+
+def add_params(parser: argparse.ArgumentParser, more: str = "") -> None:
+    """Let a command take params; `more` is added to the help."""
+    parser.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help=f"set a param; may be repeated{more}",
+    )
+
+
+def read_params(given: Iterable[str]) -> dict[str, str]:
+    """What was given, as a map of text. ValueError for what is not of the form `name=value`."""
+    params = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise ValueError(f"`--param {item}` is not of the form name=value")
+        params[name.strip()] = value.strip()
+    return params

@@ -47,8 +47,9 @@ class Table:
     not over, and where they have no value.
     """
 
-    def __init__(self, kernel: Generated, limit: int = LIMIT) -> None:
-        """Raises `TooLargeError`. Where the game cannot even begin, the table is empty."""
+    def __init__(self, kernel: Generated, limit: int | None = None) -> None:
+        """`limit` is how many histories there may be, by default `LIMIT`; `TooLargeError` where
+        there are more. Where the game cannot even begin, the table is empty."""
         self.kinds: list[Kind] = []
         self.counts: list[tuple[int, ...]] = []
         self.after: list[list[int]] = []
@@ -66,7 +67,7 @@ class Table:
         self.seen: dict[str, dict[int, Seen]] = {seat: {} for seat in kernel.ir.seats}
         """What each seat has seen, where it was asked for; `known`, as text."""
         self.known: dict[str, dict[int, str]] = {seat: {} for seat in kernel.ir.seats}
-        self._build(kernel, limit)
+        self._build(kernel, LIMIT if limit is None else limit)
         self.rolls = [self._roll(node) for node in range(len(self))]
         """What follows each history, as often as it is likely when all choose at random: rollouts
         need no more than this. Nothing at the end, and where chance has more than `REPEATED`

@@ -12,8 +12,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.cli import CLEAN, PROBLEMS, USAGE, use_colour
-from gamedsl.commands.params import add_params, read_params
+from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 
 if TYPE_CHECKING:
     from gamedsl.backends.events import Event

@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.cli import CLEAN, PROBLEMS, USAGE, use_colour
-from gamedsl.commands.params import add_params, read_params
+from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 
 if TYPE_CHECKING:
     from gamedsl.runtime.env import Env

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, use_colour
-from gamedsl.commands.params import add_params, read_params
+from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
 
 if TYPE_CHECKING:
     from gamedsl.diagnostics.render import Form

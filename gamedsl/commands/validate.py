@@ -8,8 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from gamedsl.cli import CLEAN, PROBLEMS, USAGE, use_colour
-from gamedsl.commands.params import add_params, read_params
+from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.diagnostics.model import Diagnostic
 from gamedsl.diagnostics.render import render
 

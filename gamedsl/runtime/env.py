@@ -131,7 +131,7 @@ class Env:
 
     @cached_property
     def params(self) -> dict[str, Any]:
-        """Its params as JSON-able data that `gamedsl.load` takes; without maps."""
+        """Its params as JSON-able data that `gamedsl.load` takes."""
         return params_as_data({param.name: param.value for param in self.ir.params})
 
     @cached_property

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from gamedsl.ir.values import name_of
+
 if TYPE_CHECKING:
     from gamedsl.runtime.env import Episode
 
@@ -142,6 +144,10 @@ def _param(value: Any) -> Any:
     if isinstance(value, tuple):
         items = [_param(item) for item in value]
         return None if None in items else items
+    if isinstance(value, dict):
+        entries = {name_of(key): _param(part) for key, part in value.items()}
+        if all(isinstance(part, int | str) for part in entries.values()):
+            return "{" + ", ".join(f"{key}: {name_of(part)}" for key, part in entries.items()) + "}"
     return None
 
 

@@ -88,7 +88,7 @@ class Moves:
             of = element(source.type)
             assert of is not None
             listed: tuple[Any, ...] | None
-            if isinstance(source, ir.Const):
+            if isinstance(source, ir.Const) and elements(source.value):
                 listed = tuple(dict.fromkeys(elements(source.value)))
             else:
                 listed = listed_values(source, of, names, self.problems)

@@ -167,6 +167,12 @@ class Typer(Calls):
             return (self.infer(node.operands[0]),)
         left, right = node.operands
         if node.op in ("in", "not in"):
+            bare = isinstance(left, ast.Display) or (
+                isinstance(left, ast.Name) and not self.known(left)
+            )
+            if isinstance(right, ast.Display) and not bare:
+                value = self.infer(left)
+                return value, self.infer(right, List(plain(value.type)))
             collection = self.collection(right) if isinstance(right, ast.Name) else None
             collection = collection or self.infer(right)
             return self.meant(left, element(collection.type)), collection

@@ -216,7 +216,9 @@ def listed_values(
             notes=(Note(place, f"`{free[0]}` has no range"),) if place else (),
             help="give it a type with a range, such as `{of: 0..10, start: 0}`"
             if place
-            else "write a range, such as `1..6`",
+            else "write a range, such as `1..6`"
+            if isinstance(of, Number)
+            else "choose from single values: a range, names, roles, or records of these",
         )
         return None
     return listed

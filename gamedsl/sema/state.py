@@ -61,7 +61,7 @@ class States:
             name, span = entry.key.text, entry.key.span
             names = self.types.names
             if report_taken(name, span, names.anywhere(name), self.problems):
-                if name in names.declared:  # of neither can anything be said
+                if name not in names.role_spans:  # of neither can anything be said
                     names.declared[name] = StateName(NEVER, span)
                 continue
             state = self.read(entry)

@@ -219,17 +219,20 @@ class Turns(Uses):
             return None, cycle, name, NEVER
         of = element(typed.type)
         if of is None or (name is None and of != SEAT):
-            text = each.span.text if len(each.span.text) < 40 else "…"
-            self.problems.add(
-                "GD0430", "a loop goes through a collection" if of is None
-                else "what a loop without a name goes through are roles", each.span,
-                why=f"this is {typed.type}",
-                help=f"give each item a name: `each: x in {text}`" if of is not None
-                else f"to repeat it, write `repeat: {text}`" if isinstance(typed.type, Number)
-                else "write `each: roles`, or `each: x in` and a list, a range or a type",
-            )  # fmt: skip
+            self.no_order(each, typed, of)
             return None, cycle, name, NEVER
         return typed, cycle, name, of
+
+    def no_order(self, each: Node, typed: ir.Expr, of: Type | None) -> None:
+        """Report a loop over what is no collection, or, without a name, over what are no roles."""
+        text = each.span.text if len(each.span.text) < 40 else "…"
+        message, help = "a loop goes through a collection", "write a list, a range or a type"
+        if of is not None:
+            message = "what a loop without a name goes through are roles"
+            help = f"give each item a name: `each: x in {text}`"
+        elif isinstance(typed.type, Number) and not any(isinstance(p, PLAY) for p in walk(typed)):
+            help = f"to repeat it, write `repeat: {text}`"
+        self.problems.add("GD0430", message, each.span, why=f"this is {typed.type}", help=help)
 
     def seats_in(self, items: ir.Expr) -> tuple[str, ...]:
         """The seats that a loop over roles may come to."""

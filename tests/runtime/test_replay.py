@@ -248,6 +248,12 @@ def test_the_usage_of_the_command(capsys: pytest.CaptureFixture[str], tmp_path: 
 def test_the_params_of_a_transcript_are_found(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    few = gamedsl.load("hanabi", params={"copies": {1: 3, 2: 2}, "colours": ["red", "blue"]})
+    assert few.env().params["copies"] == "{1: 3, 2: 2}"
+    *_, episode = play(few.env(), seed=1)
+    path = tmp_path / "few.jsonl"
+    path.write_text(dump(episode))
+    assert run(capsys, "hanabi", str(path), "--quiet") == (0, f"{path}: 1 episode, ok\n", "")
     game = gamedsl.load("ultimatum", params={"pie": "21/2"})
     *_, episode = play(game.env(), seed=0)
     path = tmp_path / "play.jsonl"
