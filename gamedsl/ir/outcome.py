@@ -14,7 +14,8 @@ from math import prod
 from typing import Any, NamedTuple
 
 from gamedsl.ir.builtins import exact
-from gamedsl.ir.evaluate import Scope, evaluate
+from gamedsl.ir.evaluate import Scope, evaluate, none_here
+from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
 
 History = tuple[tuple[str, ...], ...]
@@ -46,14 +47,22 @@ def settle(
     given = bool(ir.payoffs) or "payoffs" in streams
     payoffs = streams.pop("payoffs", None) or dict.fromkeys(ir.seats, 0)
     for seat, payoff in ir.payoffs:
-        payoffs[seat] = exact(payoffs[seat] + evaluate(payoff, scope.seated(seat)))
+        payoffs[seat] = exact(payoffs[seat] + _amount(payoff, scope.seated(seat)))
     streams["payoff"] = payoffs
     for name, amounts in ir.scores:
-        streams[name] = {seat: evaluate(amount, scope.seated(seat)) for seat, amount in amounts}
+        streams[name] = {seat: _amount(amount, scope.seated(seat)) for seat, amount in amounts}
     rewards = rewards_of(ir, payoffs, streams)
     if not given:
         payoffs = streams["payoff"] = dict(rewards)
     return Settlement(payoffs, rewards, streams)
+
+
+def _amount(expr: Expr, scope: Scope) -> Any:
+    """What an expression pays; where it is none, that is an error."""
+    value = evaluate(expr, scope)
+    if value is None:
+        raise none_here(expr)
+    return value
 
 
 def count_outcomes(ir: GameIR) -> int:
@@ -113,7 +122,7 @@ def rewards_of(
     lets = {let.name: let for let in ir.reward.lets}
     known: dict[str, Any] = {**(streams or {}), "payoff": payoffs}
     scope = Scope(ir.seats, {}, lets, {**known, "streams": known})
-    return {seat: evaluate(ir.reward.split, scope.seated(seat)) for seat in ir.seats}
+    return {seat: _amount(ir.reward.split, scope.seated(seat)) for seat in ir.seats}
 
 
 def evaluate_outcome(ir: GameIR, history: History) -> tuple[Amounts, Amounts]:

@@ -26,7 +26,7 @@ class Leaks:
         self._everyone = reading.table.everyone
         self._variables = reading.variables
         self._problems = problems
-        self._found: dict[Span, Diagnostic] = {}
+        self._found: dict[tuple[str, int, int], Diagnostic] = {}
         self._declared = _declarations(ir)
 
     def report(self) -> None:
@@ -142,9 +142,11 @@ class Leaks:
         ))  # fmt: skip
 
     def _keep(self, found: Diagnostic) -> None:
-        known = self._found.get(found.span)
+        span = found.span
+        place = span.source.name, span.start, span.end  # a file may be read more than once
+        known = self._found.get(place)
         if known is None or found.code < known.code:
-            self._found[found.span] = found
+            self._found[place] = found
 
     def _remedy(self, cause: Cause, missing: Seats) -> str:
         """A step that tells what is missing; else who should see the variable."""

@@ -8,12 +8,15 @@ from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import (
+    Action,
     Choose,
     Do,
+    ForEach,
     Pay,
     Place,
     Show,
     Step,
+    walk_steps,
 )
 from gamedsl.ir.types import (
     NUMBER,
@@ -25,7 +28,7 @@ from gamedsl.ir.types import (
 from gamedsl.sema.draws import Draws
 from gamedsl.sema.options import Options, read_options
 from gamedsl.sema.roles import unknown_role
-from gamedsl.sema.scope import LetName, TypeName, is_reserved_stream
+from gamedsl.sema.scope import LetName, StateName, TypeName, is_reserved_stream
 from gamedsl.sema.statements import read_statements
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
@@ -70,7 +73,8 @@ class Heads(Draws, ABC):
             return None
         type = self.common(options, source)
         target = self.target(head.value)
-        if type is None or target is None:
+        alone = not joint or len(seats) == 1 or self.apart(options[0].moves)
+        if type is None or target is None or not alone:
             return None
         variable, place, span = target
         readers = self.readers(item.get("seen_by"))
@@ -92,6 +96,28 @@ class Heads(Draws, ABC):
             condition=condition, actor=actor, legal=options[0].legal, moves=options[0].moves,
             place=place, readers=readers,
         )  # fmt: skip
+
+    def apart(self, moves: tuple[Action, ...]) -> bool:
+        """Whether actions that several roles take at once write only what is the actor's own, so
+        that their order does not matter; tells those that do not."""
+        done = (step for move in moves for step in walk_steps(move.body) if isinstance(step, Do))
+        for statement in (each for step in done for each in step.statements):
+            inner = statement.body if isinstance(statement, ForEach) else statement
+            assert not isinstance(inner, ForEach)
+            keys = inner.place.keys
+            if keys and isinstance(keys[0].expr, ir.Me):
+                continue
+            name = inner.place.variable
+            declared, known = self.names.place(name), self.names.declared.get(name)
+            own = isinstance(known, StateName) and isinstance(known.type, PerSeat)
+            self.problems.add(
+                "GD0453", "roles that act at once write what is not their own", statement.span,
+                why=f"each may write `{name}.me`" if own else f"`{name}` is one for all",
+                notes=(Note(declared, "declared here"),) if declared else (),
+                help="write it in a `do:` step behind the choice",
+            )  # fmt: skip
+            return False
+        return True
 
     def one_for_several(self, place: Place, span: Span) -> None:
         """Report that several roles choose what is one value of the state."""

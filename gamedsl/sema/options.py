@@ -196,6 +196,8 @@ def _computed(node: Scalar, typer: GameTyper, problems: Problems, me: bool) -> O
     except EvaluationError as error:
         problems.add("GD0401", error.message, error.span, why=why_undefined(error))
         return None
+    if isinstance(of, Enum) and not of.name:
+        of = enum_of(of.members, typer.names)
     return Options(tuple(Choice(name_of(v), v) for v in dict.fromkeys(elements(value))), of)
 
 

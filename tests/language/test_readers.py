@@ -333,6 +333,59 @@ def test_right(name: str, check: Check) -> None:
     assert check(turns, actions=more[0] if more else "", more=deck) == []
 
 
+@pytest.mark.parametrize(
+    ("no_move", "source", "codes"),
+    [
+        ("pass", "hand.me", []),
+        ("pass", "list(k for k in 0..3 if k in hand.me)", ["GD0447"]),
+        ("end", "list(k for k in 0..3 if k in hand.me)", []),
+    ],
+)
+def test_being_passed_over(no_move: str, source: str, codes: list[str], tmp_path: Path) -> None:
+    """That a hand is empty is public, as its length is; what is in it is not."""
+    path = tmp_path / "example.yaml"
+    path.write_text(
+        f"""game: example
+roles: [ann, bob]
+no_move: {no_move}
+state:
+  hand: {{per: role, bag: 0..3, seen_by: owner}}
+turns:
+  - repeat: 5
+    turns:
+      - {{each: roles, choose: bid, from: {source}, seen_by: all}}
+      - {{each: roles, do: 'drop bid[me] from hand.me', if: len(hand.me) > 0}}
+payoffs: 0
+""",
+        encoding="utf-8",
+    )
+    assert [d.code for d in compile_file(path).diagnostics] == codes
+
+
+STAGE = """game: inner
+roles: [ann, bob]
+turns:
+  - {draw: x, from: 0..1, seen_by: nobody}
+  - {role: all, choose: move, from: [up, down]}
+  - {role: all, choose: again, from: [up, down]}
+end: END
+payoffs: 0
+"""
+
+
+@pytest.mark.parametrize(("end", "codes"), [("x == 1", ["GD0440"]), ("move.ann == up", [])])
+def test_the_end_of_a_stage_is_a_condition(end: str, codes: list[str], tmp_path: Path) -> None:
+    """After a stage the game goes on, so that its end is seen; the end of a game is exempt."""
+    inner, outer = tmp_path / "inner.yaml", tmp_path / "outer.yaml"
+    inner.write_text(STAGE.replace("END", end), encoding="utf-8")
+    outer.write_text(
+        "game: outer\nroles: [ann, bob]\nturns:\n  - {use: inner}\n  - {use: inner}\n",
+        encoding="utf-8",
+    )
+    assert compile_file(inner).diagnostics == []
+    assert [d.code for d in compile_file(outer).diagnostics] == codes
+
+
 def test_all_that_hides_is_gone_through() -> None:
     """Shipped games pass, in milliseconds."""
     names = ("kuhn_poker", "leduc_poker", "hanabi", "goofspiel", "lewis_signaling", "liars_dice",

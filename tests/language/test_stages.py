@@ -16,9 +16,9 @@ STAGED = ["small_hanabi", "tic_tac_toe", "serial_dictatorship", "kuhn_poker", "l
 def test_a_stage_plays_as_the_game_itself(name: str, tmp_path: Path) -> None:
     """With roles of other names, the same choices bring the same payoffs."""
     plain = gamedsl.load(name)
-    seats = {seat: f"other_{i}" for i, seat in enumerate(plain.ir.seats, 1)}
+    seats = {seat: f"guest_{i}" for i, seat in enumerate(plain.ir.seats, 1)}
     path = tmp_path / "staged.yaml"
-    path.write_text(f"game: staged\nroles: {{other: {len(seats)}}}\nturns: [{{use: {name}}}]\n")
+    path.write_text(f"game: staged\nroles: {{guest: {len(seats)}}}\nturns: [{{use: {name}}}]\n")
     staged = gamedsl.load(path)
     for seed in range(3):
         assert {seats[s]: paid for s, paid in played(plain, seed).items()} == played(staged, seed)
