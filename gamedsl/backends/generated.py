@@ -107,7 +107,7 @@ def _load(name: str, ir: GameIR) -> ModuleType:
         if not path.exists():
             _save(path, write(ir))
         return _imported(path)
-    except (OSError, SyntaxError, ImportError):
+    except Exception:  # a folder that cannot be used, or a file that is not what was saved
         return _compiled(name, write(ir))
 
 

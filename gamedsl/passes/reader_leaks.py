@@ -32,22 +32,22 @@ class Leaks:
     def report(self) -> None:
         self._problems.extend(self._found.values())
 
-    def asked(self, step: Choose, seat: int, cause: Cause, what: str) -> None:
-        """What decides `what` of a seat is hidden from it."""
-        name = self._seats[seat]
+    def asked(self, step: Choose, seat: int, cause: Cause, what: str, readers: Seats) -> None:
+        """What decides `what` of a seat is hidden from it; of all who must read it, `readers`."""
+        name, missing = self._seats[seat], (readers | 1 << seat) & ~cause.readers
         self._add(
             "GD0440", f"{what} depends on {_shown(cause.expr)}, which it cannot see", cause,
-            1 << seat, why=f"`{name}` would have to know this",
-            notes=(Note(step.span, f"`{name}` chooses `{step.variable}` here"),),
+            missing, why=f"`{name}` would have to know this",
+            notes=(Note(step.span, f"`{name}` chooses {_named(step.variable)} here"),),
         )  # fmt: skip
 
     def watched(self, step: Choose | Draw | Show, cause: Cause, audience: Seats) -> None:
         """What decides whether a step happens is hidden from some who see that it does."""
         names = self._names(audience & ~cause.readers)
         self._add(
-            "GD0442", f"{names} would learn {_shown(cause.expr)} by seeing `{step.variable}`",
+            "GD0442", f"{names} would learn {_shown(cause.expr)} by seeing {_named(step.variable)}",
             cause, audience & ~cause.readers, why="this decides whether it happens",
-            notes=(Note(step.span, f"`{step.variable}` is seen by {self._names(audience)}"),),
+            notes=(Note(step.span, f"{_named(step.variable)} is seen by {self._names(audience)}"),),
         )  # fmt: skip
 
     def stored(self, variable: str, span: Span, cause: Cause, missing: Seats, what: str) -> None:
@@ -55,26 +55,26 @@ class Leaks:
         read it."""
         names = self._names(missing)
         why = (
-            f"this is stored in `{variable}`"
+            f"this is stored in {_named(variable)}"
             if what == "what"
             else f"this decides {what} it is written"
         )
         whole = self._variables.get(variable)
         fewer = whole is not None and not whole.parts
         self._add(
-            "GD0441", f"{names} would learn {_shown(cause.expr)} from `{variable}`", cause,
-            missing, why=why, notes=(Note(span, f"`{variable}` is written here"),
+            "GD0441", f"{names} would learn {_shown(cause.expr)} from {_named(variable)}", cause,
+            missing, why=why, notes=(Note(span, f"{_named(variable)} is written here"),
                                      *self._declaration(variable)),
-            otherwise=f", or declare `{variable}` with `seen_by: {self._listed(cause.readers)}`"
-            if fewer else "",
+            otherwise=f", or declare {_named(variable)} with `seen_by: "
+            f"{self._listed(cause.readers)}`" if fewer else "",
         )  # fmt: skip
 
     def counted(self, variable: str, span: Span, cause: Cause, missing: Seats) -> None:
         """What decides how long a list is is hidden from some."""
         self._add(
             "GD0445", f"{self._names(missing)} would learn {_shown(cause.expr)} from the length of "
-            f"`{variable}`", cause, missing, why="the length depends on this",
-            notes=(Note(span, f"`{variable}` is written here"), *self._declaration(variable)),
+            f"{_named(variable)}", cause, missing, why="the length depends on this",
+            notes=(Note(span, f"{_named(variable)} is written here"), *self._declaration(variable)),
             otherwise=", or keep what is hidden in a set, whose size is hidden too",
         )  # fmt: skip
 
@@ -84,7 +84,7 @@ class Leaks:
         self._add(
             "GD0447", f"{self._names(missing)} would learn {_shown(cause.expr)} where `{name}` "
             "is passed over", cause, missing, why=f"this decides whether `{name}` can choose",
-            notes=(Note(step.span, f"`{step.variable}` is chosen here"),),
+            notes=(Note(step.span, f"{_named(step.variable)} is chosen here"),),
             otherwise=", or add an action that is always legal, such as `pass`",
         )  # fmt: skip
 
@@ -93,27 +93,29 @@ class Leaks:
         name = self._seats[seat]
         notes = () if readers.span is None else (Note(readers.span, "it is tested here"),)
         self._add(
-            "GD0443", f"`{name}` cannot work out whether it sees `{variable}`", cause, 1 << seat,
-            why=f"`{name}` cannot see this", notes=notes,
+            "GD0443", f"`{name}` cannot work out whether it sees {_named(variable)}", cause,
+            1 << seat, why=f"`{name}` cannot see this", notes=notes,
         )  # fmt: skip
 
     def left(self, step: Draw, bag: Place, missing: Seats) -> None:
         """What is left in a collection tells what was drawn."""
+        names, drawn = self._names(missing), _named(step.variable)
         self._keep(Diagnostic(
-            "GD0444", f"{self._names(missing)} would learn `{step.variable}` from what is left in "
-            f"`{bag.variable}`", bag.span, why="it is drawn from here",
-            notes=(Note(step.span, f"`{step.variable}` is {_sight(step.readers)}"),
+            "GD0444", f"{names} would learn {drawn} from what is left in {_named(bag.variable)}",
+            bag.span, why="it is drawn from here",
+            notes=(Note(step.span, f"{drawn} is {_sight(step.readers)}"),
                    *self._declaration(bag.variable)),
-            help=f"declare `{bag.variable}` with `seen_by: nobody`",
+            help=f"declare {_named(bag.variable)} with `seen_by: nobody`",
         ))  # fmt: skip
 
     def untold(self, step: Choose | Draw, variable: str, missing: Seats) -> None:
         """A step tells less of what it stores than the readers of the variable must know."""
+        names, span = self._names(missing), step.readers.span or step.span
+        verb = "drawn" if isinstance(step, Draw) else "chosen"
         self._keep(Diagnostic(
-            "GD0446", f"{self._names(missing)} may read `{variable}`, but would not be told what "
-            f"is {'drawn' if isinstance(step, Draw) else 'chosen'}", step.readers.span or step.span,
-            why=f"it is {_sight(step.readers)}", notes=self._declaration(variable),
-            help=f"leave `seen_by` out here, or declare `{variable}` with the same",
+            "GD0446", f"{names} may read {_named(variable)}, but would not be told what is {verb}",
+            span, why=f"it is {_sight(step.readers)}", notes=self._declaration(variable),
+            help=f"leave `seen_by` out here, or declare {_named(variable)} with the same",
         ))  # fmt: skip
 
     # words
@@ -131,7 +133,7 @@ class Leaks:
     ) -> None:
         place = cause.expr.span
         on_the_way = tuple(
-            Note(let.span, f"`{let.name}` reads it") for let in reversed(cause.through)
+            Note(let.span, f"{_shown(let)} reads it") for let in reversed(cause.through)
         )
         hidden = self._declaration(_root(cause.expr))
         notes = (*on_the_way, *hidden, *notes)
@@ -158,10 +160,10 @@ class Leaks:
             text not in " ".join(expr.span.text.split()) or len(text) > 50 or '"' in text
             or any(isinstance(part, Local) for part in walk(expr))
         ):  # fmt: skip
-            return f"let `{root}` be seen by {self._names(missing)}"
+            return f"let {_named(root)} be seen by {self._names(missing)}"
         quoted = text if text.replace(".", "").replace("_", "").isalnum() else f'"{text}"'
-        name = f"known_{root.rpartition('.')[2]}"
-        seen_by = self._listed(missing)
+        name = f"known_{_short(root)}"
+        seen_by = self._listed(missing | cause.readers)
         if cause.me is not None and any(isinstance(part, Me) for part in walk(expr)):
             mine = 1 << cause.me
             seen_by = "owner" if missing == mine else "all" if missing & mine else "others"
@@ -186,7 +188,7 @@ class Leaks:
 
     def _declaration(self, name: str) -> tuple[Note, ...]:
         found = self._declared.get(name)
-        return () if found is None else (Note(found[0], f"`{name}` is {found[1]}"),)
+        return () if found is None else (Note(found[0], f"{_named(name)} is {found[1]}"),)
 
 
 def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
@@ -233,12 +235,22 @@ def _root(expr: Expr) -> str:
 
 def _text(expr: Expr) -> str:
     text = " ".join(expr.span.text.split())
-    return expr.name if isinstance(expr, Read) and expr.name not in text else text
+    name = _short(expr.name) if isinstance(expr, Read) else ""
+    return name if name not in text else text
+
+
+def _short(name: str) -> str:
+    """A name as the file of a stage has it: without that of the stage."""
+    return name.rpartition(".")[2]
+
+
+def _named(name: str) -> str:
+    return f"`{_short(name)}`"
 
 
 def _shown(expr: Expr) -> str:
     text = _text(expr)
-    return f"`{text}`" if len(text) <= 50 else f"`{_root(expr)}`"
+    return f"`{text}`" if len(text) <= 50 else _named(_root(expr))
 
 
 def _within(inner: Span, outer: Span) -> bool:

@@ -213,7 +213,8 @@ class Walk(Stores):
         self.test(step.readers, step.variable, scope)
         for condition in here.conditions:
             if own & ~condition.readers:
-                self.leaks.asked(step, seat, self.cause(condition, own), f"whether {name} is asked")
+                cause = self.cause(condition, own)
+                self.leaks.asked(step, seat, cause, f"whether {name} is asked", audience)
             elif audience & ~condition.readers:
                 self.leaks.watched(step, self.cause(condition, audience), audience)
         read: list[tuple[Expr, Scope]] = []
@@ -224,7 +225,7 @@ class Walk(Stores):
         for expr, inner in read:
             if own & ~self.reading.readers(expr, inner):
                 cause = self.reading.cause(expr, seat, inner)
-                self.leaks.asked(step, seat, cause, f"what {name} may choose")
+                self.leaks.asked(step, seat, cause, f"what {name} may choose", own)
         if self.ir.no_move == "pass" or (self.ir.no_move == "end" and self.stages):
             self.passed(step, seat, read, audience)
         if step.place is not None:

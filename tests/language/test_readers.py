@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -239,6 +240,23 @@ def test_refused(name: str, check: Check) -> None:
     found = check(turns, let=let, actions=actions, more=MORE)
     assert [d.code for d in found] == [code], found
     assert text in found[0].span.text or f"`{text}`" in found[0].message
+
+
+PASTED = ("if", "if of a block", "until", "guard", "seen under a condition", "stored",
+          "stored under a condition", "added to a public set", "the length of a list")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PASTED)
+def test_the_remedy_can_be_pasted(name: str, check: Check) -> None:
+    """With the step that `help` gives, and reading what it tells, nothing is hidden any more."""
+    turns, _, _, *more = REFUSED[name]
+    actions = more[0] if more else ""
+    (found,) = check(turns, actions=actions, more=MORE)
+    step = found.help.split("`")[3]
+    assert step.startswith("- {show: x, as: known_x, ")
+    rest = re.sub(r"\bx\b", "known_x", turns.removeprefix(X))
+    actions = re.sub(r"\bx\b", "known_x", actions)
+    assert check(f"{X}  {step}\n{rest}", actions=actions, more=MORE) == []
 
 
 RIGHT = {

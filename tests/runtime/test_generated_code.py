@@ -1,17 +1,21 @@
-"""What generated code does its own way does as the reference does: small games, one for each way."""
+"""What generated code does in its own way comes to the same: small games, one for each way."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import gamedsl
+from gamedsl.backends.codegen.module import write
 from gamedsl.ir import types as t
-from gamedsl.ir.game import Let
-from gamedsl.ir.program import Action, Choose, Readers
+from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.ir.game import GameIR, Let
+from gamedsl.ir.program import Action, Readers
 from gamedsl.ir.values import Bag
+from tests.runtime import programs
 from tests.runtime.programs import (
     AB,
     GO,
@@ -63,9 +67,10 @@ actions:
   skip: {when: dropped > 2}
 turns:
   - each: cycle(roles)
-    at_most: 6
+    at_most: {n: 7, then: go_on}
     until: full(board)
     turns: [{choose: move, from: actions}]
+no_move: pass
 payoffs: count(c for c in cells(board) if board[c] == me)
 """
 
@@ -88,13 +93,14 @@ state:
   pot: 5
   took: {per: role, list: 0..2, at_most: 3}
 actions:
-  take: {args: {n: 0..2}, when: n <= pot, do: "pot -= min(n, pot); add n to took.me"}
+  take: {args: {n: 0..2}, when: n <= pot, do: add n to took.me}
   wait: {when: pot > 1}
 turns:
   - repeat: 2
     count: k
     turns:
       - {role: all, choose: move, from: actions}
+      - do: pot -= min(size(took[r]) for r in roles)
       - {pay: payoffs, value: sum(took.me) if k == 2 else 0}
 payoffs: len(past(move))
 """
@@ -143,8 +149,142 @@ def test_small_games_play_alike(text: str, tmp_path: Path) -> None:
             assert not twins.stands_in
 
 
-def agree(ir: gamedsl.ir.game.GameIR) -> Any:
-    """Go through a game with both backends; the last history that they came to."""
+def agree(ir: GameIR) -> None:
+    """Go through a game with both backends."""
+    kernel = TwinKernel(ir)
+    assert whole(kernel.start(), 300) <= 300
+
+
+def fails(ir: GameIR, message: str) -> None:
+    """A game fails when it begins, with both backends."""
+    with pytest.raises(EvaluationError, match=message):
+        TwinKernel(ir).start()
+
+
+WHOLE, SMALL = t.WHOLE, t.range_type(0, 3)
+
+
+def typed(name: str, type: t.Type) -> ex.Read:
+    return ex.Read(type, HERE, name)
+
+
+@pytest.mark.parametrize(("index", "fine"), [(0, True), (1, True), (2, False), (-1, False)])
+@pytest.mark.parametrize("type", [WHOLE, t.range_type(-1, 5), programs.ANY])
+def test_lists_have_no_items_before_the_first(index: int, fine: bool, type: t.Type) -> None:
+    item = ex.Get(WHOLE, HERE, typed("xs", t.List(WHOLE, 2)), typed("i", type))
+    states = (state("xs", (4, 5), t.List(WHOLE, 2)), state("i", index, type))
+    ir = game(AB, [show("x", item)], {"a": read("x")}, state=states)
+    if fine:
+        agree(ir)
+    else:
+        fails(ir, "a list of 2 has no item")
+
+
+@pytest.mark.parametrize("value", [0, 3, 4, -1, None])
+@pytest.mark.parametrize("given", [t.range_type(0, 5), t.range_type(-2, 2), WHOLE, t.Option(SMALL)])
+def test_what_is_stored_is_in_the_range_of_its_place(value: Any, given: t.Type) -> None:
+    """Whatever the type of the expression says that it may be."""
+    if value is None and not isinstance(given, t.Option):
+        return
+    if isinstance(given, t.Number) and value not in (t.domain(given, ()) or (value,)):
+        return
+    step = do(put("x", typed("y", given), type=SMALL))
+    states = (state("x", 1, SMALL), state("y", value, given))
+    ir = game(AB, [step], {"a": read("x")}, state=states)
+    if value in (0, 3):
+        agree(ir)
+    else:
+        fails(ir, "`x` cannot hold this")
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_lists_grow_to_their_bound(most: int) -> None:
+    type = t.List(SMALL, at_most=most)
+    step = do(*[programs.add("xs", const(n), type=type) for n in range(3)])
+    ir = game(AB, [step], {"a": op("len", read("xs"))}, state=(state("xs", (), type),))
+    if most == 3:
+        agree(ir)
+    else:
+        fails(ir, "the list has 3 items, more than 2")
+
+
+@pytest.mark.parametrize("start", [{1: 2, 2: 1, 3: 1}, {3: 1, 1: 2, 2: 1}, {2: 1, 3: 3}])
+def test_bags_are_drawn_from_in_the_order_of_their_type(start: dict[int, int]) -> None:
+    type = t.range_type(1, 3)
+    bag = state("bag", Bag(start), t.Bag(type))
+    turns = [draw("x", from_bag("bag"), id=f"x_{i}", type=type) for i in range(3)]
+    back = do(programs.add("bag", read("x"), type=t.Bag(type)))
+    agree(game(AB, turns, {"a": read("x")}, state=(bag,)))
+    agree(game(AB, [turns[0], back, turns[1]], {"a": read("x")}, state=(bag,)))
+
+
+def test_legal_options_are_in_the_order_of_the_options() -> None:
+    step = choose("x", ["a"], (1, 2, 3), legal=const((3, 1, 3)))
+    agree(game(AB, [step], {"a": read("x")}))
+    numbers = Action("n", (("i", const((2, 0, 1))),), None, (), HERE)
+    last = Action("go", (), None, (), HERE)
+    options = ["go", ("n", 0), ("n", 1), ("n", 2)]
+    step = choose("x", ["a"], options, moves=(numbers, last))
+    agree(game(AB, [step], {"a": 0}))
+
+
+def test_a_let_reads_the_arguments_of_the_action_that_is_tried() -> None:
+    small = ex.LetCall(programs.ANY, HERE, "small", (), None)
+    test = ex.Logic(t.BOOL, HERE, "and", small, op("!=", read("i"), read("j")))
+    several = Action("pair", (("i", const((0, 1, 2))), ("j", const((0, 1, 2)))), test, (), HERE)
+    options = [("pair", i, j) for i in range(3) for j in range(3)]
+    step = choose("x", ["a"], options, moves=(several,))
+    body = op("<", op("+", read("i"), read("j")), 3)
+    agree(game(AB, [step], {"a": 0}, lets={"small": body}, state=(state("i", 7),)))
+
+
+def test_who_chooses_sees_it_whoever_else_does() -> None:
+    for readers in (OTHERS, Readers("nobody"), Readers("seats", ("c",)), Readers("owner")):
+        turns = [choose("x", ("a", "b", "c"), GO, joint=True, readers=readers)]
+        turns += [choose("y", ["b"], GO, readers=readers)]
+        agree(game(("a", "b", "c"), turns, {"a": 0}))
+
+
+def test_the_end_is_looked_for_whenever_it_may_have_come() -> None:
+    """After what changes something that its condition reads, through a let too, and who acts."""
+    score = ex.LetCall(programs.ANY, HERE, "score", (), None)
+    over = op(">", op("+", score, op("len", read("picked"))), 2)
+    picked = (state("n", 0), state("picked", ()), state("idle", 0))
+    body = [
+        draw("x", (0, 1), id="x"),
+        do(put("idle", op("+", read("idle"), 1)), id="idle"),
+        do(put("n", op("+", read("n"), read("x"))), id="add"),
+        choose("y", ["a"], GO),
+        do(programs.add("picked", read("y")), id="pick", condition=op("==", read("y"), "go")),
+    ]
+    ir = game(AB, [loop(*body, times=3)], {"a": read("idle")}, lets={"score": read("n")},
+              state=picked, end=over)  # fmt: skip
+    agree(ir)
+    mine = op("==", programs.ME, "b")
+    turn = choose("y", AB, GO, actor=programs.ME)
+    agree(game(AB, [loop(turn, items=AB, id="turns")], {"a": 0}, end=mine))
+
+
+def test_a_let_is_worked_out_with_what_it_is_given() -> None:
+    lets = (
+        Let("twice", ("x",), op("+", ex.Local(programs.ANY, HERE, "x"), read("n")), False, HERE),
+    )
+    call = ex.LetCall(programs.ANY, HERE, "twice", (read("n"),), None)
+    ir = game(AB, [do(put("n", call)), do(put("n", call), id="again")], {"a": read("n")},
+              state=(state("n", 3),))  # fmt: skip
+    agree(replace(ir, lets=lets))
+
+
+def test_lets_that_read_lets_twice_take_no_time_to_write() -> None:
+    def read_let(i: int) -> ex.LetCall:
+        return ex.LetCall(WHOLE, HERE, f"n{i}", (), None)
+
+    lets = {"n0": read("n")} | {
+        f"n{i}": op("+", read_let(i - 1), read_let(i - 1)) for i in range(1, 40)
+    }
+    ir = game(AB, [choose("x", ["a"], GO)], {"a": 0}, lets=lets, state=(state("n", 1, WHOLE),))
+    shown = replace(ir, turns=(*ir.turns, show("y", read_let(3)), show("z", read_let(39), id="z")))
     twins = TwinKernel(ir).start()
-    assert whole(twins, 300) <= 300
-    return twins
+    twins.choose(["go"])
+    assert twins.kind == "end"
+    assert "beyond()" in write(shown)
