@@ -13,7 +13,7 @@ from gamedsl.backends.codegen.module import write
 from gamedsl.ir import types as t
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Let
-from gamedsl.ir.program import Action, Readers
+from gamedsl.ir.program import Action, Readers, Source
 from gamedsl.ir.values import Bag
 from tests.runtime import programs
 from tests.runtime.programs import (
@@ -26,7 +26,6 @@ from tests.runtime.programs import (
     do,
     draw,
     ex,
-    from_bag,
     game,
     loop,
     op,
@@ -208,14 +207,20 @@ def test_lists_grow_to_their_bound(most: int) -> None:
         fails(ir, "the list has 3 items, more than 2")
 
 
-@pytest.mark.parametrize("start", [{1: 2, 2: 1, 3: 1}, {3: 1, 1: 2, 2: 1}, {2: 1, 3: 3}])
+@pytest.mark.parametrize("start", [{1: 1, 2: 1, 3: 2}, {3: 1, 1: 2, 2: 1}, {2: 1, 3: 3}])
 def test_bags_are_drawn_from_in_the_order_of_their_type(start: dict[int, int]) -> None:
     type = t.range_type(1, 3)
-    bag = state("bag", Bag(start), t.Bag(type))
-    turns = [draw("x", from_bag("bag"), id=f"x_{i}", type=type) for i in range(3)]
+    bag, place = state("bag", Bag(start), t.Bag(type)), programs.place("bag", type=t.Bag(type))
+    turns = [draw("x", Source("bag", bag=place), id=f"x_{i}", type=type) for i in range(3)]
     back = do(programs.add("bag", read("x"), type=t.Bag(type)))
-    agree(game(AB, turns, {"a": read("x")}, state=(bag,)))
-    agree(game(AB, [turns[0], back, turns[1]], {"a": read("x")}, state=(bag,)))
+    for steps in (turns, [turns[0], back, turns[1]]):
+        agree(game(AB, steps, {"a": read("x")}, state=(bag,)))
+
+
+def test_a_variable_that_a_loop_forgets_is_none_then() -> None:
+    forgetful = loop(do(put("y", typed("x", SMALL), type=SMALL)), times=2, resets=("x",))
+    states = (state("x", 1, SMALL), state("y", 1, SMALL))
+    fails(game(AB, [forgetful], {"a": 0}, state=states), "`y` cannot hold this: it is none")
 
 
 def test_legal_options_are_in_the_order_of_the_options() -> None:
@@ -225,6 +230,10 @@ def test_legal_options_are_in_the_order_of_the_options() -> None:
     last = Action("go", (), None, (), HERE)
     options = ["go", ("n", 0), ("n", 1), ("n", 2)]
     step = choose("x", ["a"], options, moves=(numbers, last))
+    agree(game(AB, [step], {"a": 0}))
+    both = (("i", const((0, 1))), ("j", const((0, 1))))
+    options = [("n", 0, 0), ("n", 1, 0), ("n", 0, 1), ("n", 1, 1)]
+    step = choose("x", ["a"], options, moves=(Action("n", both, None, (), HERE),))
     agree(game(AB, [step], {"a": 0}))
 
 
