@@ -28,6 +28,8 @@ class Leaks:
         self._problems = problems
         self._found: dict[tuple[str, int, int], Diagnostic] = {}
         self._declared = _declarations(ir)
+        self.turn: int | None = None
+        """The seat in whose pass of a loop the walk is: the owner of what is shown there."""
 
     def report(self) -> None:
         self._problems.extend(self._found.values())
@@ -164,6 +166,8 @@ class Leaks:
         quoted = text if text.replace(".", "").replace("_", "").isalnum() else f'"{text}"'
         name = f"known_{_short(root)}"
         seen_by = self._listed(missing | cause.readers)
+        if self.turn is not None and missing | cause.readers == 1 << self.turn:
+            seen_by = "owner"
         if cause.me is not None and any(isinstance(part, Me) for part in walk(expr)):
             mine = 1 << cause.me
             seen_by = "owner" if missing == mine else "all" if missing & mine else "others"

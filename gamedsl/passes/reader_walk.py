@@ -7,8 +7,10 @@ Of variables more is known in some places than everywhere: what was bound just b
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import reduce
 
-from gamedsl.ir.expr import Expr, Me, Read
+from gamedsl.ir.expr import Const, Expr, LetCall, LetMap, Me, Read, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Action,
@@ -78,9 +80,11 @@ class Walk(Stores):
 
     # steps
 
-    def steps(self, steps: tuple[Step, ...], here: Context) -> None:
+    def steps(self, steps: tuple[Step, ...], here: Context) -> Context:
+        """Go through steps, and say what is known after them."""
         for step in steps:
             here = self.step(step, here)
+        return here
 
     def step(self, step: Step, here: Context) -> Context:
         """Go through a step, and say what is known after it."""
@@ -98,7 +102,8 @@ class Walk(Stores):
             case Block(body=body):
                 self.steps(body, inner)
             case Loop():
-                self.loop(step, inner)
+                left = self.loop(step, inner)
+                return after if step.condition is not None else after.knowing(left)
             case Stage():
                 self.stage(step, inner)
             case Draw():
@@ -115,8 +120,10 @@ class Walk(Stores):
         assert isinstance(step, Draw | Show)
         return after.knowing(after.scope.given(**{step.variable: now}))
 
-    def loop(self, loop: Loop, here: Context) -> None:
-        scope, seats = here.scope.forgetting(self.bound(loop)), 0
+    def loop(self, loop: Loop, here: Context) -> Scope:
+        """Go through a loop, and say what is known after it."""
+        before = here.scope.forgetting(self.bound(loop))
+        scope, seats = before, 0
         inner = here.knowing(scope)
         if loop.items is not None:
             inner = self.under(here, loop.items).knowing(scope)
@@ -124,17 +131,57 @@ class Walk(Stores):
             if loop.item is not None:
                 item = self.reading.variables.get(loop.item, self.public).being(seats)
                 inner = inner.knowing(scope.given(**{loop.item: item}))
+        ends: list[Scope] = []
         if loop.until is not None:
-            for me in each(seats) if loop.in_turn else (scope.me,):
-                inner = self.under(inner, loop.until, inner.scope._replace(me=me))
+            ends = [self.end(loop, inner, me) for me in (each(seats) if loop.in_turn else (None,))]
+            for end in ends:
+                inner = self.under(inner, loop.until, end)
         for name in (loop.item, loop.count):
             if name is not None:
                 self.learn(name, Sight(inner.readers(self.everyone), self.everyone))
         if loop.in_turn:
             for me in self.those(seats, inner.scope):
-                self.steps(loop.body, inner.knowing(inner.scope.seated(me)))
+                with self.turn(me):
+                    self.steps(loop.body, inner.knowing(inner.scope.seated(me)))
         else:
-            self.steps(loop.body, inner)
+            end = self.steps(loop.body, inner).scope
+            ends = ends or [end]
+        return self.joined(loop, before, ends)
+
+    @contextmanager
+    def turn(self, me: int) -> Iterator[None]:
+        """In the pass of a seat."""
+        if self.leaks is None:
+            yield
+            return
+        before, self.leaks.turn = self.leaks.turn, me
+        yield
+        self.leaks.turn = before
+
+    def end(self, loop: Loop, here: Context, me: int | None) -> Scope:
+        """What is known after a pass, where `until` is read: what the pass bound, all of which it
+        binds anew."""
+        assert loop.until is not None
+        scope = here.scope if me is None else here.scope.seated(me)
+        read = {part.name for part in walk(loop.until) if isinstance(part, Read)}
+        lets = any(isinstance(part, LetCall | LetMap) for part in walk(loop.until))
+        if not lets and read.isdisjoint(loop.resets):
+            return scope
+        leaks, self.leaks = self.leaks, None
+        scope = self.steps(loop.body, here.knowing(scope)).scope
+        self.leaks = leaks
+        return scope
+
+    def joined(self, loop: Loop, before: Scope, ends: list[Scope]) -> Scope:
+        """What is known after a loop, after whichever pass it ends."""
+        names = set.intersection(*(set(end.known) for end in ends)) if ends else set()
+        after = {}
+        for name in names.difference(before.known):
+            known = [end.known[name] for end in ends]
+            if not _goes_round(loop):
+                known.append(self.reading.variables.get(name, self.public))
+            after[name] = reduce(either, known)
+        return before.given(**after) if after else before
 
     def stage(self, stage: Stage, here: Context) -> None:
         for state in stage.state:
@@ -278,3 +325,10 @@ class Walk(Stores):
         around = here.scope.given(**{step.variable: Sight(readers, self.everyone)})
         condition = Condition(chosen, around, readers)
         self.steps(action.body, Context(scope, (*here.conditions, condition)))
+
+
+def _goes_round(loop: Loop) -> bool:
+    """Whether a loop surely has a pass."""
+    if loop.items is not None:
+        return isinstance(loop.items, Const) and bool(loop.items.value)
+    return loop.times is None or (isinstance(loop.times, Const) and bool(loop.times.value))
