@@ -1,7 +1,9 @@
 """The histories that an environment has played, each worked out once.
 
 A position is a history with all that follows from it alone; episodes, their forks and the bundles
-of a training step share positions, so that going where somebody has been is a look into a dict.
+of a training step share positions, so that going where many have been is a look into a dict. What
+follows a position is kept from the second time on that somebody comes there: of a game so large
+that no two plays are alike, an episode leaves little behind.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ class Tree:
 
     def __init__(self, kernel: Kernel) -> None:
         self.root = Position(self, kernel.start(), None)
+        self.root.known = True
         self.kept = 1
 
 
@@ -51,7 +54,7 @@ class Position:
     `cache` is for what the owner of the tree derives from it.
     """
 
-    __slots__ = ("_after", "_tree", "cache", "log", "payoffs", "rewards", "state")
+    __slots__ = ("_after", "_tree", "cache", "known", "log", "payoffs", "rewards", "state")
 
     def __init__(self, tree: Tree, state: State, log: Log | None) -> None:
         """Raises `gamedsl.EvaluationError` where a game is over and its payoffs have no value."""
@@ -61,6 +64,8 @@ class Position:
         self.payoffs: Amounts = state.payoffs if over else {}
         self.rewards: Amounts = state.rewards if over else {}
         self.cache: Any = None
+        self.known = False
+        """Whether somebody came here before."""
         self._tree = tree
         self._after: dict[Move, Position] = {}
 
@@ -69,9 +74,11 @@ class Position:
         found = self._after.get(move)
         if found is None:
             found = self._play(move)
-            if self._tree.kept < MANY:
+            if self.known and self._tree.kept < MANY:
                 self._tree.kept += 1
                 self._after[move] = found
+        else:
+            found.known = True
         return found
 
     def _play(self, move: Move) -> Position:
