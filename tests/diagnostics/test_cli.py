@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -206,25 +205,3 @@ def test_validate_loads_nothing_heavy() -> None:
 def test_other_commands_do_not_wait_for_the_compiler() -> None:
     loaded = loaded_by("explain", "GD0101")
     assert not loaded & {"yaml", "lark", "jsonschema", "gamedsl.compiler"}
-
-
-def _seconds(*argv: str) -> float:
-    start = time.perf_counter()
-    with python(*argv, stdout=subprocess.DEVNULL) as process:
-        assert process.wait(60) == 0
-    return time.perf_counter() - start
-
-
-def test_cold_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most 1.5 times a process that only imports yaml, lark and jsonschema; all compiled."""
-    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))
-    ours: list[float] = []
-    libraries: list[float] = []
-    for _ in range(12):
-        ours.append(_seconds("-m", "gamedsl", "validate", GOOD))
-        libraries.append(_seconds("-c", "import yaml, lark, jsonschema"))
-        if len(ours) >= 3 and min(ours) <= 1.5 * min(libraries):
-            return
-    ratio = min(ours) / min(libraries)
-    pytest.fail(f"validate takes {ratio:.2f} times as long as importing its three libraries")
