@@ -26,7 +26,7 @@ from gamedsl.ir.types import SEAT, PerSeat, Record, Type, plain
 from gamedsl.passes.reader_expressions import Cause, Reading, has_length
 from gamedsl.passes.reader_leaks import Leaks
 from gamedsl.passes.reader_roles import Scope, is_role
-from gamedsl.passes.reader_sets import Seats, Sight, beyond, each
+from gamedsl.passes.reader_sets import Seats, Sight, beyond, each, either
 from gamedsl.source.spans import Span
 
 
@@ -75,7 +75,9 @@ class Stores:
         """How many stages there are around the present step."""
 
     def learn(self, variable: str, sight: Sight) -> None:
-        raise NotImplementedError
+        """Note who reads a variable where it is bound once more."""
+        known = self.learned.get(variable)
+        self.learned[variable] = sight if known is None else either(known, sight)
 
     # who reads
 

@@ -53,10 +53,6 @@ class Walk(Stores):
             self.test(state.readers, state.name, scope)
         self.steps(self.ir.turns, Context(scope))
 
-    def learn(self, variable: str, sight: Sight) -> None:
-        known = self.learned.get(variable)
-        self.learned[variable] = sight if known is None else either(known, sight)
-
     def bound(self, step: Step) -> frozenset[str]:
         """The variables that a step and the steps inside it may change."""
         known = self._bound.get(step.id)
