@@ -47,6 +47,8 @@ class Drawing:
         else:
             assert source.values is not None
             span, items = source.values.span, evaluate(source.values, scope)
+        if scope.budget is not None:
+            scope.budget.spend(len(items), step.span)
         bag = self._bag(step, items)
         take = None if source.take is None else evaluate(source.take, scope)
         if source.take is not None and take is None:
@@ -57,6 +59,9 @@ class Drawing:
         wanted = 1 if take is None else take
         if bag.total < wanted:
             raise PlayError(f"{wanted} cannot be drawn from {bag.total}", span)
+        if scope.budget is not None:
+            many = sum(min(copies, wanted) for copies in bag.values())
+            scope.budget.spend(len(bag) + (0 if take is None else many * wanted), step.span)
         return equally(bag, take)
 
     def _bag(self, step: Draw, items: Any) -> Bag:
@@ -68,6 +73,6 @@ class Drawing:
         if ranks is None:
             every = domain(step.type, self._seats) or ()
             ranks = self._ranks[step.id] = {value: i for i, value in enumerate(every)}
-        distinct = dict.fromkeys(values(items))
+        distinct = values(frozenset(items))
         order = sorted(distinct, key=lambda value: ranks.get(value, len(ranks)))
         return Bag({v: items[v] for v in order}) if isinstance(items, Bag) else Bag.of(order)

@@ -16,11 +16,10 @@ body: such a body is one move, and a stage inside is a game of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from gamedsl.ir.expr import Expr, LastBy, Past
+from gamedsl.ir.expr import Expr, LastBy, Past, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Block, Choose, Do, Draw, Loop, Pay, Show, Stage, Step, walk_steps
 
@@ -155,7 +154,7 @@ def flatten(ir: GameIR) -> Flow:
     paid = [step.stream for step in walk_steps(ir.turns) if isinstance(step, Pay)]
     paid += ["payoffs" for step in walk_steps(ir.turns) if isinstance(step, Stage)]
     past, by_seat = set(), set()
-    for part in _expressions((ir.turns, ir.end, ir.lets, ir.payoffs, ir.scores)):
+    for part in expressions_in((ir.turns, ir.end, ir.lets, ir.payoffs, ir.scores, ir.view)):
         if isinstance(part, Past):
             past.add(part.name)
         elif isinstance(part, LastBy):
@@ -248,18 +247,3 @@ class _Writer:
 
 
 _SINGLE: dict[type[Any], Any] = {Draw: Chance, Show: Tell, Do: Run, Pay: Credit}
-
-
-def _expressions(part: Any) -> Iterator[Expr]:
-    """Every expression inside a part of the IR."""
-    if isinstance(part, Expr):
-        yield part
-    if isinstance(part, tuple):
-        for item in part:
-            yield from _expressions(item)
-    elif isinstance(part, dict):
-        yield from _expressions(tuple(part.values()))
-    elif is_dataclass(part):
-        for each in fields(part):
-            if each.compare and each.name != "type":
-                yield from _expressions(getattr(part, each.name))

@@ -14,16 +14,15 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
-from gamedsl.backends.codegen.playing import Play
 from gamedsl.backends.codegen.standing_in import StandIn
-from gamedsl.backends.codegen.support import refuse
 from gamedsl.backends.interpreter import Interpreter
+from gamedsl.backends.kernel import State
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Draw, walk_steps
 from gamedsl.ir.types import domain
@@ -42,20 +41,20 @@ class Generated:
 
     def __init__(self, ir: GameIR) -> None:
         self.ir = ir
-        module = module_of(ir)
-        state = Unwritten if module is None else module.State
-        self._state = cast(type[Play], type("State", (state,), {"__slots__": (), "kernel": self}))
-        self.stand_in = type("StandIn", (StandIn, self._state), {"__slots__": ()})
         self.steps = {step.id: step for step in ir.steps}
         self._ranks: dict[str, Mapping[Any, int]] = {}
-
-    def start(self) -> Play:
-        return self._state()
-
-    @property
-    def written(self) -> bool:
+        module = module_of(ir)
+        self.written = module is not None
         """Whether the generator could write the game."""
-        return not issubclass(self._state, Unwritten)
+        self._start: Callable[[], State]
+        if module is None:
+            self._start = self.reference.start
+        else:
+            self._start = type("State", (module.State,), {"__slots__": (), "kernel": self})
+            self.stand_in = type("StandIn", (StandIn, self._start), {"__slots__": ()})
+
+    def start(self) -> State:
+        return self._start()
 
     @cached_property
     def reference(self) -> Interpreter:
@@ -72,22 +71,13 @@ class Generated:
         return found
 
 
-class Unwritten(Play):
-    """A history of a game that the generator cannot write."""
-
-    __slots__ = ()
-
-    def _begin(self) -> Any:
-        return refuse()
-
-
 _MODULES: dict[str, ModuleType | None] = {}
 
 
 def module_of(ir: GameIR) -> ModuleType | None:
     """The module of a game, from this process, the cache folder or the generator; None for a game
     that it cannot write."""
-    name = f"{ir.rules_hash[:24]}_{_generator()}"
+    name = f"{ir.kept_hash[:24]}_{_generator()}"
     if name not in _MODULES:
         if len(_MODULES) >= KEPT:
             _MODULES.clear()

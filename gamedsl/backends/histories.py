@@ -7,15 +7,19 @@ other game they are met in seeded random plays, so that every one of them can ha
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from gamedsl.backends.events import Event, Seen
-from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 
 MOST = 16
 """Pasts per step; a step with more options than this before it is not covered wholly."""
+
+NAMES = 100_000
+"""Options and events in all pasts of a fixed sequence of decisions together; each step has one."""
 
 PLAYS = 32
 """Random plays in which pasts are looked for."""
@@ -23,33 +27,57 @@ PLAYS = 32
 MOVES = 400
 """Moves of all these plays together: a long game is looked into, not played out."""
 
+WORK = 500_000
+"""What they may take, in units of `gamedsl.ir.evaluate.Budget`."""
+
 
 _KNOWN: dict[str, dict[str, tuple[Past, ...]]] = {}
-"""What was met, by the rules' hash."""
+"""What was met, by `GameIR.kept_hash`."""
 
 
 class Past(NamedTuple):
-    """A seat that is asked, what it may choose, and all that it has seen."""
+    """A seat that is asked, what it may choose, all that it has seen, and what every variable holds
+    (in a fixed sequence of decisions only where a view may show it)."""
 
     seat: str
     legal: tuple[str, ...]
     seen: Seen
+    variables: Mapping[str, Any] = {}
 
 
 def pasts(ir: GameIR, step: Choose) -> tuple[Past, ...]:
     """Situations in which a step asks, the first of each seat first; none for a step that no
     sampled play comes to."""
     if not ir.plain:
-        if ir.rules_hash not in _KNOWN:
+        if ir.kept_hash not in _KNOWN:
             if len(_KNOWN) >= 16:
                 _KNOWN.clear()
-            _KNOWN[ir.rules_hash] = _met(ir)
-        return _KNOWN[ir.rules_hash].get(step.id, ())
-    return tuple(
-        Past(seat, tuple(c.name for c in step.options_of(seat)), _before(ir, step, variant))
-        for variant in range(_variants(ir, step))
-        for seat in step.actors
-    )
+            _KNOWN[ir.kept_hash] = _met(ir)
+        return _KNOWN[ir.kept_hash].get(step.id, ())
+    found: list[Past] = []
+    names = 0
+    for variant in range(_variants(ir, step)):
+        seen = _before(ir, step, variant)
+        variables = _bound(ir, seen) if ir.view else {}
+        for seat in step.actors:
+            legal = tuple(choice.name for choice in step.options_of(seat))
+            names += len(legal) + len(seen)
+            if found and names > NAMES // len(ir.steps):
+                return tuple(found)
+            found.append(Past(seat, legal, seen, variables))
+    return tuple(found)
+
+
+def _bound(ir: GameIR, seen: Seen) -> Mapping[str, Any]:
+    """What every variable of a fixed sequence of decisions holds once these have been made."""
+    from gamedsl.backends.interpreter import Interpreter
+
+    state, chosen = Interpreter(ir).start(), 0
+    while chosen < len(seen) and state.kind == "decide":
+        events = seen[chosen : chosen + len(state.asks)]
+        state.choose([event.name for event in events])
+        chosen += len(events)
+    return state.variables
 
 
 def _before(ir: GameIR, step: Choose, variant: int) -> Seen:
@@ -78,7 +106,7 @@ def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
 
     from gamedsl.backends.interpreter import Interpreter
 
-    kernel = Interpreter(ir)
+    kernel = Interpreter(ir, Budget(WORK))
     found: dict[str, dict[tuple[str, int], Past]] = {}
     moves = 0
     for play in range(PLAYS):
@@ -94,11 +122,14 @@ def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
                     known = found.setdefault(ask.step, {})
                     number = sum(seat == ask.seat for seat, _ in known)
                     if len(known) < MOST:
-                        past = Past(ask.seat, ask.legal, state.seen(ask.seat))
+                        seen, variables = state.seen(ask.seat), dict(state.variables)
+                        past = Past(ask.seat, ask.legal, seen, variables)
                         known[ask.seat, number] = past
                 state.choose([random.choice(ask.legal) for ask in state.asks])
         except EvaluationError:
             continue
+        except SpentError:
+            break
     return {
         step: tuple(past for _, past in sorted(known.items(), key=lambda item: item[0][1]))
         for step, known in found.items()

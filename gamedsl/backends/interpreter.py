@@ -7,57 +7,35 @@ values are never changed in place, so that a copy is a few dicts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gamedsl.backends import flow
 from gamedsl.backends.chance import Lottery, ticket
 from gamedsl.backends.drawing import Drawing, Index
 from gamedsl.backends.events import Seen, known, occurrences
+from gamedsl.backends.frames import Call, Frame, Inner, Round, spent_in
 from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome, PlayError
 from gamedsl.backends.legal import Options, action_of, arguments
 from gamedsl.backends.numbered import Numbered
-from gamedsl.backends.world import World
+from gamedsl.backends.world import SCANNED, World
 from gamedsl.ir.builtins import exact, values
+from gamedsl.ir.evaluate import Budget, SpentError, none_here
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.outcome import Settlement, settle
+from gamedsl.ir.outcome import Settlement, amount_of, settle
 from gamedsl.ir.program import Choose, Draw
 from gamedsl.ir.values import name_of
-
-
-class Round(NamedTuple):
-    """A loop under way: `items` are what it goes through, `times` how many passes there are (None:
-    no number), `passes` how many have begun; `me` acts outside it."""
-
-    items: tuple[Any, ...] | None
-    times: int | None
-    passes: int
-    me: str | None
-
-
-class Call(NamedTuple):
-    """Action bodies under way: those still to run, as (seat, place, arguments), then go on at
-    `after`, where `me` acts."""
-
-    waiting: tuple[tuple[str, int, Mapping[str, Any]], ...]
-    after: int
-    me: str | None
-
-
-class Inner(NamedTuple):
-    """A stage under way: what the game around it had paid, and who acts there."""
-
-    paid: Mapping[str, Any]
-    me: str | None
-
-
-Frame = Round | Call | Inner
+from gamedsl.source.spans import Span
 
 
 class Interpreter:
-    """The rules of one game, interpreted. A `gamedsl.backends.kernel.Kernel`."""
+    """The rules of one game, interpreted. A `gamedsl.backends.kernel.Kernel`.
 
-    def __init__(self, ir: GameIR) -> None:
+    With a `budget`, what is played may take no more work altogether: `SpentError` where it does.
+    """
+
+    def __init__(self, ir: GameIR, budget: Budget | None = None) -> None:
         self.ir = ir
+        self.budget = budget
         self.flow = flow.flatten(ir)
         self.options = Options(ir)
         self.drawing = Drawing(ir)
@@ -75,7 +53,7 @@ class History(Numbered):
 
     def __init__(self, kernel: Interpreter) -> None:
         self._kernel = kernel
-        self._world = World(kernel.ir, kernel.flow)
+        self._world = World(kernel.ir, kernel.flow, kernel.budget)
         self._place = 0
         """The operation at which the history stands."""
         self._frames: tuple[Frame, ...] = ()
@@ -121,7 +99,8 @@ class History(Numbered):
         return {**paid, "payoffs": stages[0].paid} if stages else paid
 
     def _settled(self) -> Settlement:
-        return settle(self._kernel.ir, self._world.bindings, self._world.paid)
+        world, kernel = self._world, self._kernel
+        return settle(kernel.ir, world.bindings, world.paid, kernel.budget)
 
     # running
 
@@ -130,11 +109,23 @@ class History(Numbered):
 
         An operation answers where to go on, or None to stop at it.
         """
-        ops = self._kernel.flow.ops
-        while place is not None:
-            self._place = place
-            op = ops[place]
-            place = _RUN[type(op)](self, op)
+        ops, budget = self._kernel.flow.ops, self._kernel.budget
+        try:
+            while place is not None:
+                self._place = place
+                op = ops[place]
+                if budget is not None:
+                    budget.spend(1 + len(self._frames), self._working())
+                place = _RUN[type(op)](self, op)
+        except SpentError as error:
+            raise spent_in(self._frames, error) from None
+
+    def _working(self) -> Span:
+        """Where the operation stands in the file; for want of a step of its own, its loop."""
+        op = self._kernel.flow.ops[self._place]
+        part = getattr(op, "step", None) or getattr(op, "loop", None)
+        part = part or getattr(op, "condition", None) or getattr(op, "end", None)
+        return self._kernel.ir.span if part is None else part.span
 
     def _stop(self, op: flow.Stop) -> None:
         self.kind = "end"
@@ -153,7 +144,7 @@ class History(Numbered):
     def _pay(self, op: flow.Credit) -> int:
         paid = dict(self._world.paid[op.step.stream])
         for seat, amount in op.step.amounts:
-            paid[seat] = exact(paid[seat] + self._world.value(amount, seat))
+            paid[seat] = exact(paid[seat] + amount_of(amount, self._world.scope(seat)))
         self._world.paid[op.step.stream] = paid
         return self._place + 1
 
@@ -167,17 +158,22 @@ class History(Numbered):
 
     def _enter(self, op: flow.Enter) -> int:
         loop, world = op.loop, self._world
-        items = None if loop.items is None else values(world.value(loop.items, self._me))
+        items = None
+        if loop.items is not None:
+            found = world.value(loop.items, self._me)
+            if found is None:
+                raise none_here(loop.items)
+            items = values(found)
         times = None if loop.times is None else world.value(loop.times, self._me)
         if items is not None and not (loop.cycle and items):
             times = len(items)
-        self._frames = (*self._frames, Round(items, times, 0, self._me))
+        self._frames = (*self._frames, Round(items, times, 0, self._me, loop.span))
         return self._place + 1
 
     def _pass(self, op: flow.Pass) -> int:
         loop, under_way, bindings = op.loop, self._frames[-1], self._world.bindings
         assert isinstance(under_way, Round)
-        items, times, passes, _ = under_way
+        items, times, passes = under_way[:3]
         if passes == times:
             return self._leave(op.after)
         if passes == loop.bound:
@@ -223,8 +219,8 @@ class History(Numbered):
         self._frames, self._me = tuple(frames), frame.me
         world, inside = self._world, dict(self._world.paid["payoffs"])
         for seat, payoff in op.stage.payoffs:
-            inside[seat] += world.value(payoff, seat)
-        weight = world.value(op.stage.weight, self._me)
+            inside[seat] += amount_of(payoff, world.scope(seat))
+        weight = amount_of(op.stage.weight, world.scope(self._me))
         world.paid["payoffs"] = {
             seat: exact(before + weight * inside[seat]) for seat, before in frame.paid.items()
         }
@@ -236,6 +232,7 @@ class History(Numbered):
         step, asks, no_move = op.step, [], self._kernel.ir.no_move
         for seat in self._actors(step):
             seen = self._world.seen[seat]
+            self._world.spend(len(seen) // SCANNED, step.span)
             legal = self._kernel.options.legal(step, seat, self._world.scope(seat))
             if legal:
                 asks.append(Ask(seat, step.id, occurrences(seen, step.id, seat), legal))

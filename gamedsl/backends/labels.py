@@ -71,6 +71,10 @@ class LabelBook:
         """The label of an option. KeyError for a name that is no option of the game."""
         return self._label[name]
 
+    def has(self, name: str) -> bool:
+        """Whether there is an option of this name."""
+        return name in self._label
+
     def shown(self, name: str, roles: Mapping[str, str]) -> str:
         """A value that chance drew or that was shown, part by part as prompts say it: what has a
         label by its label, a role as `roles` shows it, anything else by its name."""

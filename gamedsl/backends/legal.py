@@ -41,6 +41,8 @@ class Options:
         found = [] if step.legal is None else list(elements(evaluate(step.legal, scope)))
         for action in step.moves:
             found += instances(action, scope)
+        if scope.budget is not None:
+            scope.budget.spend(len(found), step.span)
         names = self._names[step.id, seat]
         for value in found:
             if value not in names:
@@ -54,11 +56,13 @@ def instances(action: Action, scope: Scope) -> list[Any]:
     names = tuple(name for name, _ in action.parameters)
     found: list[tuple[Any, ...]] = [()]
     for _, source in action.parameters:
-        found = [
-            (*given, value)
-            for given in found
-            for value in elements(evaluate(source, _given(scope, names, given)))
-        ]
+        longer = []
+        for given in found:
+            listed = elements(evaluate(source, _given(scope, names, given)))
+            if scope.budget is not None:
+                scope.budget.spend(1 + len(listed), source.span)
+            longer += [(*given, value) for value in listed]
+        found = longer
     when = action.when
     if when is not None:
         found = [given for given in found if evaluate(when, _given(scope, names, given))]

@@ -3,29 +3,39 @@
 The system message holds the rules and how to answer. It is the same for all, so that prompts share
 a long prefix. The user message says what has been seen, then who is asked, then what may be
 answered; what has been seen is told in the third person, the same to all who saw it, and is shared
-as well.
-Always: a prompt depends on the game, the labels, the seat, the step and what the seat has seen, and
-on nothing else; in a masked game the default texts say no payoff, no canonical name and no `about`.
+as well. A seat that has a declared view is told what that shows now, and no events.
+Always: a prompt depends on the game, the labels, the seat, the step and what the seat has seen, or
+what its view shows, and on nothing else; in a masked game the default texts say no payoff, no
+canonical name and no `about`.
 
-Each part is a slot (`rules`, `seen.<variable>`, `who`, `ask.<variable>`) that the file may replace
-by a template; the defaults are plain Python, so that a game without templates never loads Jinja2.
+Each part is a slot (`rules`, `seen.<variable>` or `view`, `who`, `ask.<variable>`) that the file
+may replace by a template; the defaults are plain Python, so that a game without templates never
+loads Jinja2.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 from gamedsl.backends.events import Event, Seen
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.templating import compiled, template_for, variables_before
-from gamedsl.ir.game import GameIR, Template
+from gamedsl.backends.value_text import titled
+from gamedsl.backends.viewing import Viewing
+from gamedsl.ir.game import Entry, GameIR, Template
 from gamedsl.ir.program import Choose, Draw, Show, walk_steps
 
 Messages = tuple[tuple[Literal["system", "user"], str], ...]
 
 FORM = "Reply with exactly one of the options."
 """How to answer. It follows the rules, whoever wrote them, since it is the same for all."""
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+"""The variables, for a seat whose prompts need none."""
 
 _CACHED_PROMPTS = 65_536
 
@@ -57,41 +67,74 @@ class Prompter:
         self._steps = {
             step.id: step for step in walk_steps(ir.turns) if isinstance(step, Choose | Draw | Show)
         }
+        self.viewing = Viewing(ir, self.shown_role)
         self._cache: dict[tuple[object, ...], Messages] = {}
 
     def messages(
-        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen
+        self,
+        seat: str,
+        step: Choose,
+        legal: tuple[str, ...],
+        book: LabelBook,
+        seen: Seen,
+        variables: Mapping[str, Any] = NOTHING,
     ) -> Messages:
         """The chat that asks a seat for its choice, as (chat role, content) pairs.
 
         `legal` are the canonical names of its options here; `seen` is every event that the seat has
-        seen, in order. Equal arguments give equal text.
+        seen, in order. Equal arguments give equal text. A seat that has a declared view is told
+        what that shows of the `variables`, as `gamedsl.backends.kernel.State` has them, and nothing
+        of what it has seen; EvaluationError where an expression of it has no value.
         """
-        place = (seat, step.id, legal, book, seen)
+        view = self.viewing.texts(seat, variables, book)
+        place = (seat, step.id, legal, book, seen if view is None else view)
         known = self._cache.get(place)
         if known is None:
             if len(self._cache) >= _CACHED_PROMPTS:
                 self._cache.clear()
-            rules, form, *rest = self.parts(seat, step, legal, book, seen)
+            rules, form, *rest = self._parts(seat, step, legal, book, seen, view)
             system = " ".join(part.text for part in (rules, form) if part.text)
             user = "\n".join(part.text for part in rest if part.text)
             known = self._cache[place] = (("system", system), ("user", user))
         return known
 
     def parts(
-        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen
+        self,
+        seat: str,
+        step: Choose,
+        legal: tuple[str, ...],
+        book: LabelBook,
+        seen: Seen,
+        variables: Mapping[str, Any] = NOTHING,
     ) -> tuple[Part, ...]:
         """The same prompt slot by slot, in the order in which it is sent: the rules and the form
         of the answer, which make the system message, then the rest.
 
-        RenderError: a template of the file fails on a value.
+        RenderError: a template of the file fails on a value. EvaluationError as `messages`.
         """
+        view = self.viewing.texts(seat, variables, book)
+        return self._parts(seat, step, legal, book, seen, view)
+
+    def _parts(
+        self,
+        seat: str,
+        step: Choose,
+        legal: tuple[str, ...],
+        book: LabelBook,
+        seen: Seen,
+        view: tuple[str, ...] | None,
+    ) -> tuple[Part, ...]:
+        told = (
+            tuple(self._event(seat, event, book) for event in seen)
+            if view is None
+            else (self._view(seat, view, book),)
+        )
         return (
             self._rules(seat, book),
             Part("form", FORM, None),
-            *(self._event(seat, event, book) for event in seen),
+            *told,
             self._who(seat, book),
-            self._ask(seat, step, legal, book, seen),
+            self._ask(seat, step, legal, book, None if view is not None else seen),
         )
 
     def _rules(self, seat: str, book: LabelBook) -> Part:
@@ -114,6 +157,19 @@ class Prompter:
             what = step.variable
         return Part("seen", f"{what}{f' for {actor}' if actor else ''}: {choice}.", None)
 
+    def _view(self, seat: str, texts: tuple[str, ...], book: LabelBook) -> Part:
+        """What the entries of a view show, one below the other."""
+        entries = self.ir.views[seat]
+        template = template_for(self.ir, "view", seat, self.ir.role_of[seat])
+        if template is not None:
+            shown = {entry.name: text for entry, text in zip(entries, texts, strict=True)}
+            return self._fill(template, seat, book, view=shown)
+        lines = (
+            titled(default_title(self.ir, entry), text)
+            for entry, text in zip(entries, texts, strict=True)
+        )
+        return Part("view", "\n".join(lines), None)
+
     def _told(self, event: Event, book: LabelBook) -> tuple[str, str]:
         """Who chose, or whom an outcome is for (empty for nobody), and what, as prompts say it."""
         actor = self.shown_role[event.seat] if event.seat else ""
@@ -129,7 +185,7 @@ class Prompter:
         return self._fill(template, seat, book)
 
     def _ask(
-        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen
+        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen | None
     ) -> Part:
         options = tuple(book.label(name) for name in book.order(step.id, seat, legal))
         template = template_for(self.ir, "ask", step.id, step.variable)
@@ -138,9 +194,12 @@ class Prompter:
         return self._fill(template, seat, book, **self._asked(step, options, book, seen))
 
     def _asked(
-        self, step: Choose, options: tuple[str, ...], book: LabelBook, seen: Seen
+        self, step: Choose, options: tuple[str, ...], book: LabelBook, seen: Seen | None
     ) -> dict[str, Any]:
-        """What only `ask` may name: the variables chosen before, the options and the events."""
+        """What only `ask` may name: the variables chosen before, the options and the events; the
+        options alone where there is a view (`seen` is None)."""
+        if seen is None:
+            return {"options": options}
         values: dict[str, Any] = dict.fromkeys(variables_before(self.ir, step))
         events = []
         for event in seen:
@@ -191,6 +250,17 @@ def default_rules(ir: GameIR) -> str:
     if ir.labels.kind in ("plain", "partly"):
         return f"This is {ir.name}, a {players} {ir.about}".strip()
     return players.capitalize()
+
+
+def default_title(ir: GameIR, entry: Entry) -> str:
+    """What an entry of a view is called: its title, or else its expression, of which a part of the
+    reader's own is `your …`; a masked game says no names, and has one word for all."""
+    if entry.title:
+        return entry.title
+    return "Now" if ir.labels.kind == "masked" else _MINE.sub(r"your \1", entry.text)
+
+
+_MINE = re.compile(r"(\w+)(?:\.me|\[me\])")
 
 
 def default_ask(

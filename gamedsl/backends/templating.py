@@ -38,7 +38,7 @@ NODES = (
     "Sub", "Mul", "Div", "FloorDiv", "Mod", "Concat", "Getattr", "Getitem", "List", "Tuple",
 )  # fmt: skip
 
-SLOTS = ("rules", "who", "ask", "seen")
+SLOTS = ("rules", "who", "ask", "seen", "view")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +53,17 @@ class Name:
 SCOPE: tuple[Name, ...] = (
     Name("labels", SLOTS, "the label of each option, by its name: `labels.stag`"),
     Name("roles", SLOTS, "all roles as this game shows them, in order"),
-    Name("me", ("who", "ask", "seen"), "the role that reads the prompt"),
-    Name("others", ("who", "ask", "seen"), "the other roles, in order"),
-    Name("other", ("who", "ask", "seen"), "the other of two roles"),
+    Name("me", ("who", "ask", "seen", "view"), "the role that reads the prompt"),
+    Name("others", ("who", "ask", "seen", "view"), "the other roles, in order"),
+    Name("other", ("who", "ask", "seen", "view"), "the other of two roles"),
     Name("options", ("ask",), "the labels to choose from, in the order drawn"),
     Name("seen", ("ask",), "what has been seen, in order; each has `actor`, `choice` and `step`"),
     Name("actor", ("seen",), "who chose"),
     Name("choice", ("seen",), "the label of what was chosen"),
+    Name("view", ("view",), "what the view shows now, as text, by its titles: `view.board`"),
 )
-"""Besides these: params and role names in every slot, and in `ask` the variables chosen before."""
+"""Besides these: params and role names in every slot, and in `ask` the variables chosen before;
+whoever has a view is told neither these nor what has been `seen`."""
 
 
 def names_in(slot: str, ir: GameIR) -> frozenset[str]:

@@ -25,29 +25,35 @@ from gamedsl.backends.places import (
     writes,
 )  # fmt: skip
 from gamedsl.backends.readers import told
-from gamedsl.ir.evaluate import Scope, evaluate, none_here
+from gamedsl.ir.evaluate import Budget, Scope, evaluate, none_here
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, Place, Show, Statement
 from gamedsl.ir.types import PerSeat, PerValue, Type
 from gamedsl.ir.values import name_of
+from gamedsl.source.spans import Span
+
+COPIED, SCANNED, CHECKED = 128, 64, 1
+"""Items that are copied, gone past, or checked, with one unit of a budget."""
 
 
 class World:
-    """See the module docstring. `bindings` are the variables by name, `paid` streams per seat."""
+    """See the module docstring. `bindings` are the variables by name, `paid` streams per seat;
+    `budget` is what may be done to them, None for no end."""
 
-    __slots__ = ("_flow", "_ir", "bindings", "paid", "seen")
+    __slots__ = ("_flow", "_ir", "bindings", "budget", "paid", "seen")
 
-    def __init__(self, ir: GameIR, flow: Flow) -> None:
+    def __init__(self, ir: GameIR, flow: Flow, budget: Budget | None = None) -> None:
         self._ir = ir
         self._flow = flow
+        self.budget = budget
         self.bindings: dict[str, Any] = {state.name: state.start for state in ir.state}
         self.paid: dict[str, Mapping[str, Any]] = dict.fromkeys(flow.streams, self.nothing())
         self.seen: dict[str, Seen] = dict.fromkeys(ir.seats, ())
 
     def copy(self) -> World:
         twin = World.__new__(World)
-        twin._ir, twin._flow = self._ir, self._flow
+        twin._ir, twin._flow, twin.budget = self._ir, self._flow, self.budget
         twin.bindings = self.bindings.copy()
         twin.paid = self.paid.copy()
         twin.seen = self.seen.copy()
@@ -61,7 +67,8 @@ class World:
 
     def scope(self, me: str | None) -> Scope:
         """What an expression reads, if `me` reads it."""
-        return Scope(self._ir.seats, self.bindings, self._ir.lets_by_name, self.paid, me)
+        ir = self._ir
+        return Scope(ir.seats, self.bindings, ir.lets_by_name, self.paid, me, budget=self.budget)
 
     def value(self, expr: Expr, me: str | None) -> Any:
         return evaluate(expr, self.scope(me))
@@ -71,7 +78,32 @@ class World:
         value = self.value(condition, me)
         if value is None:
             raise none_here(condition)
+        if value and self.budget is not None:
+            self.budget.enter(condition)
         return bool(value)
+
+    # counting
+
+    def spend(self, amount: int, span: Span) -> None:
+        """Take work out of the budget. `SpentError` where that is spent."""
+        if self.budget is not None:
+            self.budget.spend(amount, span)
+
+    def spend_on(self, value: Any, span: Span, path: Path = ()) -> None:
+        """Take out of the budget what it takes to copy the way to a part of a value, and to go
+        through that part with all that is in it."""
+        if self.budget is None:
+            return
+        for key in path:
+            self.budget.spend(1 + len(value) // COPIED, span)
+            value = value[key]
+        waiting = [value]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, tuple | dict | frozenset):
+                self.budget.spend(1 + len(value) // CHECKED, span)
+                inner = value.values() if isinstance(value, dict) else value
+                waiting += (item for item in inner if isinstance(item, tuple | dict | frozenset))
 
     # writing
 
@@ -89,7 +121,9 @@ class World:
 
     def carry_out(self, statement: Statement, me: str | None) -> None:
         for write in writes(statement, self.scope(me)):
+            self.spend(1, statement.span)
             variable, value = apply(write, self.bindings.get)
+            self.spend_on(value, statement.span, write.path)
             self.bindings[variable] = value
 
     def bind_choices(self, step: Choose, chosen: Mapping[str, Any]) -> None:
@@ -98,6 +132,7 @@ class World:
             paths = [path_of(step.place, self.scope(seat)) for seat in chosen]
             for path, value in zip(paths, chosen.values(), strict=True):
                 self._store(step.place, step.place.type, path, value)
+                self.spend_on(self.bindings[step.place.variable], step.span, path)
             self._remember(step.variable)
         elif step.joint:
             self.bind(step.variable, {**(self.bindings.get(step.variable) or {}), **chosen})
@@ -120,6 +155,7 @@ class World:
             bag = step.source.bag
             path = path_of(bag, drawer)
             left = part(self.bindings[bag.variable], path, bag.span)
+            self.spend(len(items) * (1 + len(left) // COPIED), step.span)
             for item in items:
                 left = with_less(left, item)
             self._put(bag, path, left)
@@ -134,9 +170,11 @@ class World:
             new = value
             if step.how == "append":
                 new = part(self.bindings.get(step.place.variable), path, step.place.span)
+                self.spend(len(items) * (1 + (len(new) + len(items)) // COPIED), step.span)
                 for item in items:
                     new = with_more(new, item)
             self._store(step.place, type, path, new)
+            self.spend_on(self.bindings[step.place.variable], step.span, path)
             owner = owner or next((key for key in path if key in self._ir.seats), None)
         if last:
             self._remember(step.variable)
@@ -166,6 +204,10 @@ class World:
         name: str, me: str | None,
     ) -> None:  # fmt: skip
         """Let those who see a value know it, in an event of `seat`; the value is `owner`'s."""
+        past = self.bindings.get(f"{step.variable}@past", ())
+        self.spend(1 + len(past) // COPIED, step.span)
+        self.spend_on(value, step.span)
         chooser = seat if isinstance(step, Choose) else ""
         for reader, shown in told(step.readers, owner, chooser, value, type, name, self.scope(me)):
+            self.spend(1 + len(self.seen[reader]) // SCANNED, step.span)
             self.seen[reader] = appended(self.seen[reader], step.id, seat, shown)

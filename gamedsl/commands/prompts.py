@@ -86,7 +86,9 @@ def describe(
             if past.seat not in seats or past.seat in shown:
                 continue
             shown.add(past.seat)
-            messages = prompter.messages(past.seat, step, past.legal, book, past.seen)
+            messages = prompter.messages(
+                past.seat, step, past.legal, book, past.seen, past.variables
+            )
             prompt: dict[str, Any] = {
                 "seat": past.seat,
                 "role": ir.role_of[past.seat],

@@ -52,22 +52,65 @@ class EvaluationError(Exception):
         super().__init__(f"{expr.span}: {message}")
 
 
-class Meter:
-    """The work that one expression has taken; every scope made from one shares its meter."""
+class SpentError(Exception):
+    """A budget is spent. `span` is the place in the file that was at work; `passes` are those of
+    the loop that it is, 0 for what is no loop."""
 
-    __slots__ = ("spent",)
+    def __init__(self, span: Span, passes: int = 0) -> None:
+        self.span = span
+        self.passes = passes
+        super().__init__(f"{span}: the budget is spent")
 
-    def __init__(self) -> None:
+
+class Budget:
+    """Work that may be done altogether: operations, items gone through or copied, chance nodes.
+
+    It is counted and not timed, so that it ends at the same place on every machine; a unit is a
+    microsecond or so. Whoever plays a game that nobody has checked gives one to the interpreter.
+    """
+
+    __slots__ = ("limit", "spent")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
         self.spent = 0
+
+    def spend(self, amount: int, span: Span) -> None:
+        """Raises `SpentError`, which says where, once more than `limit` is spent."""
+        self.spent += amount
+        if self.spent > self.limit:
+            raise SpentError(span)
+
+    def enter(self, expr: Expr) -> None:
+        """Told of what is worked out only if something else says so: a branch, a cell of a table,
+        the body of a let; and of every condition that holds. For who wants to know."""
+
+
+class Meter:
+    """The work that one expression has taken; every scope made from one shares its meter.
+
+    What an expression takes is taken out of `budget` too, if there is one.
+    """
+
+    __slots__ = ("budget", "spent")
+
+    def __init__(self, budget: Budget | None = None) -> None:
+        self.spent = 0
+        self.budget = budget
 
     def spend(self, amount: int, expr: Expr) -> None:
         self.spent += amount
+        if self.budget is not None:
+            self.budget.spend(amount, expr.span)
         if self.spent > MAX_WORK:
             raise EvaluationError(f"this takes more than {MAX_WORK:,} steps to work out", expr)
 
 
 class Scope(NamedTuple):
-    """What an expression may read: bindings of steps, streams, lets, and whom it is read by."""
+    """What an expression may read: bindings of steps, streams, lets, and whom it is read by.
+
+    `budget` is what working out all that is read from it may take, None for no end.
+    """
 
     seats: tuple[str, ...] = ()
     bindings: Mapping[str, Any] = {}
@@ -76,6 +119,7 @@ class Scope(NamedTuple):
     me: str | None = None
     locals: Mapping[str, Any] = {}
     meter: Meter | None = None
+    budget: Budget | None = None
 
     def seated(self, seat: str) -> Scope:
         """The same scope, read by one seat."""
@@ -87,11 +131,18 @@ def evaluate(expr: Expr, scope: Scope, meter: Meter | None = None) -> Any:
 
     `meter`, a fresh one, tells afterwards how much work it took.
     """
-    return _value(expr, scope._replace(meter=meter or Meter()))
+    return _value(expr, scope._replace(meter=meter or Meter(scope.budget)))
 
 
 def _value(expr: Expr, scope: Scope) -> Any:
     return _FORMS[type(expr)](expr, scope)
+
+
+def _entered(expr: Expr, scope: Scope) -> Any:
+    """The value of an expression that need not have been worked out."""
+    if scope.budget is not None:
+        scope.budget.enter(expr)
+    return _value(expr, scope)
 
 
 def _spend(amount: int, expr: Expr, scope: Scope) -> None:
@@ -120,8 +171,7 @@ def _apply(expr: Apply, scope: Scope) -> Any:
         for place, argument in enumerate(arguments):
             if argument is None and place not in allowed:
                 raise none_here(expr.arguments[place])
-    first = arguments[0]
-    _spend(_weight(first), expr, scope)
+    _spend(max(map(_weight, arguments)), expr, scope)
     try:
         result = BUILTINS[expr.function].run(*arguments)
     except UndefinedError as error:
@@ -160,7 +210,7 @@ def _logic(expr: Logic, scope: Scope) -> Any:
 
 
 def _if(expr: If, scope: Scope) -> Any:
-    return _value(expr.then if _truth(expr.test, scope) else expr.other, scope)
+    return _entered(expr.then if _truth(expr.test, scope) else expr.other, scope)
 
 
 def _get(expr: Get, scope: Scope) -> Any:
@@ -197,20 +247,20 @@ def _let_call(expr: LetCall, scope: Scope) -> Any:
     seat = scope.me if expr.seat is None else _value(expr.seat, scope)
     if let.per_seat and seat is None:
         return None
-    return _value(let.body, scope._replace(me=seat, locals=arguments))
+    return _entered(let.body, scope._replace(me=seat, locals=arguments))
 
 
 def _let_map(expr: LetMap, scope: Scope) -> Any:
     let = scope.lets[expr.name]
     _spend(len(scope.seats), expr, scope)
-    return {seat: _value(let.body, scope._replace(me=seat, locals={})) for seat in scope.seats}
+    return {seat: _entered(let.body, scope._replace(me=seat, locals={})) for seat in scope.seats}
 
 
 def _table(expr: Table, scope: Scope) -> Any:
     key = tuple(_value(k, scope) for k in expr.keys)
     if None in key:
         raise none_here(expr.keys[key.index(None)])
-    return _value(expr.cells[key], scope)
+    return _entered(expr.cells[key], scope)
 
 
 def _collect(expr: Collect, scope: Scope) -> tuple[Any, ...]:

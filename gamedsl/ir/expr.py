@@ -8,7 +8,7 @@ kept for messages and take no part in comparison or hashing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -173,6 +173,21 @@ def walk(expr: Expr) -> Iterator[Expr]:
     yield expr
     for child in children(expr):
         yield from walk(child)
+
+
+def expressions_in(part: Any) -> Iterator[Expr]:
+    """Every expression in a part of the IR, and every expression inside it."""
+    if isinstance(part, Expr):
+        yield part
+    if isinstance(part, tuple):
+        for item in part:
+            yield from expressions_in(item)
+    elif isinstance(part, dict):
+        yield from expressions_in(tuple(part.values()))
+    elif is_dataclass(part):
+        for each in fields(part):
+            if each.compare and each.name != "type":
+                yield from expressions_in(getattr(part, each.name))
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

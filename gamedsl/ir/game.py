@@ -8,13 +8,16 @@ payoffs), `rendering_hash` (what players read and write), and their sum, `hash`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
 from gamedsl.ir.expr import Expr
-from gamedsl.ir.program import Choose, State, Step, walk_steps
+from gamedsl.ir.program import Choose, Draw, State, Step, walk_steps
 from gamedsl.ir.types import Enum, Type
 from gamedsl.source.spans import Span
+
+NoMove = Literal["error", "pass", "end"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,18 @@ class Let:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """Something that a file says is true of a game, and that is checked: no rule, and no part of
+    any hash. `amount` is that of `constant_sum`, 0 for `zero_sum`."""
+
+    kind: Literal[
+        "zero_sum", "constant_sum", "common_payoff", "symmetric", "keeps_sum", "common"
+    ]
+    span: Span = field(compare=False, repr=False)
+    amount: int | Fraction = 0
+
+
+@dataclass(frozen=True)
 class Reward:
     """How payoffs become rewards: a reward file, its params folded in.
 
@@ -56,6 +71,7 @@ class Reward:
     """Where the game sets each param of the file that it sets."""
     needs: tuple[str, ...] = ()
     """The streams that the split reads besides `payoff`."""
+    claims: tuple[Claim, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -79,8 +95,9 @@ class Labels:
 
 @dataclass(frozen=True)
 class Template:
-    """A prompt slot that the file overrides: `slot` is rules, who, ask or seen; `key` names the
-    role (who) or the step's variable (ask, seen), and is empty where one text serves all."""
+    """A prompt slot that the file overrides: `slot` is rules, who, ask, seen or view; `key` names
+    the role (who, view) or the step's variable (ask, seen), and is empty where one text serves
+    all."""
 
     slot: str
     key: str
@@ -90,6 +107,22 @@ class Template:
     """As `gamedsl.source.nodes.Scalar.offsets`: where each character of `text` was written."""
     key_span: Span | None = field(default=None, compare=False, repr=False)
     """Where `key` (or `slot`, where `key` is empty) was written."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that a view shows: the value of an expression, as the seat that is asked may work
+    it out. `title` is what prompts call it, empty where the file does not say; `text` is the
+    expression as it was written, which stands for the title where there is none."""
+
+    title: str
+    text: str
+    value: Expr
+    span: Span = field(compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.title or self.text
 
 
 @dataclass(frozen=True)
@@ -133,10 +166,23 @@ class GameIR:
     state: tuple[State, ...] = ()
     end: Expr | None = None
     """When this holds after a step, the game is over."""
-    no_move: Literal["error", "pass", "end"] = "error"
+    no_move: NoMove = "error"
     """What happens when a seat that must act has no legal action."""
     scores: tuple[tuple[str, tuple[tuple[str, Expr], ...]], ...] = ()
     """Further streams, evaluated at the end: name, and each seat's expression."""
+    view: tuple[tuple[str, tuple[Entry, ...]], ...] = ()
+    """What prompts tell a seat in place of the history of events, for each seat that has a declared
+    view, in seat order. It restricts what is told and is no rule: see `kept_hash`."""
+    uses: tuple[tuple[str, tuple[Span, ...]], ...] = field(default=(), compare=False, repr=False)
+    """The sources of the protocols and stages that it uses, by name, and where they are used."""
+
+    claims: tuple[Claim, ...] = ()
+    """What the file says of the payoffs."""
+
+    @cached_property
+    def views(self) -> dict[str, tuple[Entry, ...]]:
+        """The declared views by seat."""
+        return dict(self.view)
 
     @cached_property
     def steps(self) -> tuple[Choose, ...]:
@@ -160,6 +206,13 @@ class GameIR:
                 for step in self.turns
             )
         )
+
+    @cached_property
+    def one_group(self) -> bool:
+        """Whether nothing but the players' choices differs between two episodes of a run: no step
+        is chance, and labels are not drawn for each episode."""
+        drawn_anew = self.labels.kind in ("masked", "partly") and self.labels.per == "episode"
+        return not drawn_anew and not any(isinstance(s, Draw) for s in walk_steps(self.turns))
 
     @cached_property
     def seats(self) -> tuple[str, ...]:
@@ -187,7 +240,16 @@ class GameIR:
     def rendering_hash(self) -> str:
         from gamedsl.ir.hashing import digest
 
-        return digest(self.name, self.about, self.labels, self.templates)
+        views = (self.view,) if self.view else ()
+        return digest(self.name, self.about, self.labels, self.templates, *views)
+
+    @cached_property
+    def kept_hash(self) -> str:
+        """Of the rules, and of the views, for which what was bound before must be kept: what is the
+        same for games that can be run by one and the same code."""
+        from gamedsl.ir.hashing import digest
+
+        return digest(self.rules_hash, self.view) if self.view else self.rules_hash
 
     @cached_property
     def hash(self) -> str:

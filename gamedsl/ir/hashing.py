@@ -10,6 +10,9 @@ import hashlib
 from fractions import Fraction
 from typing import Any
 
+LONG = 64
+"""Items of a list from which on its text is kept while a hash is worked out."""
+
 _FIELDS: dict[Any, tuple[str, ...]] = {}
 """The fields of each class that take part in comparison."""
 
@@ -21,16 +24,26 @@ def digest(*values: Any) -> str:
 
 def canonical(value: Any) -> str:
     """One text per value: type and content, with sets and maps sorted and spans left out."""
+    return _canonical(value, {})
+
+
+def _canonical(value: Any, long: dict[int, str]) -> str:
+    """The text of a value; `long` keeps those of long lists, which seats share, by identity."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return repr(value)
     if isinstance(value, int | Fraction):
         return str(value)
     if isinstance(value, list | tuple):
-        return "(" + ",".join(map(canonical, value)) + ")"
+        if id(value) in long:
+            return long[id(value)]
+        text = "(" + ",".join([_canonical(item, long) for item in value]) + ")"
+        if len(value) >= LONG:
+            long[id(value)] = text
+        return text
     if isinstance(value, set | frozenset):
-        return "{" + ",".join(sorted(map(canonical, value))) + "}"
+        return "{" + ",".join(sorted(_canonical(item, long) for item in value)) + "}"
     if isinstance(value, dict):
-        pairs = sorted(f"{canonical(k)}:{canonical(v)}" for k, v in value.items())
+        pairs = sorted(f"{_canonical(k, long)}:{_canonical(v, long)}" for k, v in value.items())
         return "{" + ",".join(pairs) + "}"
     if dataclasses.is_dataclass(value):
         kind: type[Any] = type(value)
@@ -38,6 +51,6 @@ def canonical(value: Any) -> str:
         if names is None:
             names = tuple(field.name for field in dataclasses.fields(kind) if field.compare)
             _FIELDS[kind] = names
-        parts = [canonical(getattr(value, name)) for name in names]
+        parts = [_canonical(getattr(value, name), long) for name in names]
         return f"{kind.__name__}({','.join(parts)})"
     raise TypeError(f"no canonical text for {type(value).__name__}")

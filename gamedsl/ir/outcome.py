@@ -14,7 +14,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from gamedsl.ir.builtins import exact
-from gamedsl.ir.evaluate import Scope, evaluate, none_here
+from gamedsl.ir.evaluate import Budget, Meter, Scope, evaluate, none_here
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
 
@@ -34,8 +34,9 @@ class Settlement(NamedTuple):
 
 
 def settle(
-    ir: GameIR, bindings: Mapping[str, Any], paid: Mapping[str, Mapping[str, Any]]
-) -> Settlement:
+    ir: GameIR, bindings: Mapping[str, Any], paid: Mapping[str, Mapping[str, Any]],
+    budget: Budget | None = None,
+) -> Settlement:  # fmt: skip
     """What a game comes to, from the variables at its end and what was paid to each stream.
 
     Utility is what was paid to the stream `payoffs` and what the payoffs at the end add to it; in a
@@ -43,23 +44,23 @@ def settle(
     Raises `gamedsl.ir.evaluate.EvaluationError` where an expression has no value.
     """
     streams = {name: dict(amounts) for name, amounts in paid.items()}
-    scope = Scope(ir.seats, bindings, ir.lets_by_name, streams)
+    scope = Scope(ir.seats, bindings, ir.lets_by_name, streams, budget=budget)
     given = bool(ir.payoffs) or "payoffs" in streams
     payoffs = streams.pop("payoffs", None) or dict.fromkeys(ir.seats, 0)
     for seat, payoff in ir.payoffs:
-        payoffs[seat] = exact(payoffs[seat] + _amount(payoff, scope.seated(seat)))
+        payoffs[seat] = exact(payoffs[seat] + amount_of(payoff, scope.seated(seat)))
     streams["payoff"] = payoffs
     for name, amounts in ir.scores:
-        streams[name] = {seat: _amount(amount, scope.seated(seat)) for seat, amount in amounts}
-    rewards = rewards_of(ir, payoffs, streams)
+        streams[name] = {seat: amount_of(amount, scope.seated(seat)) for seat, amount in amounts}
+    rewards = rewards_of(ir, payoffs, streams, budget)
     if not given:
         payoffs = streams["payoff"] = dict(rewards)
     return Settlement(payoffs, rewards, streams)
 
 
-def _amount(expr: Expr, scope: Scope) -> Any:
-    """What an expression pays; where it is none, that is an error."""
-    value = evaluate(expr, scope)
+def amount_of(expr: Expr, scope: Scope, meter: Meter | None = None) -> Any:
+    """What an expression pays. As `evaluate`; where it is none, that is an error too."""
+    value = evaluate(expr, scope, meter)
     if value is None:
         raise none_here(expr)
     return value
@@ -84,8 +85,7 @@ def bind(ir: GameIR, history: History) -> dict[str, Any]:
     bindings: dict[str, Any] = {}
     for step, names in zip(ir.steps, history, strict=False):
         chosen = {
-            seat: next(choice.value for choice in step.options_of(seat) if choice.name == name)
-            for seat, name in zip(step.actors, names, strict=True)
+            seat: step.values[seat][name] for seat, name in zip(step.actors, names, strict=True)
         }
         if step.joint:
             bindings[step.variable] = {**bindings.get(step.variable, {}), **chosen}
@@ -100,29 +100,30 @@ def payoffs_of(ir: GameIR, history: History) -> Amounts:
     Raises `gamedsl.ir.evaluate.EvaluationError` where an expression has no value.
     """
     scope = Scope(ir.seats, bind(ir, history), ir.lets_by_name)
-    return {seat: evaluate(payoff, scope.seated(seat)) for seat, payoff in ir.payoffs}
+    return {seat: amount_of(payoff, scope.seated(seat)) for seat, payoff in ir.payoffs}
 
 
 def scores_of(ir: GameIR, history: History) -> dict[str, Amounts]:
     """Every stream that is scored at the end of a complete history. Raises as `payoffs_of`."""
     scope = Scope(ir.seats, bind(ir, history), ir.lets_by_name)
     return {
-        name: {seat: evaluate(amount, scope.seated(seat)) for seat, amount in amounts}
+        name: {seat: amount_of(amount, scope.seated(seat)) for seat, amount in amounts}
         for name, amounts in ir.scores
     }
 
 
 def rewards_of(
-    ir: GameIR, payoffs: Amounts, streams: Mapping[str, Mapping[str, Any]] | None = None
-) -> Amounts:
+    ir: GameIR, payoffs: Amounts, streams: Mapping[str, Mapping[str, Any]] | None = None,
+    budget: Budget | None = None,
+) -> Amounts:  # fmt: skip
     """What each seat is trained on, given everyone's payoffs and the streams that were paid.
 
     Raises as `payoffs_of`.
     """
     lets = {let.name: let for let in ir.reward.lets}
     known: dict[str, Any] = {**(streams or {}), "payoff": payoffs}
-    scope = Scope(ir.seats, {}, lets, {**known, "streams": known})
-    return {seat: _amount(ir.reward.split, scope.seated(seat)) for seat in ir.seats}
+    scope = Scope(ir.seats, {}, lets, {**known, "streams": known}, budget=budget)
+    return {seat: amount_of(ir.reward.split, scope.seated(seat)) for seat in ir.seats}
 
 
 def evaluate_outcome(ir: GameIR, history: History) -> tuple[Amounts, Amounts]:

@@ -7,9 +7,10 @@ action and stage writes its own names there too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 from gamedsl.ir.expr import Expr
@@ -185,6 +186,14 @@ class Choose:
     def options_of(self, seat: str) -> tuple[Choice, ...]:
         return self.options[self.actors.index(seat)]
 
+    @cached_property
+    def values(self) -> Mapping[str, Mapping[str, Any]]:
+        """What each actor's options bind, by their names."""
+        return {
+            seat: {option.name: option.value for option in options}
+            for seat, options in zip(self.actors, self.options, strict=True)
+        }
+
     def forced(self, seat: str) -> str | None:
         """The only option of a seat, which is taken without asking; None where it has a choice."""
         options = self.options_of(seat)
@@ -284,6 +293,9 @@ class Block:
     condition: Expr | None = None
 
 
+AtBound = Literal["error", "end", "go_on"]
+
+
 @dataclass(frozen=True)
 class Loop:
     """Steps again and again: `times`, or once for each of `items` (round and round if `cycle`).
@@ -305,7 +317,7 @@ class Loop:
     count: str | None = None
     until: Expr | None = None
     bound: int | None = None
-    at_bound: Literal["error", "end", "go_on"] = "error"
+    at_bound: AtBound = "error"
     resets: tuple[str, ...] = ()
     condition: Expr | None = None
 

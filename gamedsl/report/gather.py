@@ -160,7 +160,6 @@ def _prompts(
     if game is None or not labels:
         return ()
     from gamedsl.backends.labels import LabelBook
-    from gamedsl.backends.prompts import Prompter
     from gamedsl.train.survey import survey
 
     env = game.env(run_seed=info.get("seed") or 0)
@@ -171,11 +170,10 @@ def _prompts(
     book = LabelBook(labels["kind"], tuple(labels["labels"].items()), labels.get("order", ""))
     if len(decisions) > MANY_PROMPTS:
         notes.append(f"{MANY_PROMPTS} of {len(decisions)} prompts are shown.")
-    prompter = Prompter(game.ir)
     return tuple(
         Prompt(
             d.information_set,
-            prompter.messages(d.seat, env.step_of(d.step), d.legal, book, d.seen),
+            d.told(book),
             tuple((name, book.label(name)) for name in d.legal),
         )
         for d in decisions[:MANY_PROMPTS]

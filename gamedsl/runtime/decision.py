@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.backends.events import Seen
+from gamedsl.backends.kernel import State
 from gamedsl.backends.labels import LabelBook
+from gamedsl.backends.prompts import NOTHING
 
 if TYPE_CHECKING:
     from gamedsl.runtime.env import Env
@@ -42,10 +44,12 @@ class Decision:
     seen: Seen = field(repr=False)
     _env: Env = field(repr=False, compare=False)
     _book: LabelBook = field(repr=False, compare=False)
+    _state: State = field(repr=False, compare=False)
 
     @property
     def view(self) -> dict[str, Any]:
-        """What the seat sees, as plain data with canonical names."""
+        """All that the seat has seen, as plain data with canonical names; a declared view restricts
+        `messages` alone."""
         return {
             "seat": self.seat,
             "role": self.role,
@@ -56,6 +60,13 @@ class Decision:
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:
-        """The prompt, as (chat role, content) pairs."""
-        step = self._env.step_of(self.step)
-        return self._env.prompter.messages(self.seat, step, self.legal, self._book, self.seen)
+        """The prompt, as (chat role, content) pairs. EvaluationError where an expression of the
+        seat's declared view has no value here."""
+        return self.told(self._book)
+
+    def told(self, book: LabelBook) -> tuple[Message, ...]:
+        """The prompt under other labels. As `messages`."""
+        env = self._env
+        variables = self._state.variables if self.seat in env.ir.views else NOTHING
+        step = env.step_of(self.step)
+        return env.prompter.messages(self.seat, step, self.legal, book, self.seen, variables)

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
+from gamedsl.backends.value_text import HIDDEN, Hidden
 from gamedsl.ir.program import Readers, State
 from gamedsl.ir.types import (
     Bag,
@@ -42,7 +43,7 @@ from gamedsl.ir.types import (
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
-from gamedsl.runtime.views import HIDDEN, Hidden, Slot, View, Viewer
+from gamedsl.runtime.views import Slot, View, Viewer
 
 ONE_HOT = 32
 """Numbers of a range that are one-hot; a longer range is scaled."""

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gamedsl.backends.events import Event, Seen, occurrences
 from gamedsl.backends.kernel import State as Play
 from gamedsl.backends.readers import reads
+from gamedsl.backends.value_text import HIDDEN, Hidden
 from gamedsl.ir.evaluate import Scope
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, Readers, Show, Stage, State, walk_steps
@@ -43,15 +44,6 @@ if TYPE_CHECKING:
 
 Key = tuple[str, ...]
 """Whose, or what for: the seat that chose or is drawn for, and the indices of a draw, by name."""
-
-
-class Hidden(NamedTuple):
-    """Stands where a seat may not look; of a list or bag it is told the length."""
-
-    length: int | None = None
-
-
-HIDDEN = Hidden()
 
 
 @dataclass(frozen=True)

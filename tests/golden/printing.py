@@ -83,6 +83,9 @@ def ir_lines(ir: GameIR) -> Iterator[str]:
     yield f"reward {ir.reward.name} = {expr(ir.reward.split)}"
     only = f" of {len(ir.labels.only)} names" if ir.labels.only else ""
     yield f"labels {ir.labels.kind} {ir.labels.style} per {ir.labels.per}{only}"
+    for seat, entries in ir.view:
+        shown = (f"{e.title}: {expr(e.value)}" if e.title else expr(e.value) for e in entries)
+        yield f"view of {seat}: {', '.join(shown) or 'nothing'}"
     for setting in ir.settings:
         yield f"train {setting.key} = {value(setting.value)}"
 
@@ -138,7 +141,9 @@ def one_prompt(prompter: Prompter, book: LabelBook, step: Choose, past: Past) ->
     yield f"[{information_set(past.seat, step.id, known(past.seen))}]"
     lines = [
         f"  {speaker}: {line}"
-        for speaker, text in prompter.messages(past.seat, step, past.legal, book, past.seen)
+        for speaker, text in prompter.messages(
+            past.seat, step, past.legal, book, past.seen, past.variables
+        )
         for line in text.split("\n")
     ]
     yield from lines[:LINES]

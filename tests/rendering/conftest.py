@@ -9,6 +9,7 @@ import pytest
 
 from gamedsl.compiler import Result, compile_file
 from gamedsl.ir.game import GameIR
+from tests.writing import write
 
 
 @pytest.fixture
@@ -16,9 +17,7 @@ def check(tmp_path: Path) -> Callable[[str], Result]:
     """Compile a game's text."""
 
     def compile_text(text: str) -> Result:
-        path = tmp_path / "game.yaml"
-        path.write_text(text, encoding="utf-8")
-        return compile_file(path)
+        return compile_file(write(tmp_path, text))
 
     return compile_text
 

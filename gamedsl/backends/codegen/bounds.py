@@ -82,9 +82,9 @@ class Bounds:
         inside = sum(self.work(child, most) for child in children(expr))
         match expr:
             case Apply(arguments=arguments):
-                first = self.size(arguments[0], most) if arguments else 0
+                largest = max((self.size(part, most) for part in arguments), default=0)
                 result = 0 if self.type_size(expr.type) == 1 else self.size(expr, most)
-                return inside + max(1, first) + result
+                return inside + max(1, largest) + result
             case Collect(item=item, source=source, condition=condition):
                 parts = [item] if condition is None else [item, condition]
                 each = sum(self.work(part, most) for part in parts)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from gamedsl.backends.codegen.grids import grid_size, lined_grid
 from gamedsl.ir.builtins import element, values
-from gamedsl.ir.expr import Apply, Const, Expr
+from gamedsl.ir.expr import Apply, Const, Expr, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Action,
@@ -153,24 +152,9 @@ def _is_public(ir: GameIR) -> bool:
 def _lined(ir: GameIR) -> dict[str, tuple[int, int, tuple[int, ...]]]:
     """The grids that are looked through for lines: rows, columns, and the lengths of the lines."""
     found: dict[str, tuple[int, int, tuple[int, ...]]] = {}
-    for part in parts((ir.turns, ir.end, ir.lets, ir.payoffs, ir.scores)):
+    for part in expressions_in((ir.turns, ir.end, ir.lets, ir.payoffs, ir.scores)):
         if (lined := lined_grid(part)) is not None and isinstance(part, Apply):
             size, known = grid_size(part), found.get(lined[0], (0, 0, ()))
             assert size is not None
             found[lined[0]] = (*size, tuple(sorted({*known[2], lined[1]})))
     return found
-
-
-def parts(part: Any) -> Iterator[Expr]:
-    """Every expression in a part of the IR, and every expression in it."""
-    if isinstance(part, Expr):
-        yield part
-    if isinstance(part, tuple):
-        for item in part:
-            yield from parts(item)
-    elif isinstance(part, dict):
-        yield from parts(tuple(part.values()))
-    elif is_dataclass(part):
-        for each in fields(part):
-            if each.compare and each.name != "type":
-                yield from parts(getattr(part, each.name))

@@ -7,12 +7,12 @@ import re
 from gamedsl.backends.codegen import support
 from gamedsl.backends.codegen.bounds import Bounds, roots
 from gamedsl.backends.codegen.expressions import Expressions, Reader
-from gamedsl.backends.codegen.facts import Facts, facts_of, parts
+from gamedsl.backends.codegen.facts import Facts, facts_of
 from gamedsl.backends.codegen.functions import INLINE
 from gamedsl.backends.codegen.program import Program, zeros
 from gamedsl.backends.codegen.writer import Lines, Module, UnsupportedError
 from gamedsl.backends.flow import Flow, flatten
-from gamedsl.ir.expr import Expr, Stream
+from gamedsl.ir.expr import Expr, Stream, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.types import Number
 
@@ -116,7 +116,9 @@ def _reward(ir: GameIR, lines: Lines, module: Module) -> None:
     if make.variables(split):
         raise UnsupportedError("a reward file that reads variables")
     lines.source(split.span)
-    if any(isinstance(part, Stream) and part.name == "streams" for part in parts(ir.reward)):
+    if any(
+        isinstance(part, Stream) and part.name == "streams" for part in expressions_in(ir.reward)
+    ):
         lines("known = {**streams, 'streams': streams.copy()}")
     else:
         lines("known = streams")
@@ -186,4 +188,6 @@ def _write_variables(ir: GameIR, lines: Lines, slots: dict[str, str], facts: Fac
                 flag = slots.get(f"f@{name}")
                 with lines.block(f"if s.{flag}:" if flag else f"if s.{slot} is not None:"):
                     lines(f"found[{name!r}] = s.{slot}")
+            elif kind in ("p", "b"):
+                lines(f"found['{name}@{'past' if kind == 'p' else 'by'}'] = s.{slot}")
         lines("return found")

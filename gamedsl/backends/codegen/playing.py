@@ -8,10 +8,11 @@ share: `_moves`, to play it again, and `_log`, what whom was told.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.backends.chance import Lottery, ticket
+from gamedsl.backends.chance import Lottery, Single, ticket
 from gamedsl.backends.codegen.sites import Go
 from gamedsl.backends.events import Seen, appended, occurrences
 from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome
@@ -28,9 +29,11 @@ of seat to the name that it was told); the step, the seat and the name of the ev
 
 
 UNASKED: tuple[Any, tuple[Ask, ...]] = ((), ())
+NOTHING: Lottery = Single((), ())
+"""What is drawn where nothing was drawn yet."""
 
 
-class Play:
+class Play(ABC):
     """A history of a generated game. A `gamedsl.backends.kernel.State`."""
 
     __slots__ = (
@@ -78,13 +81,14 @@ class Play:
     _seen: Mapping[str, tuple[Any, Seen]]
     _result: Settlement | None
     _reference: History
+    """What plays on in this state's stead; not there until it does."""
 
     def __init__(self) -> None:
         self.kind = "end"
         self.me = None
         self.asked = self.counts = self._places = self._drawn = ()
         self._log = self._moves = self._result = self._site = None
-        self._lottery = self._reference = None  # type: ignore[assignment]
+        self._lottery = NOTHING
         self._known = self._unknown
         self._seen = {}
         self._asks = UNASKED
@@ -97,23 +101,24 @@ class Play:
 
     # what a generated class has of its own
 
+    @abstractmethod
     def _begin(self) -> Go:
         """Set all variables to what they are at the start; the first function to go on with."""
-        raise NotImplementedError
 
-    def copy(self) -> Play:
-        raise NotImplementedError
+    @abstractmethod
+    def copy(self) -> Play: ...
 
+    @abstractmethod
     def _settle(self) -> Settlement:
-        raise NotImplementedError
+        """What everybody has at the end."""
 
+    @abstractmethod
     def _paid(self) -> Mapping[str, Amounts]:
         """What was paid so far to each stream."""
-        raise NotImplementedError
 
     @property
-    def variables(self) -> Mapping[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def variables(self) -> Mapping[str, Any]: ...
 
     # moving
 

@@ -1,0 +1,149 @@
+"""Values as text: boards as grids, hands as lists, records by their fields, hidden things as their
+number.
+
+Views for people call things by their canonical names, prompts by their labels: `Words` says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gamedsl.ir.types import (
+    SEAT,
+    Bag,
+    Grid,
+    List,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Set,
+    Type,
+    plain,
+)  # fmt: skip
+from gamedsl.ir.values import Bag as BagValue
+from gamedsl.ir.values import name_of
+
+_INDENT = "  "
+
+
+class Hidden(NamedTuple):
+    """Stands where a seat may not look; of a list or bag it is told the length."""
+
+    length: int | None = None
+
+
+HIDDEN = Hidden()
+
+
+@dataclass(frozen=True)
+class Words:
+    """How a text calls what has no parts. `on_board` are shorter names for roles on a board, which
+    are then explained below it."""
+
+    name: Callable[[Any], str] = name_of
+    on_board: Mapping[str, str] = field(default_factory=dict)
+
+
+PLAIN = Words()
+"""Everything by its canonical name."""
+
+
+def titled(title: str, text: str) -> str:
+    """A text after its title: on the same line, or below it where it has several."""
+    if "\n" not in text:
+        return f"{title}: {text}"
+    return "\n".join((f"{title}:", *(f"{_INDENT}{line}" for line in text.split("\n"))))
+
+
+def as_text(value: Any, type: Type, words: Words = PLAIN) -> str:
+    """A value, in several lines where it is a board or has boards or hands in it."""
+    match plain(type):
+        case Grid() as grid if isinstance(value, tuple) and not isinstance(value, Hidden):
+            return "\n".join(_grid(value, grid, words))
+        case PerSeat(of=inner) | PerValue(of=inner) if isinstance(value, dict):
+            shown = {words.name(k): v for k, v in value.items() if v is not HIDDEN}
+            if _is_short(inner):
+                return _listed(
+                    f"{key} {one_line(part, inner, words)}" for key, part in shown.items()
+                )
+            return "\n".join(titled(k, as_text(v, inner, words)) for k, v in shown.items())
+        case Record() as record if isinstance(value, tuple) and HIDDEN not in value:
+            named = zip(record.fields, value, strict=True)
+            return _listed(f"{name} {one_line(part, of, words)}" for (name, of), part in named)
+    return one_line(value, type, words)
+
+
+def one_line(value: Any, type: Type, words: Words = PLAIN) -> str:
+    """A value in one line; `3 hidden` for a list that is not seen."""
+    if isinstance(value, Hidden):
+        return "hidden" if value.length is None else f"{value.length} hidden"
+    match type:
+        case Option(of=inner) if value is not None:
+            return one_line(value, inner, words)
+        case Record() if isinstance(value, tuple) and HIDDEN in value:
+            named = zip(type.fields, value, strict=True)
+            return ",".join(
+                f"{name}={one_line(part, inner, words)}"
+                for (name, inner), part in named
+                if part is not HIDDEN
+            )
+        case List(of=inner):
+            return _listed(one_line(part, inner, words) for part in value)
+        case PerSeat(of=inner) | PerValue(of=inner) if isinstance(value, dict):
+            return _listed(f"{words.name(k)} {one_line(v, inner, words)}" for k, v in value.items())
+        case Set() | Bag():
+            return plain_text(value, words)
+    return plain_text(value, words)
+
+
+def plain_text(value: Any, words: Words = PLAIN) -> str:
+    """A value of which the type is not known, in one line."""
+    if isinstance(value, BagValue):
+        names = sorted((words.name(item), count) for item, count in value.items())
+        return _listed(name if count == 1 else f"{name} x{count}" for name, count in names)
+    if isinstance(value, frozenset):
+        return _set(value, words)
+    if isinstance(value, dict):
+        return _listed(
+            f"{words.name(key)} {plain_text(part, words)}" for key, part in value.items()
+        )
+    return words.name(value) or "nothing"
+
+
+def _is_short(type: Type) -> bool:
+    return not isinstance(plain(type), List | Set | Bag | Grid | PerSeat | PerValue)
+
+
+def _set(value: frozenset[Any], words: Words) -> str:
+    """The elements in braces: numbers by size, then names."""
+    names = sorted(map(words.name, value), key=_by_size)
+    mark = ", " if any(" " in name for name in names) else " "
+    return "{" + mark.join(names) + "}"
+
+
+def _by_size(name: str) -> tuple[bool, int, str]:
+    return not name.isdigit(), int(name) if name.isdigit() else 0, name
+
+
+def _grid(cells: tuple[Any, ...], type: Grid, words: Words) -> Iterator[str]:
+    """Rows and columns with their numbers; `.` where there is none."""
+    short = words.on_board if plain(type.of) == SEAT else {}
+    names = ["." if cell is None else one_line(cell, type.of, words) for cell in cells]
+    names = [short.get(name, name) for name in names]
+    width = max(map(len, (*names, str(type.columns - 1))))
+    side = len(str(type.rows - 1))
+    yield " ".join((" " * side, *(f"{column:>{width}}" for column in range(type.columns))))
+    for row in range(type.rows):
+        part = names[row * type.columns : (row + 1) * type.columns]
+        yield " ".join((f"{row:>{side}}", *(f"{name:>{width}}" for name in part)))
+    if short:
+        yield ", ".join(f"{mark} is {name}" for name, mark in short.items())
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    mark = "; " if any("," in name for name in listed) else ", "
+    return mark.join(listed) or "nothing"

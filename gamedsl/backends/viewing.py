@@ -1,0 +1,82 @@
+"""What the declared views of a game show, as prompts say it: in labels, not in canonical names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from gamedsl.backends.labels import LabelBook
+from gamedsl.backends.value_text import Words, as_text
+from gamedsl.ir.evaluate import Scope, evaluate
+from gamedsl.ir.expr import Apply, Expr, Get, LastBy, Past, Read
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.values import name_of
+
+_PICKING = frozenset({"first", "last", "list", "prev", "reversed"})
+"""Built-ins whose result is some of their first argument."""
+
+
+class Viewing:
+    """Works out the views of one game. `shown_role` is how prompts call each seat."""
+
+    def __init__(self, ir: GameIR, shown_role: Mapping[str, str]) -> None:
+        self._ir = ir
+        self._shown_role = shown_role
+        masked = ir.labels.kind == "masked"
+        self._on_board = (
+            {role: role.removeprefix("player ") for role in shown_role.values()} if masked else {}
+        )
+        self._instances: dict[Any, str] = {}
+        """What actions with arguments are called, by their values."""
+        self._options: dict[str, dict[Any, str]] = {}
+        """What the values of other choices are called, by variable."""
+        for step in ir.steps if ir.view else ():
+            named = self._instances if step.moves else self._options.setdefault(step.variable, {})
+            named.update((option.value, option.name) for row in step.options for option in row)
+
+    def texts(
+        self, seat: str, variables: Mapping[str, Any], book: LabelBook
+    ) -> tuple[str, ...] | None:
+        """What each entry of a seat's view shows; None for a seat that has none.
+
+        EvaluationError where an expression has no value.
+        """
+        entries = self._ir.views.get(seat)
+        if entries is None:
+            return None
+        scope = Scope(self._ir.seats, variables, self._ir.lets_by_name, {}, seat)
+        return tuple(
+            self._text(entry.value, evaluate(entry.value, scope), book) for entry in entries
+        )
+
+    def _text(self, expr: Expr, value: Any, book: LabelBook) -> str:
+        chosen = self._options.get(_variable(expr) or "", {})
+        words = Words(partial(self._name, chosen, book), self._on_board)
+        if isinstance(value, tuple) and book.has(name_of(value)):
+            return words.name(value)
+        return as_text(value, expr.type, words)
+
+    def _name(self, chosen: Mapping[Any, str], book: LabelBook, value: Any) -> str:
+        """A value without parts: as it was chosen, or by its name, each as prompts say it."""
+        if value is None:
+            return "nothing"
+        if isinstance(value, tuple):
+            chosen = chosen or self._instances
+        try:
+            known = None if isinstance(value, bool) else chosen.get(value)
+        except TypeError:  # a map among its parts: nothing that can be chosen
+            known = None
+        return book.shown(known or name_of(value), self._shown_role)
+
+
+def _variable(expr: Expr) -> str | None:
+    """The variable of which an expression shows values as they are, or None."""
+    match expr:
+        case Read(name=name) | LastBy(name=name) | Past(name=name):
+            return name
+        case Get(of=of):
+            return _variable(of)
+        case Apply(function=function, arguments=(of, *_)) if function in _PICKING:
+            return _variable(of)
+    return None

@@ -1,0 +1,120 @@
+"""What the rest of a game depends on: for solvers that meet the same position by many histories.
+
+Of the rules alone, not of what seats have seen; so a position stands for all its histories only
+where every seat has seen everything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any
+
+from gamedsl.backends.codegen.playing import Play
+from gamedsl.backends.codegen.standing_in import StandIn
+from gamedsl.backends.events import information_set
+from gamedsl.backends.interpreter import History
+from gamedsl.backends.kernel import Ask, Kernel, State
+from gamedsl.ir.expr import LastBy, Past, Read, expressions_in
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose, Draw, Show, walk_steps
+
+__all__ = ["Ask", "State", "count_histories", "key_of", "position", "seen_by_all"]
+
+
+def seen_by_all(ir: GameIR) -> bool:
+    """Whether the rules alone say that everybody sees every choice and every outcome of chance, and
+    that nobody moves together with others."""
+    return all(
+        step.readers.kind == "all" and not step.readers.fields
+        and not (isinstance(step, Choose) and step.joint and len(step.actors) > 1)
+        for step in walk_steps(ir.turns)
+        if isinstance(step, Choose | Draw | Show)
+    )  # fmt: skip
+
+
+def position(state: State) -> Hashable:
+    """What the rest of a game depends on: equal for two histories only if all that may follow is
+    the same. What seats have seen is no part of it."""
+    inner: Any = state
+    if isinstance(inner, StandIn):
+        inner = inner._reference
+    if isinstance(inner, History):
+        world = inner._world
+        parts = (inner._frames, inner._drawn, world.bindings, world.paid)
+        return inner.kind, inner._place, inner._me, frozen(parts)
+    if not isinstance(inner, Play):
+        raise TypeError(f"the positions of {type(state).__name__} are not known")
+    own = _slots(type(inner))
+    values = [getattr(inner, slot) for slot in own]
+    return inner.kind, inner._site, inner.me, frozen((inner._drawn, values))
+
+
+def frozen(value: Any) -> Hashable:
+    """A value of a game as something to look up; maps are equal only in the same order."""
+    if isinstance(value, tuple | list):
+        return tuple([frozen(v) for v in value])
+    if isinstance(value, Mapping):
+        return tuple([(frozen(k), frozen(v)) for k, v in value.items()])
+    found: Hashable = value
+    return found
+
+
+def key_of(state: State, ask: Ask) -> str:
+    """The information set in which a seat is asked, as `Decision.information_set` has it."""
+    return information_set(ask.seat, ask.step, state.known(ask.seat))
+
+
+def count_histories(kernel: Kernel, limit: int) -> int | None:
+    """How many histories a game has, the empty one and those that are over included; None for more
+    than `limit`. Raises `gamedsl.EvaluationError` where the rules fail."""
+    pending = [kernel.start()]
+    found = 1
+    while pending:
+        state = pending.pop()
+        if state.kind == "end":
+            continue
+        counts = (state.outcome_count,) if state.kind == "chance" else state.counts
+        found += prod(counts)
+        if found > limit:
+            return None
+        for numbers in product(*map(range, counts)):
+            after = state.copy()
+            after.apply(*numbers)
+            pending.append(after)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _slots(kind: type[Play]) -> tuple[str, ...]:
+    """The slots that a generated class has for its game, but for variables that no rule reads."""
+    dead = {f"{what}_{name}" for name in unread(kind.kernel.ir) for what in ("v", "f")}
+    classes = kind.__mro__[: kind.__mro__.index(Play)]
+    slots = (slot for c in classes for slot in getattr(c, "__slots__", ()))
+    return tuple(slot for slot in slots if slot not in dead)
+
+
+def unread(ir: GameIR) -> set[str]:
+    """The variables of which no rule reads what they hold where a game stops: choices that are told
+    and no more, and arguments that only their own action reads, whose steps never stop."""
+    steps = tuple(walk_steps(ir.turns))
+    bound = {s.variable for s in steps if isinstance(s, Choose | Draw | Show)}
+    reads = _reads(ir)
+    found = {name for name in bound if not reads[name]}
+    inside: Counter[str] = Counter()
+    for action in (action for s in steps if isinstance(s, Choose) for action in s.moves):
+        names = {name for name, _ in action.parameters}
+        if any(isinstance(s, Choose | Draw) for s in walk_steps(action.body)):
+            bound |= names
+        own = _reads(action)
+        inside.update({name: own[name] for name in names})
+    found |= {name for name, count in inside.items() if count == reads[name] and name not in bound}
+    return found - {state.name for state in ir.state}
+
+
+def _reads(part: Any) -> Counter[str]:
+    """How often each variable is read in a part of the IR."""
+    return Counter(e.name for e in expressions_in(part) if isinstance(e, Read | LastBy | Past))

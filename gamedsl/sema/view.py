@@ -1,0 +1,70 @@
+"""The `view` of a game: what prompts tell a seat of the play, in place of all that it has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir.game import Entry
+from gamedsl.sema.roles import unknown_role
+from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.values import syntax
+from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.source.spans import Span
+
+Views = tuple[tuple[str, tuple[Entry, ...]], ...]
+
+
+def read_view(node: Node | None, typer: GameTyper, problems: Problems) -> Views:
+    """The view of each seat that has one, in seat order; a role that is not named has none."""
+    names = typer.names
+    if isinstance(node, Sequence | Scalar):
+        entries = _entries(node, typer, problems)
+        return tuple((seat, entries) for seat in names.seats)
+    found: dict[str, tuple[Entry, ...]] = {}
+    for part in node if isinstance(node, Mapping) else ():
+        name = part.key.text
+        seats = names.seats_of(name)
+        if not seats:
+            unknown_role(name, part.key.span, names, problems)
+        taken = [seat for seat in seats if seat in found]
+        if taken:
+            problems.add(
+                "GD0319", f"the view of `{taken[0]}` is given twice", part.key.span,
+                why="the second time",
+                help=f"give it under `{name}`, or for each seat of it, not both",
+            )  # fmt: skip
+        found.update(dict.fromkeys(seats, _entries(part.value, typer, problems)))
+    return tuple((seat, found[seat]) for seat in names.seats if seat in found)
+
+
+def _entries(node: Node, typer: GameTyper, problems: Problems) -> tuple[Entry, ...]:
+    """The entries of one list, or the only one; each has a name of its own."""
+    found: list[Entry] = []
+    places: dict[str, Span] = {}
+    for title, expression in _written(node):
+        tree = syntax(expression, problems)
+        if tree is None:
+            continue
+        text = " ".join(expression.text.split())
+        span = title.span if title else expression.span
+        entry = Entry(title.text if title else "", text, typer.expression(tree, me=True), span)
+        first = places.setdefault(entry.name, span)
+        if first is not span:
+            problems.add(
+                "GD0319", f"`{entry.name}` stands twice in this view", span,
+                why="the second time", notes=(Note(first, "the first time"),),
+                help=f"give it another title: `{{a title: {text}}}`, or delete one of the two",
+            )  # fmt: skip
+            continue
+        found.append(entry)
+    return tuple(found)
+
+
+def _written(node: Node) -> Iterator[tuple[Scalar | None, Scalar]]:
+    """The expressions of a list in order, each with its title, if it has one."""
+    for item in node.items if isinstance(node, Sequence) else (node,):
+        if isinstance(item, Scalar):
+            yield None, item
+        elif isinstance(item, Mapping):
+            yield from ((e.key, e.value) for e in item if isinstance(e.value, Scalar))

@@ -1,0 +1,254 @@
+"""Whether a declared view forgets something that matters, decided by playing every course of play.
+
+A policy is told prompts: information sets of a seat with equal prompts are one to it, they are
+merged. Merging is harmless where they have the same legal actions and the same futures, whatever
+everybody, told no more than their prompts, does. That is proved in two steps.
+
+Histories are bisimilar (Milner, Communication and Concurrency, 1989) where the same seats are asked
+with the same prompts and legal actions, or chance brings bisimilar histories equally often, and
+each joint choice leads on to bisimilar ones; where they end, any two are. Payoffs and rewards may
+differ by an amount for each seat that is the same however play goes on: what has been won already
+decides nothing.
+
+Two information sets have the same futures if they hold histories of the same classes, each class
+as likely in both whatever the strategies are: the odds, as a product of those of chance and of what
+others chose when they were told what, are the same but for a factor that all have. A seat's own
+choices are no part of that, since they are the same at all histories of an information set. This is
+a proof where it holds; of two sets for which it does not, nothing is proved.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING
+
+from gamedsl.solve.tree import TooLarge
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Decision, Env, Episode
+    from gamedsl.runtime.decision import Message
+
+LIMIT = 20_000
+"""Histories that are gone through."""
+
+Prompt = tuple["Message", ...]
+Moves = tuple[str, ...]
+"""A history as it is told: `x: mark(0,2)` for a choice, `card: K` for an outcome of chance."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two information sets of a seat that have one prompt and, as far as is proved, not the same
+    futures. `histories` are one history of each."""
+
+    seat: str
+    information_sets: tuple[str, str]
+    histories: tuple[Moves, Moves]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Merging:
+    """What prompts merge. `information_sets` are those in which somebody is asked, `prompts` the
+    different prompts that they have; of each prompt whose information sets differ, `differences`
+    has the first together with the first of each other kind."""
+
+    information_sets: int
+    prompts: int
+    differences: tuple[Difference, ...]
+
+    @property
+    def lossless(self) -> bool:
+        """Whether prompts forget nothing that matters."""
+        return not self.differences
+
+
+def merging(env: Env, limit: int = LIMIT) -> Merging:
+    """Compare all information sets that are told the same. Raises `TooLarge` beyond `limit`
+    histories."""
+    return _Walk(env, limit).found()
+
+
+Factor = tuple[object, str]
+"""Something that a seat may do when it is told something: its prompt, and the choice."""
+
+Odds = tuple[Fraction, frozenset[tuple[Factor, int]]]
+"""The likelihood of a history: that of chance, and what others did, with how often."""
+
+
+@dataclass
+class _Node:
+    """A history: what it is like, who is asked by which numbers of prompts, and what follows by
+    which moves."""
+
+    moves: Moves
+    reached: Fraction
+    done: tuple[tuple[str, Factor], ...]
+    """Who chose what when, so far."""
+    episode: Episode
+    asked: tuple[tuple[str, int, tuple[str, ...]], ...] = ()
+    odds: tuple[Fraction, ...] = ()
+    after: tuple[tuple[object, int], ...] = ()
+    kind: int = -1
+    """Its class under bisimulation."""
+    worth: tuple[Fraction, ...] = ()
+    """The mean of what is paid, by which its class is known apart from what was won before."""
+
+
+class _Walk:
+    """One walk over all histories of a game."""
+
+    def __init__(self, env: Env, limit: int) -> None:
+        self._env = env
+        self._limit = limit
+        self._nodes: list[_Node] = []
+        self._prompts: dict[tuple[str, Prompt], int] = {}
+        self._sets: dict[str, tuple[Decision, int, list[int]]] = {}
+        """Each information set: a decision in it, the number of its prompt, and its histories."""
+        self._kinds: dict[object, int] = {}
+
+    def found(self) -> Merging:
+        self._play()
+        for node in reversed(self._nodes):
+            self._classify(node)
+        told: dict[int, list[str]] = {}
+        for key, (_, prompt, _) in self._sets.items():
+            told.setdefault(prompt, []).append(key)
+        differences = [d for keys in told.values() for d in self._compared(keys)]
+        return Merging(len(self._sets), len(told), tuple(differences))
+
+    # playing
+
+    def _play(self) -> None:
+        """Every history, each after the one that it follows."""
+        begun = self._env.reset(seed=0, chance="asked")
+        self._nodes.append(_Node((), Fraction(1), (), begun))
+        at = 0
+        while at < len(self._nodes):
+            node = self._nodes[at]
+            if not node.episode.done:
+                self._go_on(node, at)
+            at += 1
+
+    def _go_on(self, node: _Node, at: int) -> None:
+        episode = node.episode
+        after: list[tuple[object, int]] = []
+        if episode.outcome_count:
+            if len(self._nodes) + episode.outcome_count > self._limit:
+                raise TooLarge(self._limit)
+            step, index = episode.drawing
+            node.odds = tuple(outcome.probability for outcome in episode.chance)
+            for number, outcome in enumerate(episode.chance):
+                drawn = episode.fork()
+                drawn.draw(number)
+                moves = (*node.moves, f"{' '.join((step, *index))}: {outcome.name}")
+                after.append((None, len(self._nodes)))
+                reached = node.reached * outcome.probability
+                self._nodes.append(_Node(moves, reached, node.done, drawn))
+        else:
+            asked = episode.decisions
+            node.asked = tuple((d.seat, self._told(d, at), tuple(sorted(d.legal))) for d in asked)
+            for names in product(*(decision.legal for decision in asked)):
+                after.append((names, len(self._nodes)))
+                self._nodes.append(self._chosen(node, names))
+                if len(self._nodes) > self._limit:
+                    raise TooLarge(self._limit)
+        node.after = tuple(after)
+
+    def _chosen(self, node: _Node, names: Moves) -> _Node:
+        """The history after a choice by all who are asked."""
+        from gamedsl.runtime import Action
+
+        chosen = {seat: name for (seat, _, _), name in zip(node.asked, names, strict=True)}
+        episode = node.episode.fork()
+        episode.step({seat: Action(name) for seat, name in chosen.items()})
+        moves = (*node.moves, *(f"{seat}: {name}" for seat, name in chosen.items()))
+        done = [(seat, (prompt, chosen[seat])) for seat, prompt, _ in node.asked]
+        return _Node(moves, node.reached, (*node.done, *done), episode)
+
+    def _told(self, decision: Decision, at: int) -> int:
+        """The number of the prompt of a decision, which is noted in its information set."""
+        known = self._sets.get(decision.information_set)
+        if known is None:
+            place = decision.seat, decision.messages
+            prompt = self._prompts.setdefault(place, len(self._prompts))
+            known = self._sets[decision.information_set] = decision, prompt, []
+        known[2].append(at)
+        return known[1]
+
+    # comparing
+
+    def _classify(self, node: _Node) -> None:
+        """The class of a history, from those of what follows it."""
+        if not node.after:
+            paid = (*node.episode.payoffs.values(), *node.episode.rewards.values())
+            node.worth = tuple(Fraction(amount or 0) for amount in paid)
+            node.kind = self._kinds.setdefault("end", len(self._kinds))
+            return
+        following = [self._nodes[number] for _, number in node.after]
+        share = node.odds or (Fraction(1, len(following)),) * len(following)
+        worths = [other.worth for other in following]
+        node.worth = tuple(
+            sum((s * w for s, w in zip(share, column, strict=True)), Fraction(0))
+            for column in zip(*worths, strict=True)
+        )
+        ahead = [(other.kind, _less(other.worth, node.worth)) for other in following]
+        if node.odds:
+            likely: dict[object, Fraction] = {}
+            for part, odds in zip(ahead, node.odds, strict=True):
+                likely[part] = likely.get(part, Fraction(0)) + odds
+            like: object = ("chance", frozenset(likely.items()))
+        else:
+            names = (move for move, _ in node.after)
+            like = (node.asked, frozenset(zip(names, ahead, strict=True)))
+        node.kind = self._kinds.setdefault(like, len(self._kinds))
+
+    def _compared(self, keys: list[str]) -> list[Difference]:
+        """The first information set of one prompt with the first of every other kind."""
+        kinds: dict[object, str] = {}
+        for key in keys:
+            kinds.setdefault(self._future(key), key)
+        first, *others = kinds.values()
+        return [self._difference(first, other) for other in others]
+
+    def _future(self, key: str) -> object:
+        """What follows in an information set: equal for two that have the same futures."""
+        decision, _, numbers = self._sets[key]
+        nodes = [self._nodes[number] for number in numbers]
+        if len({node.kind for node in nodes}) == 1:
+            return nodes[0].kind
+        odds = [_odds(node, decision.seat) for node in nodes]
+        common = Counter(dict(odds[0][1]))
+        for _, factors in odds[1:]:
+            common &= Counter(dict(factors))
+        weights: dict[object, Fraction] = {}
+        for node, (likely, factors) in zip(nodes, odds, strict=True):
+            part = node.kind, frozenset((Counter(dict(factors)) - common).items())
+            weights[part] = weights.get(part, Fraction(0)) + likely
+        total = sum(weights.values())
+        return frozenset((part, weight / total) for part, weight in weights.items())
+
+    def _difference(self, one: str, other: str) -> Difference:
+        first, second = self._sets[one], self._sets[other]
+        nodes = tuple(self._nodes[numbers[0]] for _, _, numbers in (first, second))
+        seat = first[0].seat
+        if sorted(first[0].legal) != sorted(second[0].legal):
+            reason = "their legal actions differ"
+        elif {self._nodes[n].kind for n in first[2]} == {self._nodes[n].kind for n in second[2]}:
+            reason = "what is hidden is not equally likely"
+        else:
+            reason = "what may follow differs"
+        return Difference(seat, (one, other), (nodes[0].moves, nodes[1].moves), reason)
+
+
+def _odds(node: _Node, seat: str) -> Odds:
+    """The likelihood of a history, but for the choices of one seat."""
+    others = Counter(factor for who, factor in node.done if who != seat)
+    return node.reached, frozenset(others.items())
+
+
+def _less(one: tuple[Fraction, ...], other: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    return tuple(a - b for a, b in zip(one, other, strict=True))
