@@ -27,6 +27,7 @@ TARGET = Path(__file__).with_name("reference.md")
 BANDS = {
     "00": "YAML", "01": "Shape of a file", "02": "Syntax of expressions", "03": "Names and types",
     "04": "The game", "05": "Prompts and labels", "06": "Rewards", "07": "Training recipes",
+    "08": "Imported files",
 }  # fmt: skip
 
 

@@ -12,37 +12,51 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics import CompileError, Diagnostic, Problems
 from gamedsl.ir import GameIR
 from gamedsl.sema.library import Document, load_document, resolve_argument
 
+if TYPE_CHECKING:
+    from gamedsl.passes.prompt_lengths import Tokenizer
+    from gamedsl.passes.proof import Proof
+
 
 @dataclass(frozen=True)
 class Result:
-    """What came of compiling a file. `ir` is None for errors, and for protocol and reward files."""
+    """What came of compiling a file. `ir` is None for errors, and for protocol and reward files;
+    `proofs` are what is said of a game, each with its grade."""
 
     document: Document | None
     ir: GameIR | None
     diagnostics: list[Diagnostic]
     summary: str = ""
+    proofs: tuple[Proof, ...] = ()
 
     @property
     def ok(self) -> bool:
         return not any(d.severity == "error" for d in self.diagnostics)
 
 
-def compile_file(path: Path | str, params: Mapping[str, Any] | None = None) -> Result:
+def compile_file(
+    path: Path | str, params: Mapping[str, Any] | None = None, histories: int | None = None,
+    tokenizer: Tokenizer | None = None,
+) -> Result:  # fmt: skip
     """Compile a game file, or check a protocol or reward file. Never raises for what a file says.
 
-    `path` may be the name of a shipped file; `params` override the file's defaults.
+    `path` may be the name of a shipped file; `params` override the file's defaults. `histories` is
+    how many histories proofs may go through, by default `gamedsl.passes.atlas.USUAL`; prompts are
+    measured with the `tokenizer` of a model, if one is given.
     """
     with _room_on_the_stack():
-        return _compile(path, params)
+        return _compile(path, params, histories, tokenizer)
 
 
-def _compile(path: Path | str, params: Mapping[str, Any] | None) -> Result:
+def _compile(
+    path: Path | str, params: Mapping[str, Any] | None, histories: int | None,
+    tokenizer: Tokenizer | None,
+) -> Result:  # fmt: skip
     problems = Problems()
 
     document = load_document(resolve_argument(str(path)), problems)
@@ -62,14 +76,20 @@ def _compile(path: Path | str, params: Mapping[str, Any] | None) -> Result:
         return Result(document, None, problems.sorted())
 
     from gamedsl.passes import PASSES
+    from gamedsl.passes.atlas import USUAL, Atlas
+    from gamedsl.passes.proof import prove
+    from gamedsl.sema.uses import with_uses
 
-    for check in PASSES:
-        check(ir, problems)
+    uses, before = dict(ir.uses), len(problems.found)
+    atlas = Atlas(ir, USUAL if histories is None else histories, tokenizer)
+    proofs = prove(PASSES, atlas, problems)
+    problems.found[before:] = [with_uses(found, uses) for found in problems.found[before:]]
     if ir.settings:
         from gamedsl.sema.recipe import resolve
 
         resolve(ir, (), problems)
-    return Result(document, None if problems.errors else ir, problems.sorted(), summarise(ir))
+    sound = None if problems.errors else ir
+    return Result(document, sound, problems.sorted(), summarise(ir), proofs)
 
 
 @contextmanager
@@ -86,8 +106,13 @@ def _room_on_the_stack() -> Iterator[None]:
 def compile_game(
     path: Path | str, params: Mapping[str, Any] | None = None
 ) -> tuple[GameIR, Document]:
-    """Compile a game or raise `CompileError` with every problem of the stage that failed."""
-    result = compile_file(path, params)
+    """Compile a game or raise `CompileError` with every problem of the stage that failed.
+
+    Proofs go through small games alone: `gamedsl validate` looks further.
+    """
+    from gamedsl.passes.atlas import QUICK
+
+    result = compile_file(path, params, QUICK)
     if result.document is not None and result.document.kind != "game":
         raise ValueError(f"{path} is a {result.document.kind} file, not a game")
     if result.ir is None or result.document is None:

@@ -1,4 +1,4 @@
-"""`gamedsl validate`: every problem of every file named, and one line for each file that is clean.
+"""`gamedsl validate`: every problem of every file named, and what is true of each that is clean.
 
 Nothing is remembered between runs. Problems of a file that several files share are printed once.
 """
@@ -7,12 +7,22 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.diagnostics.model import Diagnostic
 from gamedsl.diagnostics.render import render
 
+if TYPE_CHECKING:
+    from gamedsl.compiler import Result
+    from gamedsl.passes.proof import Grade, Proof
+
 HELP = "Check files. A FILE is a path, or the name of a shipped game, protocol or reward."
+
+GRADES: tuple[Grade, ...] = ("refuted", "undecided", "sampled", "enumerated", "proved")
+"""Grades of proofs, in the order of a report."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,42 +33,89 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="pretty",
         help="for people, one line a problem, or one JSON array (default: pretty)",
     )
+    parser.add_argument(
+        "--report",
+        choices=("text", "json"),
+        help="all that is said of each game, with its grade: proved, enumerated, sampled, refuted",
+    )
+    parser.add_argument(
+        "--thorough",
+        nargs="?",
+        type=int,
+        const=-1,
+        metavar="N",
+        help="go through games of up to N histories (by itself: 300,000) instead of 20,000",
+    )
     add_params(parser, ", for each FILE that is a game")
-    parser.add_argument("--strict", action="store_true", help="a warning is an error too")
+    parser.add_argument("--strict", action="store_true", help="warnings and notes are errors too")
+
+
+class _Checked(NamedTuple):
+    """What came of one file. `fresh` are the problems that no file before it had."""
+
+    name: str
+    result: Result
+    fresh: list[Diagnostic]
+    passed: bool
 
 
 def run(args: argparse.Namespace) -> int:
-    from gamedsl.compiler import compile_file
-    from gamedsl.sema.library import resolve_argument
-    from gamedsl.source.loader import display_name
-
     try:
         params = read_params(args.param)
     except ValueError as error:
         print(f"gamedsl validate: {error}", file=sys.stderr)
         return USAGE
-    clean = True
+    checked = []
+    for file in _checked(args, params):
+        checked.append(file)
+        if args.report != "json" and args.format != "json":
+            _print(file, args)
+    if args.report == "json":
+        import json
+
+        print(json.dumps([_as_data(file) for file in checked], indent=2))
+    elif args.format == "json":
+        print(render([d for file in checked for d in file.fresh], "json"))
+    return CLEAN if all(file.passed for file in checked) else PROBLEMS
+
+
+def _checked(args: argparse.Namespace, params: dict[str, str]) -> Iterator[_Checked]:
+    """The files in order, each checked when it is asked for."""
+    from gamedsl.compiler import compile_file
+    from gamedsl.sema.library import resolve_argument
+    from gamedsl.source.loader import display_name
+
     seen: set[tuple[object, ...]] = set()
-    everything: list[Diagnostic] = []
     for argument in args.files:
         path = resolve_argument(argument)
-        result = compile_file(path, params)
+        result = compile_file(path, params, _histories(args.thorough))
         fresh = [d for d in result.diagnostics if _key(d) not in seen]
         seen.update(map(_key, fresh))
         passed = not any(_fails(d, args.strict) for d in result.diagnostics)
-        clean = clean and passed
-        if args.format == "json":
-            everything += fresh
-            continue
-        if fresh:
-            print(render(fresh, args.format, use_colour(sys.stdout)))
-            if args.format == "pretty":
-                print()
-        if passed:
-            print(_ok(display_name(path), result))
-    if args.format == "json":
-        print(render(everything, "json"))
-    return CLEAN if clean else PROBLEMS
+        yield _Checked(display_name(path), result, fresh, passed)
+
+
+def _histories(thorough: int | None) -> int | None:
+    if thorough is None or thorough >= 0:
+        return thorough
+    from gamedsl.passes.atlas import THOROUGH
+
+    return THOROUGH
+
+
+def _print(file: _Checked, args: argparse.Namespace) -> None:
+    if file.fresh:
+        print(render(file.fresh, args.format, use_colour(sys.stdout)))
+        if args.format == "pretty":
+            print()
+    if file.passed:
+        print(_ok(file.name, file.result))
+    elif args.report:
+        print(f"{file.name}: problems")
+    if args.report:
+        print("\n".join(_report(file.result.proofs)))
+    elif file.passed and file.result.proofs and args.format == "pretty":
+        print(_facts(file.result.proofs))
 
 
 def _key(diagnostic: Diagnostic) -> tuple[object, ...]:
@@ -67,9 +124,45 @@ def _key(diagnostic: Diagnostic) -> tuple[object, ...]:
 
 
 def _fails(diagnostic: Diagnostic, strict: bool) -> bool:
-    return diagnostic.severity == "error" or (strict and diagnostic.severity == "warning")
+    return diagnostic.severity == "error" or strict
 
 
-def _ok(name: str, result: object) -> str:
-    summary = getattr(result, "summary", "")
-    return f"{name}: ok" + (f" — {summary}" if summary else "")
+def _ok(name: str, result: Result) -> str:
+    return f"{name}: ok" + (f" — {result.summary}" if result.summary else "")
+
+
+def _facts(proofs: tuple[Proof, ...]) -> str:
+    """What people want to know of a game, in one line; then how much of what is said is proved."""
+    sure = [p.short for p in proofs if p.short and p.grade in ("proved", "enumerated")]
+    seen = [p.short for p in proofs if p.short and p.grade == "sampled"]
+    grades = Counter(proof.grade for proof in proofs)
+    counts = ", ".join(f"{grades[grade]} {grade}" for grade in GRADES[::-1] if grades[grade])
+    first = f"{', '.join(sure)}" + (f"; sampled: {', '.join(seen)}" if seen else "")
+    return f"  {first} ({counts})"
+
+
+def _report(proofs: tuple[Proof, ...]) -> list[str]:
+    """Every proof: its grade and claim, how far it was looked at, and what refutes it."""
+    lines = []
+    for proof in sorted(proofs, key=lambda proof: GRADES.index(proof.grade)):
+        codes = f" {' '.join(proof.codes)}" if proof.codes else ""
+        lines.append(f"  {proof.grade:<10}  {proof.name}: {proof.claim}{codes}")
+        if proof.extent:
+            lines.append(f"  {'':<10}    {proof.extent}")
+        lines += [f"  {'':<10}    | {line}" for line in proof.witness]
+    return lines
+
+
+def _as_data(file: _Checked) -> dict[str, Any]:
+    import json
+    from dataclasses import asdict
+
+    problems = json.loads(render(file.result.diagnostics, "json"))
+    proofs = [{k: v for k, v in asdict(p).items() if k != "short"} for p in file.result.proofs]
+    return {
+        "file": file.name,
+        "ok": file.passed,
+        "summary": file.result.summary,
+        "problems": problems,
+        "proofs": proofs,
+    }

@@ -19,8 +19,10 @@ BANDS = {
     "05": "prompts and labels",
     "06": "rewards",
     "07": "training recipes",
+    "08": "imported files",
 }
 _CODE = re.compile(r"GD\d{4}")
+_TEXT = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PART = re.compile(r"^## (Wrong|Right)\n+```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -58,3 +60,8 @@ def explanation(code: str) -> Explanation:
         raise ValueError(f"{code}.md needs `# title`, prose, `## Wrong` and `## Right`")
     prose = rest.partition("\n## ")[0].strip()
     return Explanation(code, first[2:].strip(), prose, parts["Wrong"], parts["Right"])
+
+
+def text_examples(code: str) -> list[str]:
+    """The wrong and the right example of a code whose examples are not YAML. Raises KeyError."""
+    return _TEXT.findall(explain(code))

@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from gamedsl.backends.histories import pasts
 from gamedsl.backends.labels import option_names, secret_words
 from gamedsl.backends.prompts import Part, Prompter, RenderError
 from gamedsl.backends.template_syntax import Broken, locate, parse
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Template
+from gamedsl.passes.atlas import Atlas, story
+from gamedsl.passes.proof import Proof
 from gamedsl.passes.prompts import sample_book, sample_parts
+from gamedsl.passes.told import text_of
 from gamedsl.source.spans import Span
+
+
+CLAIM = "no prompt says a name that labels mask"
+
+
+def prompts_stay_masked(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+    """As `names_stay_masked`, then in every history of the atlas."""
+    before, words = problems.count_errors(), _pattern(atlas.ir)
+    names_stay_masked(atlas.ir, problems)
+    if problems.count_errors() == before and words is not None:
+        for (node, ask), *_ in atlas.sets.values():
+            text = text_of(atlas.prompts.of(node, ask))
+            found = words.search(text)
+            if found is not None:
+                name = _name(atlas.ir, found[0])
+                _report(
+                    atlas.ir, atlas.ir.span, name, found[0], problems,
+                    notes=_declared(atlas.ir, name),
+                    witness=(story(node), f"{ask.seat} is told: {_line(text, found.start())}"),
+                )  # fmt: skip
+                break
+    new = [d for d in problems.found if d.code == "GD0520"]
+    if new:
+        yield Proof("masked", CLAIM, "refuted", "", ("GD0520",), new[0].witness)
+    else:
+        yield Proof("masked", CLAIM, atlas.grade, atlas.extent)
 
 
 def names_stay_masked(ir: GameIR, problems: Problems) -> None:
@@ -49,11 +80,11 @@ def _told(ir: GameIR) -> list[tuple[str, Part]]:
         return []
     for step in ir.steps:
         told = pasts(ir, step)
-        for past in told if ir.templates or not ir.plain else told[: len(step.actors)]:
+        for past in told if ir.templates or ir.view or not ir.plain else told[: len(step.actors)]:
             try:
                 for part in sample_parts(prompter, step, book, past):
                     found.setdefault(part, past.seat)
-            except RenderError:
+            except (RenderError, EvaluationError):
                 continue
     return [(seat, part) for part, seat in found.items()]
 
@@ -90,6 +121,9 @@ def _written(
 def _default(ir: GameIR, seat: str, part: Part, word: str, name: str, problems: Problems) -> None:
     declared = _declared(ir, name)
     place = declared[0].span if declared else ir.span
+    if part.slot == "view":
+        titles = (e.span for e in ir.views[seat] if word.casefold() in e.title.casefold())
+        place = next(titles, place)
     problems.add(
         "GD0520", f"the default prompt says `{word}`, a name that masked labels hide", place,
         why=f"the text of `{part.slot}` has this word",

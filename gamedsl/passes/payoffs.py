@@ -14,7 +14,7 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.evaluate import EvaluationError, Meter, Scope, evaluate
 from gamedsl.ir.expr import Apply, Const, Expr, Get, LetCall, LetMap, Local, Me, Read, Stream, walk
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.outcome import Amounts, History, bind, count_outcomes, histories
+from gamedsl.ir.outcome import Amounts, History, amount_of, bind, count_outcomes, histories
 from gamedsl.ir.types import List, PerSeat
 from gamedsl.source.spans import Span
 
@@ -67,7 +67,7 @@ def _streams(
         for seat, amount in amounts:
             own = Meter()
             try:
-                value = evaluate(amount, scope.seated(seat), own)
+                value = amount_of(amount, scope.seated(seat), own)
             except EvaluationError as error:
                 why, help = _cause(error)
                 what = "payoff" if name == "payoff" else f"score `{name}`"
@@ -94,7 +94,7 @@ def _rewards(
     for seat in ir.seats:
         own = Meter()
         try:
-            evaluate(ir.reward.split, scope.seated(seat), own)
+            amount_of(ir.reward.split, scope.seated(seat), own)
         except EvaluationError as error:
             paid = ", ".join(f"{s} {amount}" for s, amount in payoffs.items())
             problems.add(

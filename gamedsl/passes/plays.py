@@ -1,80 +1,77 @@
-"""Looks for plays that the rules do not cover: a loop that does not end, a seat that cannot move, a
-number without a value.
+"""Reports plays that the rules do not cover: a loop that does not end, a seat that cannot move, a
+number without a value; and games in which a play is so much work that it was not made to its end.
 
-A fixed sequence of decisions is proved instead (`gamedsl.passes.payoffs`). Of other games random
-plays are made, seeded, until `MOVES` are spent: what fails in none of them may still fail, and then
-shows where it happens, as an `EvaluationError`.
+They are met in the atlas. Where a game is gone through whole, there are no others; of any other
+game random plays were made: what fails in none of them may still fail, and then shows where it
+happens, as an `EvaluationError`.
 """
 
 from __future__ import annotations
 
-from random import Random
-from time import process_time
+from collections.abc import Iterator
 
 from gamedsl.backends.events import known
-from gamedsl.backends.interpreter import Interpreter
-from gamedsl.backends.kernel import PlayError, State
+from gamedsl.backends.kernel import PlayError
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.evaluate import EvaluationError
-from gamedsl.ir.game import GameIR
+from gamedsl.ir.evaluate import SpentError
+from gamedsl.passes.atlas import WORK, Atlas, Failure, replay
+from gamedsl.passes.proof import Proof
 
-MOVES = 400
-"""Moves of all random plays together."""
-
-PLAYS = 100
-"""Random plays at most."""
-
-SECONDS = 2.0
-"""CPU time after which no further play is begun: where one move is much work, a few must do."""
+CLAIM = "every play ends, with one payoff and one reward for each seat"
 
 
-def plays_end(ir: GameIR, problems: Problems) -> None:
-    """GD0402: a random play comes to a point of which the rules say nothing; with its moves."""
-    if ir.plain:
-        return
-    kernel = Interpreter(ir)
-    spent, began = 0, process_time()
-    for play in range(PLAYS):
-        random, told = Random(play), ""
-        try:
-            state = kernel.start()
-            while state.kind != "end":
-                told = _told(state, ir)
-                spent += 1
-                if state.kind == "chance":
-                    state.draw(state.pick(random.getrandbits(62)))
-                    continue
-                chosen = [random.choice(ask.legal) for ask in state.asks]
-                taken = zip(state.asks, chosen, strict=True)
-                told += "".join(f"\nthen {ask.seat} chooses {choice}" for ask, choice in taken)
-                state.choose(chosen)
-            told = _told(state, ir)
-            _ = state.payoffs, state.rewards
-        except EvaluationError as error:
-            _report(error, told, problems)
-            return
-        if spent >= MOVES or process_time() - began > SECONDS:
-            return
+def plays_end(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+    """GD0402, GD0437: a play comes to a point of which the rules say nothing; with its moves.
+    GD0460: a play takes so much work that it is not made to its end."""
+    if atlas.spent is not None:
+        _unfinished(atlas, atlas.spent, problems)
+        why = f"a play takes too much work; before it, {atlas.plays} came to an end"
+        yield Proof("plays", CLAIM, "undecided", why, ("GD0460",))
+    elif atlas.failure is not None:
+        yield _failed(atlas, atlas.failure, problems)
+    else:
+        yield Proof("plays", CLAIM, atlas.grade, atlas.extent)
 
 
-def _told(state: State, ir: GameIR) -> str:
-    """Where a play stands: what each seat has seen."""
-    told = {seat: known(seen) for seat in ir.seats if (seen := state.seen(seat))}
-    if len(told) == len(ir.seats) > 1 and len(set(told.values())) == 1:
-        told = {"everyone": told[ir.seats[0]]}
-    short = {seat: seen if len(seen) < 180 else "…" + seen[-180:] for seat, seen in told.items()}
-    return "\n".join(f"{seat}: {seen}" for seat, seen in [*short.items()][:6])
-
-
-def _report(error: EvaluationError, told: str, problems: Problems) -> None:
-    witness = tuple(line for line in told.splitlines() if line)
+def _failed(atlas: Atlas, failure: Failure, problems: Problems) -> Proof:
+    error, witness = failure.error, _told(atlas, failure)
+    code = "GD0437" if isinstance(error, PlayError) else "GD0402"
     if isinstance(error, PlayError):
         problems.add(
             "GD0437", error.message, error.span, why="in some play", witness=(
                 *error.witness, *witness)[:8],
         )  # fmt: skip
-        return
+    elif not (atlas.ir.plain and problems.errors):  # there it is found by going through outcomes
+        problems.add(
+            "GD0402", f"this has no value in some play: {error.message}", error.span,
+            why="no value", witness=witness,
+        )  # fmt: skip
+    histories = () if failure.node is None else (replay(failure.node),)
+    return Proof("plays", CLAIM, "refuted", atlas.extent, (code,), witness, histories)
+
+
+def _told(atlas: Atlas, failure: Failure) -> tuple[str, ...]:
+    """Where a play stands: what each seat has seen, a line each; and the choices that fail."""
+    if failure.node is None:
+        return ()
+    state, seats = failure.node.state, atlas.ir.seats
+    told = {seat: text for seat in seats if (text := known(state.seen(seat)))}
+    if len(told) == len(seats) > 1 and len(set(told.values())) == 1:
+        told = {"everyone": next(iter(told.values()))}
+    short = {seat: text if len(text) < 180 else "…" + text[-180:] for seat, text in told.items()}
+    moved = zip(state.asks, failure.move, strict=False)
+    chosen = [f"then {ask.seat} chooses {ask.legal[n]}" for ask, n in moved]
+    return (*(f"{seat}: {text}" for seat, text in [*short.items()][:6]), *chosen)
+
+
+def _unfinished(atlas: Atlas, error: SpentError, problems: Problems) -> None:
+    """A play was broken off for the work that it took."""
+    long = f"{error.passes:,} passes of this loop" if error.passes else "most of it is done here"
+    ended = "1 play" if atlas.plays == 1 else f"{atlas.plays} plays"
     problems.add(
-        "GD0402", f"this has no value in some play: {error.message}", error.span, why="no value",
-        witness=witness,
+        "GD0460", f"a play takes more than {WORK:,} steps: the game is not checked further",
+        error.span, severity="warning",
+        why=f"{long}, and no end" if error.passes else "the work is here",
+        help="check a smaller game: a shorter loop, a smaller collection, or `--param`",
+        witness=(f"broken off at move {atlas.moves}; {ended} came to an end before",),
     )  # fmt: skip

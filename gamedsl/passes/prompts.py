@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from gamedsl.backends.histories import Past, pasts
-from gamedsl.backends.labels import LabelBook, draw_labels
+from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
 from gamedsl.backends.prompts import Part, Prompter, RenderError
 from gamedsl.backends.templating import template_for
 from gamedsl.diagnostics import Problems
+from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
+from gamedsl.passes.proof import Proof
+from gamedsl.sema.values import why_undefined
+
+if TYPE_CHECKING:
+    from gamedsl.passes.atlas import Atlas
+
+CLAIM = "every prompt can be rendered, and shows every answer"
+CODES = ("GD0518", "GD0519", "GD0401")
 
 
 def prompts_render(ir: GameIR, problems: Problems) -> None:
-    """No template fails on a value, and every label that is an answer stands in the prompt."""
+    """No template fails on a value, no expression of a view is without one, and every label that is
+    an answer stands in the prompt."""
     book = sample_book(ir)
-    if not ir.templates or problems.errors or book is None:
+    if not (ir.templates or ir.view) or problems.errors or book is None:
         return
     prompter = Prompter(ir)
     for step in ir.steps:
@@ -23,27 +36,57 @@ def prompts_render(ir: GameIR, problems: Problems) -> None:
                 parts = sample_parts(prompter, step, book, past)
             except RenderError as error:
                 _failed(past.seat, step, error, problems)
+            except EvaluationError as error:
+                _undefined(past.seat, step, error, problems)
             else:
                 _options_shown(ir, past, step, book, parts, problems)
 
 
-def sample_book(ir: GameIR) -> LabelBook | None:
+def all_prompts_render(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+    """As `prompts_render`, then in every history of the atlas."""
+    before = problems.count_errors()
+    prompts_render(atlas.ir, problems)
+    if problems.count_errors() == before:
+        for (node, ask), *_ in atlas.sets.values():
+            atlas.prompts.of(node, ask)
+        steps = {step.id: step for step in atlas.ir.steps}
+        for _, ask, error in atlas.prompts.failures[:1]:
+            if isinstance(error, RenderError):
+                _failed(ask.seat, steps[ask.step], error, problems)
+            else:
+                _undefined(ask.seat, steps[ask.step], error, problems)
+    new = [d for d in problems.found if d.code in CODES and d.severity == "error"]
+    if new:
+        yield Proof("prompts", CLAIM, "refuted", "", (new[0].code,), new[0].witness)
+    else:
+        yield Proof("prompts", CLAIM, atlas.grade, atlas.extent)
+
+
+def sample_book(ir: GameIR, tokenizer: TokenCounter | None = None) -> LabelBook | None:
     """Labels to render with; None where labels are at fault themselves, as another pass reports."""
     try:
-        return draw_labels(ir, run_seed=0, seed=0)
+        return draw_labels(ir, run_seed=0, seed=0, tokenizer=tokenizer)
     except (ValueError, KeyError):
         return None
 
 
 def sample_parts(prompter: Prompter, step: Choose, book: LabelBook, past: Past) -> tuple[Part, ...]:
-    """The prompt of a step after one of the sampled histories. RenderError passes through."""
-    return prompter.parts(past.seat, step, past.legal, book, past.seen)
+    """The prompt of a step after one of the sampled histories. RenderError passes through, and
+    EvaluationError of a view."""
+    return prompter.parts(past.seat, step, past.legal, book, past.seen, past.variables)
 
 
 def _failed(seat: str, step: Choose, error: RenderError, problems: Problems) -> None:
     problems.add(
         "GD0518", "the template cannot be rendered", error.template.span, why=error.reason,
         witness=(f"when `{seat}` is asked for `{step.variable}`",),
+    )  # fmt: skip
+
+
+def _undefined(seat: str, step: Choose, error: EvaluationError, problems: Problems) -> None:
+    problems.add(
+        "GD0401", error.message, error.span, why=why_undefined(error),
+        witness=(f"in the view of `{seat}`, when it is asked for `{step.variable}`",),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.ir.expr import Cell, Expr, Field, Get, LastBy, Local, Me, Past, Read, walk
-from gamedsl.ir.game import GameIR
+from gamedsl.ir.game import Entry, GameIR
 from gamedsl.ir.program import Choose, Draw, Loop, Place, Readers, Show, Stage, walk_steps
 from gamedsl.passes.reader_expressions import Cause, Reading
 from gamedsl.passes.reader_sets import Seats, each
@@ -90,6 +90,19 @@ class Leaks:
             otherwise=", or add an action that is always legal, such as `pass`",
         )  # fmt: skip
 
+    def viewed(
+        self, seat: int, cause: Cause, entry: Entry, told: tuple[str, ...], *, own: bool
+    ) -> None:
+        """A seat cannot see what an expression of its view reads; `told` is what it would read.
+        `own` says that it could see its own part of the value."""
+        name, missing = self._seats[seat], 1 << seat
+        self._add(
+            "GD0508", f"`{name}` reads this in its view, and cannot see {_shown(cause.expr)}",
+            cause, missing, why="a prompt may only show what its reader has seen",
+            notes=(Note(entry.span, f"in the view of `{name}`"),), witness=told,
+            otherwise=f", or show its own part alone: `{entry.text}.me`" if own else "",
+        )  # fmt: skip
+
     def unknown(self, readers: Readers, variable: str, seat: int, cause: Cause) -> None:
         """A test of `seen_by` that a seat cannot work out of itself."""
         name = self._seats[seat]
@@ -132,6 +145,7 @@ class Leaks:
         why: str,
         notes: tuple[Note, ...],
         otherwise: str = "",
+        witness: tuple[str, ...] = (),
     ) -> None:
         place = cause.expr.span
         on_the_way = tuple(
@@ -142,7 +156,7 @@ class Leaks:
         self._keep(Diagnostic(
             code, message, place, why=why,
             notes=tuple(note for note in notes if not _within(place, note.span)),
-            help=self._remedy(cause, missing) + otherwise,
+            help=self._remedy(cause, missing) + otherwise, witness=witness,
         ))  # fmt: skip
 
     def _keep(self, found: Diagnostic) -> None:

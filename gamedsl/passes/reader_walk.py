@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
 
+from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import Const, Expr, LetCall, LetMap, Me, Read, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
@@ -119,52 +120,65 @@ class Walk(Stores):
     def loop(self, loop: Loop, here: Context) -> Scope:
         """Go through a loop, and say what is known after it."""
         before = here.scope.forgetting(self.bound(loop))
-        scope, seats = before, 0
-        inner = here.knowing(scope)
+        inner, seats = here.knowing(before), 0
         if loop.items is not None:
-            inner = self.under(here, loop.items).knowing(scope)
+            inner = self.under(here, loop.items).knowing(before)
             seats = self.reading.sight(loop.items, here.scope).seats
             if loop.item is not None:
                 item = self.reading.variables.get(loop.item, self.public).being(seats)
-                inner = inner.knowing(scope.given(**{loop.item: item}))
+                inner = inner.knowing(before.given(**{loop.item: item}))
         ends: list[Scope] = []
         if loop.until is not None:
-            ends = [self.end(loop, inner, me) for me in (each(seats) if loop.in_turn else (None,))]
+            ends = [self.end(loop, start) for _, start in self.passes(loop, inner, each(seats))]
             for end in ends:
                 inner = self.under(inner, loop.until, end)
         for name in (loop.item, loop.count):
             if name is not None:
                 self.learn(name, Sight(inner.readers(self.everyone), self.everyone))
+        last: list[Scope] = []
+        for me, start in self.passes(loop, inner, self.those(seats, inner.scope)):
+            with self.turn(me):
+                last.append(self.steps(loop.body, start).scope)
+        by_seat = loop.items is not None and _are_roles(loop.items)
+        return self.joined(loop, before, ends or ([] if by_seat else last))
+
+    def passes(
+        self, loop: Loop, here: Context, seats: Iterator[int]
+    ) -> Iterator[tuple[int | None, Context]]:
+        """The passes that differ: one for each seat, where it goes through seats; and whose turn it
+        is."""
+        scope = here.scope
         if loop.in_turn:
-            for me in self.those(seats, inner.scope):
-                with self.turn(me):
-                    self.steps(loop.body, inner.knowing(inner.scope.seated(me)))
+            for me in seats:
+                yield me, here.knowing(scope.seated(me))
+        elif loop.items is not None and loop.item is not None and _are_roles(loop.items):
+            for seat in seats:
+                item = scope.known[loop.item].being(1 << seat)
+                own = scope.given(**{loop.item: item})
+                yield None, here.knowing(own._replace(fixed=own.fixed | 1 << seat))
         else:
-            end = self.steps(loop.body, inner).scope
-            ends = ends or [end]
-        return self.joined(loop, before, ends)
+            yield None, here
 
     @contextmanager
-    def turn(self, me: int) -> Iterator[None]:
+    def turn(self, me: int | None) -> Iterator[None]:
         """In the pass of a seat."""
-        if self.leaks is None:
+        if self.leaks is None or me is None:
             yield
             return
         before, self.leaks.turn = self.leaks.turn, me
         yield
         self.leaks.turn = before
 
-    def end(self, loop: Loop, here: Context, me: int | None) -> Scope:
+    def end(self, loop: Loop, here: Context) -> Scope:
         """What is known after a pass, where `until` is read: what the pass bound, all of which it
         binds anew."""
         assert loop.until is not None
-        scope = here.scope if me is None else here.scope.seated(me)
         read = {part.name for part in walk(loop.until) if isinstance(part, Read)}
         lets = any(isinstance(part, LetCall | LetMap) for part in walk(loop.until))
         if not lets and read.isdisjoint(loop.resets):
-            return scope
+            return here.scope
         leaks, self.leaks = self.leaks, None
-        scope = self.steps(loop.body, here.knowing(scope)).scope
+        scope = self.steps(loop.body, here).scope
         self.leaks = leaks
         return scope
 
@@ -328,3 +342,7 @@ def _goes_round(loop: Loop) -> bool:
     if loop.items is not None:
         return isinstance(loop.items, Const) and bool(loop.items.value)
     return loop.times is None or (isinstance(loop.times, Const) and bool(loop.times.value))
+
+
+def _are_roles(items: Expr) -> bool:
+    return element(items.type) == SEAT

@@ -10,6 +10,7 @@ the same, and chooses from the same.
   follows that whether a variable is bound is known to all who read the variable.
 - What is stored is read by all who read the place, and so are the conditions around it and the keys
   of the place. The choice of an action is a condition of its body.
+- What a declared view shows a seat is worked out from what that seat reads.
 - What is drawn, chosen or shown is told; only `show` tells what is worked out from hidden things.
   What is drawn out of a collection is seen by all who read the collection.
 - The length of a list or bag in the state is public: everyone may read it, so everyone reads what
@@ -36,11 +37,13 @@ def only_readers_learn(ir: GameIR, problems: Problems) -> None:
     if is_open(ir):
         return
     from gamedsl.passes.reader_leaks import Leaks
+    from gamedsl.passes.reader_views import views_show_what_is_seen
     from gamedsl.passes.reader_walk import Walk
 
     reading = who_reads(ir)
     leaks = Leaks(ir, reading, problems)
     Walk(ir, reading, leaks).run()
+    views_show_what_is_seen(ir, reading, leaks)
     leaks.report()
 
 

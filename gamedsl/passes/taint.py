@@ -2,8 +2,9 @@
 
 Sources are the numbers that payoffs and rewards are computed from: constants in their expressions
 (table cells too) and params, directly or through `let`s and other params. A template that mentions
-such a name, in an expression, a filter, a condition or a `set`, is told something about payoffs. A
-digit in a template's own words is not: it comes from nowhere.
+such a name, in an expression, a filter, a condition or a `set`, is told something about payoffs,
+and so is the reader of a view with one. A digit in a template's own words is not: it comes from
+nowhere.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 from gamedsl.backends.template_syntax import Broken, locate, parse
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.ir.expr import Const, Expr, LetCall, LetMap, children
+from gamedsl.ir.expr import Const, Expr, LetCall, LetMap, children, walk
 from gamedsl.ir.game import GameIR, Let
 from gamedsl.ir.types import Number
 from gamedsl.source.spans import Span
@@ -30,10 +31,18 @@ class Flow:
 
 
 def payoffs_stay_secret(ir: GameIR, problems: Problems) -> None:
-    """In a masked game no template mentions a name that a payoff's value is computed from."""
-    if ir.labels.kind != "masked" or not ir.templates:
+    """In a masked game no template mentions, and no view reads, a name that a payoff's value is
+    computed from."""
+    if ir.labels.kind != "masked" or not (ir.templates or ir.view):
         return
     flows = payoff_flows(ir)
+    entries = {entry.span: (seat, entry) for seat, shown in ir.view for entry in shown}
+    for seat, entry in entries.values():
+        for part in walk(entry.value):
+            name = part.origin if isinstance(part, Const) else getattr(part, "name", "")
+            named = isinstance(part, Const | LetCall | LetMap)
+            if named and (flow := flows.get(name or "")) is not None:
+                _flows(name or "", part.span, flow, f"view.{seat}", problems)
     for template in ir.templates:
         parsed = parse(template.text)
         if isinstance(parsed, Broken):
@@ -41,15 +50,18 @@ def payoffs_stay_secret(ir: GameIR, problems: Problems) -> None:
         slot = f"{template.slot}.{template.key}" if template.key else template.slot
         for mention in parsed.mentions:
             flow = flows.get(mention.name)
-            if flow is None:
-                continue
-            problems.add(
-                "GD0521", f"a payoff flows into the prompt through `{mention.name}`",
-                locate(template, mention.start, mention.start + len(mention.name)),
-                why="players of a masked game learn payoffs from rewards only",
-                notes=flow.notes, help="leave it out, or use `labels: plain`",
-                witness=(" → ".join((slot, *flow.hops)),),
-            )  # fmt: skip
+            if flow is not None:
+                span = locate(template, mention.start, mention.start + len(mention.name))
+                _flows(mention.name, span, flow, slot, problems)
+
+
+def _flows(name: str, span: Span, flow: Flow, into: str, problems: Problems) -> None:
+    problems.add(
+        "GD0521", f"a payoff flows into the prompt through `{name}`", span,
+        why="players of a masked game learn payoffs from rewards only",
+        notes=flow.notes, help="leave it out, or use `labels: plain`",
+        witness=(" → ".join((into, *flow.hops)),),
+    )  # fmt: skip
 
 
 def payoff_flows(ir: GameIR) -> dict[str, Flow]:

@@ -45,13 +45,18 @@ def templates_name_what_is_seen(ir: GameIR, problems: Problems) -> None:
 
 
 def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
-    """Whether the key of a slot names a role or a step."""
+    """Whether there is such a slot, and its key names a role or a step."""
+    if not _known_slot(ir, template, problems):
+        return False
     if not template.key:
         return True
     if template.slot == "rules":
         what, known = "part of the rules", _NONE
     elif template.slot == "who":
         what, known = "role", tuple(dict.fromkeys((*(r.name for r in ir.roles), *ir.seats)))
+    elif template.slot == "view":
+        what = "role with a view"
+        known = tuple(dict.fromkeys(n for seat in ir.views for n in (ir.role_of[seat], seat)))
     else:
         asked = template.slot == "ask"
         steps = ir.steps if asked else _bindings(ir)
@@ -69,6 +74,28 @@ def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
     return False
 
 
+def _known_slot(ir: GameIR, template: Template, problems: Problems) -> bool:
+    """Whether somebody is told this slot: either what has been seen, or a view."""
+    unseen = template.slot == "seen" and len(ir.view) == len(ir.seats)
+    if not unseen and (template.slot != "view" or ir.view):
+        return True
+    problems.add(
+        "GD0511", f"`{template.slot}` is no slot of this game",
+        template.key_span or template.span,
+        why="every role has a view, and is told no events" if unseen else "it has no `view:`",
+        help="write the slot `view`, or delete `view:`" if unseen else
+        "say what is shown: `view: [board]`",
+    )  # fmt: skip
+    return False
+
+
+def _viewers(ir: GameIR, template: Template) -> list[str]:
+    """The seats that are told a template of the slot `view`."""
+    return [
+        seat for seat in ir.views if template_for(ir, "view", seat, ir.role_of[seat]) is template
+    ]
+
+
 def _refused(template: Template, parsed: Parsed, problems: Problems) -> None:
     for found in parsed.refused:
         problems.add(
@@ -84,6 +111,10 @@ def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Prob
     scope = names_in(slot, ir)
     variables = {step.variable: step for step in reversed(_bindings(ir))}
     let = ir.lets_by_name.get(name)
+    if slot == "ask" and (name == "seen" or name in variables) and _is_of_a_view(
+        ir, template, mention, span, problems
+    ):  # fmt: skip
+        return
     if name in scope:
         _check_part(ir, template, mention, span, problems)
     elif any(param.name == name for param in ir.params) or name in ir.seats:
@@ -121,6 +152,15 @@ def _check_part(
             _is_map(mention.name, names, span, problems)
         elif mention.attribute not in names:
             _no_part(template, mention, names, problems)
+    elif mention.name == "view":
+        for seat in _viewers(ir, template):
+            names = tuple(entry.name for entry in ir.views[seat])
+            if mention.attribute is None:
+                _is_map(mention.name, names, span, problems)
+                return
+            if mention.attribute not in names:
+                _no_part(template, mention, names, problems)
+                return
     elif mention.attribute is not None:
         _no_part(template, mention, (), problems)
 
@@ -149,6 +189,27 @@ def _check_variable(
         _no_part(template, mention, keys, problems)
     else:
         _check_readers(ir, mention, span, first, asking, problems)
+
+
+def _is_of_a_view(
+    ir: GameIR, template: Template, mention: Mention, span: Span, problems: Problems
+) -> bool:
+    """Whether somebody who is asked with a text has a view, and is told no events by it."""
+    for step in ir.steps:
+        if template_for(ir, "ask", step.id, step.variable) is not template:
+            continue
+        for seat in step.actors:
+            if seat in ir.views:
+                problems.add(
+                    "GD0508", f"`{seat}` reads this, and is told its view alone, not "
+                    f"`{mention.name}`", span,
+                    why="a prompt shows what is in the view of its reader",
+                    notes=tuple(Note(e.span, "in the view") for e in ir.views[seat][:1]),
+                    help=f"leave it out, or put it into the view: `{mention.name}`"
+                    if mention.name != "seen" else "leave it out",
+                )  # fmt: skip
+                return True
+    return False
 
 
 def _check_readers(
@@ -199,10 +260,11 @@ def _keys(ir: GameIR, step: Binding) -> tuple[str, ...]:
 
 
 def _is_map(name: str, keys: tuple[str, ...], span: Span, problems: Problems) -> None:
+    part = f".{keys[0]}" if keys and keys[0].isidentifier() else f'["{keys[0]}"]' if keys else ""
     problems.add(
         "GD0516", f"`{name}` is not one value", span,
-        why=f"it has one for each of {', '.join(keys[:6])}",
-        help=f"write `{name}.{keys[0]}`" if keys else "",
+        why=f"it has one for each of {', '.join(keys[:6])}" if keys else "it is empty",
+        help=f"write `{name}{part}`" if keys else "",
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 from typing import Any
 
 from gamedsl.diagnostics import Problems
@@ -18,7 +19,7 @@ from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.program import Action, Choice, Step
 from gamedsl.ir.types import BOOL, NEVER, SEAT, Enum, List, Never
 from gamedsl.ir.values import instance_name
-from gamedsl.sema.options import Options, enough, enum_of, listed_values, read_options
+from gamedsl.sema.options import Options, enough, enum_of, few, listed_values, read_options
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import ArgumentName, Names, TypeName, report_taken
 from gamedsl.sema.typer import GameTyper
@@ -95,6 +96,8 @@ class Moves:
             if listed is None:
                 return None
             spaces.append(listed)
+        if not few(prod(map(len, spaces)), span, self.problems):
+            return None
         return tuple(
             Choice(instance_name(action.name, each), (action.name, *each), span)
             for each in product(*spaces)

@@ -88,7 +88,7 @@ class Bindings:
         if tree is None:
             return None
         me = self.acting is not None
-        typed = self.typer.typed(tree, me=me, expected=expected, facts=self.facts)
+        typed = self.typer.expression(tree, me=me, expected=expected, facts=self.facts)
         return None if isinstance(typed.type, Never) else typed
 
     def checked(self, node: Node, wanted: Type, what: str, *, me: bool = False) -> ir.Expr | None:
@@ -96,7 +96,7 @@ class Bindings:
         if tree is None:
             return None
         me = me or self.acting is not None
-        typed = self.typer.checked(tree, wanted, what, me=me, facts=self.facts)
+        typed = self.typer.check(tree, wanted, what, me=me, facts=self.facts)
         return None if isinstance(typed.type, Never) else typed
 
     def condition(self, node: Node, *, me: bool = False) -> tuple[ir.Expr | None, Facts]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Any
+from math import prod
+from typing import Any, Literal
 
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
@@ -40,6 +41,9 @@ from gamedsl.sema.types import part_of
 from gamedsl.sema.values import constant, syntax
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
+MAX_DRAWS = 10_000
+"""What one step can be drawn for."""
+
 _TAKE = re.compile(r"(.+?)\s+of\s+(.+)\Z", re.DOTALL)
 
 
@@ -59,7 +63,8 @@ class Draws(Bindings):
             return None
         variable, place, span = target
         indices, keys = per
-        seen, how = item.get("seen_by"), "set"
+        seen = item.get("seen_by")
+        how: Literal["set", "append"] = "set"
         whole = type
         for key in reversed(keys):
             whole = PerSeat(whole) if key == SEAT else PerValue(key, whole)
@@ -81,7 +86,7 @@ class Draws(Bindings):
                 return None
         return Draw(
             self.number(variable), variable, origin, type, readers, item.span, per=indices,
-            deal=deal, by_seat=by_seat, place=place, how=how, condition=condition,  # type: ignore[arg-type]
+            deal=deal, by_seat=by_seat, place=place, how=how, condition=condition,
         )  # fmt: skip
 
     def drawn_readers(self, item: Mapping, head: Entry, by_seat: bool, type: Type) -> Readers:
@@ -116,6 +121,13 @@ class Draws(Bindings):
                 return None
             indices.append(tuple(value for _, value in found.choices))
             keys.append(found.type)
+        many = prod(map(len, indices))
+        if node is not None and many > MAX_DRAWS:
+            self.problems.add(
+                "GD0421", f"{many:,} draws are too many for one step", node.span,
+                why=f"at most {MAX_DRAWS:,}", help="draw for fewer, or in several steps",
+            )  # fmt: skip
+            return None
         return tuple(indices), tuple(keys)
 
     def source(self, node: Node) -> tuple[Source, Type] | None:

@@ -8,11 +8,12 @@ from typing import Any
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.expr import Expr
-from gamedsl.ir.game import GameIR, Labels, Setting, Template
+from gamedsl.ir.game import GameIR, Labels, NoMove, Setting, Template
 from gamedsl.ir.program import Pay, Step, walk_steps
 from gamedsl.ir.program import Stage as StageStep
 from gamedsl.ir.types import BOOL, NONE, Type
 from gamedsl.sema.actions import Moves, declare_actions, is_declared_form
+from gamedsl.sema.claims import read_claims
 from gamedsl.sema.data import Data
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
@@ -28,11 +29,9 @@ from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.types import Types
 from gamedsl.sema.unused import actions_are_offered, params_are_read
 from gamedsl.sema.values import entries_of
+from gamedsl.sema.view import read_view
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
-
-SLOTS_BY_KEY = ("who", "ask", "seen")
-"""Prompt slots that may have a text per role or per step."""
 
 MAX_ROUNDS = 4
 """How often a game is read to learn the types of state that starts as none."""
@@ -112,8 +111,10 @@ class _Reader:
         if not steps:
             return None
         payoffs = self.payoffs(section, steps, bool(reward.needs))
+        view = read_view(root.get("view"), self.typer, problems)
+        claims = read_claims(root.get("claims"), self.typer, problems)
         lets = (*typed_lets(self.typer), *self.stages.lets)
-        about, no_move = root.get("about"), root.get("no_move")
+        about = root.get("about")
         ir = GameIR(
             name=self.document.name,
             about=about.text if isinstance(about, Scalar) else "",
@@ -130,8 +131,11 @@ class _Reader:
             span=head_of(root),
             state=tuple(turns.state),
             end=end,
-            no_move=no_move.text if isinstance(no_move, Scalar) else "error",  # type: ignore[arg-type]
+            no_move=read_no_move(root.get("no_move")),
             scores=scores,
+            view=view,
+            uses=tuple((name, tuple(places)) for name, places in turns.used_at.items()),
+            claims=claims,
         )
         actions_are_offered(root, turns, problems)
         params_are_read(root, problems)
@@ -227,6 +231,14 @@ def head_of(root: Mapping) -> Span:
     return root.entries[0].value.span if root.entries else root.span
 
 
+def read_no_move(node: Node | None) -> NoMove:
+    """What happens to a seat that has no legal move."""
+    match node:
+        case Scalar(text="pass" | "end" as word):
+            return word
+    return "error"
+
+
 def read_labels(node: Node | None, names: Names, problems: Problems) -> Labels:
     """`plain` (the default), `masked`, `{masked: style, per: …}`, a map of name to text, or a map
     of type to masked labels."""
@@ -247,10 +259,12 @@ def read_labels(node: Node | None, names: Names, problems: Problems) -> Labels:
 
 
 def _masked(node: Mapping) -> Labels:
-    style, per = node.get("masked"), node.get("per")
-    when = per.text if isinstance(per, Scalar) else "run"
+    style = node.get("masked")
     name = style.text if isinstance(style, Scalar) else "auto"
-    return Labels("masked", name, when, span=node.span)  # type: ignore[arg-type]
+    match node.get("per"):
+        case Scalar(text="game" | "episode" as per):
+            return Labels("masked", name, per, span=node.span)
+    return Labels("masked", name, span=node.span)
 
 
 def _by_type(node: Mapping, entries: list[Entry], names: Names, problems: Problems) -> Labels:

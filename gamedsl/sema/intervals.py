@@ -6,6 +6,7 @@ The options of a decision must be finite: `1..min(3, left)` has three, whatever 
 from __future__ import annotations
 
 from gamedsl.ir import expr as ir
+from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.types import Bool, Enum, List, Number
 
 Interval = tuple[int, int]
@@ -22,10 +23,22 @@ def interval(expr: ir.Expr) -> Interval | None:
                 return None
             return min(first[0], second[0]), max(first[1], second[1])
         case ir.Apply():
-            found = _of_call(expr)
+            found = _of_call(expr) or _folded(expr)
             if found is not None:
                 return found
     return of_type(expr.type)
+
+
+def _folded(expr: ir.Apply) -> Interval | None:
+    """The value of a call of constants alone: `max(piles)`, of a param."""
+    if not all(isinstance(argument, ir.Const) for argument in expr.arguments):
+        return None
+    try:
+        value = evaluate(expr, Scope())
+    except EvaluationError:
+        return None
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return (value, value) if whole else None
 
 
 def of_type(type: object) -> Interval | None:

@@ -26,7 +26,7 @@ FOLDERS: dict[Kind, str] = {"game": "games", "protocol": "protocols", "reward": 
 USES: dict[str, str] = {"game": "extends", "protocol": "protocol", "reward": "rewards"}
 MERGED = frozenset(
     {"params", "roles", "types", "state", "data", "let", "actions"}
-    | {"payoffs", "scores", "labels", "prompts", "train"}
+    | {"payoffs", "scores", "labels", "view", "prompts", "train"}
 )
 """Sections that `extends` merges entry by entry when both files write them as maps."""
 

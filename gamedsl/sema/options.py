@@ -75,8 +75,13 @@ def enough(choices: tuple[Choice, ...], span: Span, problems: Problems) -> bool:
     if not choices:
         problems.add("GD0404", "a decision needs an option", span, why="there are none")
         return False
-    if len(choices) > MAX_OPTIONS:
-        message = f"{len(choices)} options are too many"
+    return few(len(choices), span, problems)
+
+
+def few(count: int, span: Span, problems: Problems) -> bool:
+    """Whether so many options are not too many for one decision."""
+    if count > MAX_OPTIONS:
+        message = f"{count} options are too many"
         problems.add("GD0404", message, span, why=f"at most {MAX_OPTIONS}")
         return False
     return True

@@ -27,6 +27,7 @@ from gamedsl.ir.types import (
     WHOLE,
     Enum,
     List,
+    Never,
     PerValue,
     Set,
     Type,
@@ -284,7 +285,9 @@ class Params:
             "GD0306",
             f"the param `{name}` must be {what}",
             node.span,
-            why=f"this is {type}",
+            why="this is an empty map"
+            if isinstance(type, PerValue) and isinstance(type.of, Never)
+            else f"this is {type}",
             notes=(Note(span, where),),
             help="write one row per role: `[[1, 0], [0, 1]]`" if wrong == MATRIX else "",
         )

@@ -324,17 +324,6 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def one_group(ir: GameIR) -> bool:
-    """Whether all games of a step share everything but the players' choices.
-
-    True where no step is chance and labels stay the same from episode to episode.
-    """
-    from gamedsl.ir.program import Draw, walk_steps
-
-    drawn_anew = ir.labels.kind in ("masked", "partly") and ir.labels.per == "episode"
-    return not drawn_anew and not any(isinstance(step, Draw) for step in walk_steps(ir.turns))
-
-
 def _contradictions(
     ir: GameIR, recipe: Recipe, given: Mapping[str, Setting], problems: Problems
 ) -> None:
@@ -349,12 +338,12 @@ def _contradictions(
             notes=tuple(Note(at, f"`{name}` is set here") for name, at in notes),
         )  # fmt: skip
 
-    if recipe.prior == "uniform" and not one_group(ir):
+    if recipe.prior == "uniform" and not ir.one_group:
         clash(
             "a `uniform` start is fitted to prompts that last, and here they differ between games",
             "write `prior: model`", "prior",
         )  # fmt: skip
-    if one_group(ir):
+    if ir.one_group:
         group, name = recipe.games, "games"
     else:
         group, name = recipe.group_size, "group_size"

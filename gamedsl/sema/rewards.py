@@ -7,6 +7,7 @@ from pathlib import Path
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import Reward
 from gamedsl.ir.types import NEVER, NUMBER, PerSeat, PerValue
+from gamedsl.sema.claims import read_claims
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import find
 from gamedsl.sema.params import Params
@@ -74,7 +75,9 @@ def check_split(
     tree = syntax(split, problems) if split is not None else None
     typed = typer.check(tree, NUMBER, "a split", me=True) if tree else NOTHING
     places = tuple((entry.key.text, entry.value.span) for entry in settings.values())
-    return Reward(name, typed, typed_lets(typer), root.span, use, folded, places, streams)
+    claims = read_claims(root.get("claims"), typer, problems)
+    lets = typed_lets(typer)
+    return Reward(name, typed, lets, root.span, use, folded, places, streams, claims)
 
 
 def _streams(needs: Node | None, names: Names, problems: Problems) -> tuple[str, ...]:

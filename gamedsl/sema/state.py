@@ -6,7 +6,7 @@ from collections.abc import Mapping as Map
 from dataclasses import dataclass, field
 from typing import Any
 
-from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
@@ -27,16 +27,23 @@ from gamedsl.ir.types import (
     PerSeat,
     PerValue,
     Record,
-    Seat,
     Set,
     Tuple,
     Type,
     fits,
+    plain,
 )
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
 from gamedsl.sema.infer import Typer
-from gamedsl.sema.scope import Names, StateName, TypeName, report_taken
+from gamedsl.sema.scope import (
+    ArgumentName,
+    Names,
+    StateName,
+    TypeName,
+    VariableName,
+    report_taken,
+)
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import constant, syntax, why_undefined
@@ -44,6 +51,9 @@ from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 MAX_COPIES = 10_000
 """Items of a bag at the start."""
+
+MAX_CELLS = 1_000_000
+"""Values that one variable holds, with all its indices and the cells of its grid."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +99,19 @@ class States:
         type, start = inner
         per = node.get("per")
         indices = per.items if isinstance(per, Sequence) else () if per is None else (per,)
+        cells = len(start) if isinstance(type, Grid) else 1
         for index in reversed(indices):
             keyed = self.types.read(index)
             if keyed is None:
+                return None
+            cells *= len(keyed.choices)
+            if cells > MAX_CELLS:
+                self.problems.add(
+                    "GD0421", f"`{name}` has more than {MAX_CELLS:,} parts", span,
+                    why="one for each of its indices and cells",
+                    notes=(Note(index.span, "it is for each of these"),),
+                    help="keep fewer, or a list of those that differ from the start",
+                )  # fmt: skip
                 return None
             start = {value: start for _, value in keyed.choices}
             type = PerSeat(type) if keyed.type == SEAT else PerValue(keyed.type, type)
@@ -221,18 +241,30 @@ class States:
 def read_readers(
     node: Node | None, names: Names, problems: Problems, typer: GameTyper | None = None
 ) -> Readers:
-    """`seen_by`, where it is no map of fields: a word, a role, a list of roles, an expression."""
+    """`seen_by`, where it is no map of fields: a word, a role, a list of roles, a variable that
+    holds a role, an expression."""
     from gamedsl.sema.roles import unknown_role
 
     if node is None:
         return EVERYONE
-    if isinstance(node, Scalar) and node.text in ("all", "owner", "others", "nobody"):
-        return Readers(node.text, span=node.span)  # type: ignore[arg-type]
+    match node:
+        case Scalar(text="all" | "owner" | "others" | "nobody" as word):
+            return Readers(word, span=node.span)
     if isinstance(node, Scalar) and not names.seats_of(node.text) and not node.text.isidentifier():
         tree = syntax(node, problems)
         if tree is None:
             return EVERYONE
         test = (typer or GameTyper(names, problems)).check(tree, BOOL, "`seen_by`", me=True)
+        return Readers("test", test=test, span=node.span)
+    if (
+        typer is not None
+        and isinstance(node, Scalar)
+        and _is_one_seat(names.declared.get(node.text))
+    ):
+        tree = syntax(node, problems)
+        assert tree is not None
+        who = typer.expression(tree, me=True)
+        test = ir.Apply(BOOL, node.span, "==", (ir.Me(SEAT, node.span), who))
         return Readers("test", test=test, span=node.span)
     seats: list[str] = []
     for item in node.items if isinstance(node, Sequence) else (node,):
@@ -255,6 +287,13 @@ def read_readers(
     return Readers("seats", ordered, span=node.span)
 
 
+def _is_one_seat(declared: object) -> bool:
+    """Whether a name is a variable that holds a role."""
+    if isinstance(declared, VariableName):
+        return plain(declared.type) == SEAT and not declared.joint
+    return isinstance(declared, StateName | ArgumentName) and plain(declared.type) == SEAT
+
+
 def _wide(type: Type) -> Type:
     """A variable that starts with a number may hold any: its range is not declared."""
     if isinstance(type, Number):
@@ -263,7 +302,8 @@ def _wide(type: Type) -> Type:
 
 
 def _empty(type: Type) -> Any:
-    return None if isinstance(type, Option | Seat) else 0 if isinstance(type, Number) else None
+    """What is in a cell before anything is put there: 0, where that is a value, else none."""
+    return 0 if isinstance(type, Number) and _holds(type, 0) else None
 
 
 def _holds(type: Type, value: Any) -> bool:

@@ -9,7 +9,7 @@ from gamedsl.diagnostics import Problems
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import walk
-from gamedsl.ir.program import Block, Choose, Loop, Step, walk_steps
+from gamedsl.ir.program import AtBound, Block, Choose, Loop, Step, walk_steps
 from gamedsl.ir.types import BOOL, NEVER, SEAT, WHOLE, List, Number, Type
 from gamedsl.sema.bounds import bound_of
 from gamedsl.sema.options import PLAY
@@ -198,7 +198,7 @@ class Turns(Uses):
                 self.number("loop"), body, item.span, times, items, cycle,
                 name.text if name is not None else None,
                 count.text if isinstance(count, Scalar) else None,
-                until, bound, then, tuple(resets), condition,  # type: ignore[arg-type]
+                until, bound, then, tuple(resets), condition,
             ),
         )  # fmt: skip
 
@@ -253,13 +253,15 @@ class Turns(Uses):
 
     def bound_of(
         self, item: Mapping, body: tuple[Step, ...], cycle: bool, until: ir.Expr | None
-    ) -> tuple[int | None, str]:
+    ) -> tuple[int | None, AtBound]:
         """After how many passes a loop ends at the latest, and how."""
-        limit, then, limit_of = item.get("at_most"), "error", None
+        limit, limit_of = item.get("at_most"), None
+        then: AtBound = "error"
         span = limit.span if limit is not None else item.span
         if isinstance(limit, Mapping):
-            way = limit.get("then")
-            then = way.text if isinstance(way, Scalar) else then
+            match limit.get("then"):
+                case Scalar(text="end" | "go_on" as way):
+                    then = way
             limit = limit.get("n")
         if isinstance(limit, Scalar):
             known = self.names.declared.get(limit.text)

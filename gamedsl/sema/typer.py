@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gamedsl.ir import expr as ir
-from gamedsl.ir.types import Never, Type, fits
+from gamedsl.ir.types import Type
 from gamedsl.sema.infer import Typer
-from gamedsl.sema.narrow import Facts
 from gamedsl.sema.scope import LetName, Names
 from gamedsl.source.spans import Span
 from gamedsl.syntax import ast
@@ -34,42 +33,10 @@ class GameTyper(Typer):
         with self.within(let.scope or self.names):
             return super().let_type(let, use, arguments)
 
-    def typed(
-        self,
-        node: ast.Node,
-        *,
-        me: bool = False,
-        expected: Type | None = None,
-        facts: Facts = frozenset(),
-    ) -> ir.Expr:
-        """Type an expression of a step, where `facts` are known not to be none."""
-        self.locals, self.some, self.me_allowed, self.uses_me = {}, facts, me, False
-        return self.infer(node, expected)
-
-    def checked(
-        self,
-        node: ast.Node,
-        wanted: Type,
-        what: str,
-        *,
-        me: bool = False,
-        facts: Facts = frozenset(),
-    ) -> ir.Expr:
-        """As `check`, under facts."""
-        typed = self.typed(node, me=me, expected=wanted, facts=facts)
-        if isinstance(typed.type, Never) or fits(typed.type, wanted):
-            return typed
-        self.misfit(node, typed, wanted, what)
-        return self.never(node)
-
     def expression_with(
         self, node: ast.Node, given: dict[str, Type], expected: Type | None = None
     ) -> ir.Expr:
         """Type an expression that stands alone, with local names."""
-        self.locals, self.some, self.me_allowed, self.uses_me = (
-            dict(given),
-            frozenset(),
-            False,
-            False,
-        )
+        self.begin()
+        self.locals = dict(given)
         return self.infer(node, expected)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Mapping as Map
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics import Diagnostic, Note, Problems
-from gamedsl.ir.program import Step
+from gamedsl.ir.program import Step, walk_steps
 from gamedsl.ir.types import NEVER, Never
+from gamedsl.ir.values import name_of
 from gamedsl.sema.actions import Moves, is_declared_form
 from gamedsl.sema.heads import Heads
 from gamedsl.sema.lets import declare_lets
@@ -25,7 +28,7 @@ from gamedsl.sema.scope import (
     report_taken,
 )
 from gamedsl.sema.state import States
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
+from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 
 if TYPE_CHECKING:
@@ -43,11 +46,15 @@ class Uses(Heads):
     """The names of the sources that the game itself is written in."""
     uses = 0
 
-    @property
-    def stateful(self) -> set[str]:
-        """The protocols whose state is declared."""
-        found: set[str] = self.__dict__.setdefault("_stateful", set())
-        return found
+    @cached_property
+    def stateful(self) -> dict[str, tuple[Span, dict[str, Any]]]:
+        """The protocols whose state is declared: where, and with which values of its params."""
+        return {}
+
+    @cached_property
+    def used_at(self) -> dict[str, list[Span]]:
+        """Where each source that is used is used."""
+        return {}
 
     @abstractmethod
     def read(self, root: Mapping) -> tuple[Step, ...]:
@@ -57,8 +64,11 @@ class Uses(Heads):
         """A protocol's steps, in the scope of the file that uses it; or a game, as a stage."""
         before = len(self.problems.found)
         steps = self.used(node)
+        for name in dict.fromkeys(step.span.source.name for step in walk_steps(steps)):
+            if name != node.span.source.name:
+                self.used_at.setdefault(name, []).append(node.span)
         self.problems.found[before:] = [
-            _from(problem, node.span, self.sources) for problem in self.problems.found[before:]
+            _from(problem, node, self.sources) for problem in self.problems.found[before:]
         ]
         return steps
 
@@ -90,7 +100,7 @@ class Uses(Heads):
         self.near, self.chain = document.files[0], (*self.chain, document.name)
         self.outer = (outer, *self.outer)
         with self.typer.within(names):
-            self.share_state(document)
+            self.share_state(document, node.span, given)
             lets = document.root.get("let")
             declare_lets(
                 lets, names, self.problems, lambda name: params.fresh(f"{document.name}.{name}")
@@ -106,12 +116,20 @@ class Uses(Heads):
         self.export(names.declared, document.name, own)
         return steps
 
-    def share_state(self, document: Document) -> None:
+    def share_state(self, document: Document, use: Span, given: Map[str, Entry]) -> None:
         """Declare a protocol's state, once for all its uses in a game."""
         section = document.root.get("state")
-        if not isinstance(section, Mapping) or document.name in self.stateful:
+        if not isinstance(section, Mapping):
             return
-        self.stateful.add(document.name)
+        params = {
+            name: known.value
+            for name, known in self.names.declared.items()
+            if isinstance(known, ParamName) and name in _words(section)
+        }
+        if document.name in self.stateful:
+            self.same_start(document.name, params, use, given)
+            return
+        self.stateful[document.name] = use, params
         found = States(self.types, self.problems, self.typer.learned).declare(section)
         self.state += found
         for entry in section:  # of one that was declared before nothing can be said
@@ -125,6 +143,22 @@ class Uses(Heads):
             if not report_taken(state.name, first or state.span, first and state.span,
                                 self.problems):  # fmt: skip
                 self.put(state.name, declared)
+
+    def same_start(
+        self, protocol: str, params: dict[str, Any], use: Span, given: Map[str, Entry]
+    ) -> None:
+        """A later use of a protocol has the state of the first: it must not want another."""
+        first, before = self.stateful[protocol]
+        for name, value in params.items():
+            if value == before.get(name, value):
+                continue
+            self.problems.add(
+                "GD0461", f"`{protocol}` has its state already, with another `{name}`",
+                given[name].value.span if name in given else use,
+                why=f"this is {name_of(value)}, and the state began with {name_of(before[name])}",
+                notes=(Note(first, "its state begins with this use"),),
+                help=f"give all uses one `{name}`, and change the state in a `do` before this one",
+            )  # fmt: skip
 
     def export(self, found: Map[str, Declared], what: str, own: set[str]) -> None:
         """The lets of a protocol, as names of the file that uses it. They are read anew at each
@@ -178,12 +212,40 @@ class Uses(Heads):
         return open_used("protocol", node, self.near, self.problems)
 
 
-def _from(problem: Diagnostic, use: Span, own: frozenset[str]) -> Diagnostic:
-    """A problem of a file that is used, with the place where it is; `own` are the game's files."""
+def _from(problem: Diagnostic, node: Node, own: frozenset[str]) -> Diagnostic:
+    """A problem of a file that is used, with the place where it is, or where the param is set that
+    stands there; `own` are the game's files."""
+    use = node.span
     told = {problem.span.source.name, *(note.span.source.name for note in problem.notes)}
     if problem.span.source.name in own or use.source.name in told:
         return problem
-    return replace(problem, notes=(*problem.notes, Note(use, "used here")))
+    note = Note(use, "used here")
+    for name, entry in settings_of(node, "if", "weight", "seen_by").items():
+        if re.search(rf"\b{re.escape(name)}\b", problem.span.text):
+            note = Note(entry.value.span, f"`{name}` is this")
+    return replace(problem, notes=(*problem.notes, note))
+
+
+def with_uses(problem: Diagnostic, uses: Map[str, tuple[Span, ...]]) -> Diagnostic:
+    """A problem that was found once the game was read, with the places that use its file, and the
+    files of these places in turn. `uses` is `GameIR.uses`."""
+    told, notes = {problem.span}, list[Note]()
+    waiting = [problem.span.source.name]
+    while waiting:
+        for use in uses.get(waiting.pop(), ()):
+            if use not in told and len(notes) < MAX_NESTING:
+                told.add(use)
+                notes.append(Note(use, "used here"))
+                waiting.append(use.source.name)
+    return replace(problem, notes=(*problem.notes, *notes))
+
+
+def _words(node: Node) -> set[str]:
+    """The words in the values of a section."""
+    if isinstance(node, Scalar):
+        return set(re.findall(r"[A-Za-z_]\w*", node.text))
+    parts = node.items if isinstance(node, Sequence) else [e.value for e in node.entries]
+    return {word for part in parts for word in _words(part)}
 
 
 def open_used(kind: Kind, node: Node, near: Path, problems: Problems) -> Document | None:

@@ -10,7 +10,7 @@ from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import codes
 from gamedsl.diagnostics.render import render
 from tests.diagnostics.expectations import CASES, case_files, differences, expectations
-from tests.diagnostics.special import SPECIAL, build
+from tests.diagnostics.special import SPECIAL, build, problems_of
 
 ROOT = Path(__file__).parent.parent.parent
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -46,7 +46,7 @@ def test_case(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("code", sorted(SPECIAL))
 def test_special(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = compile_file(build(code, tmp_path)).diagnostics
+    found = problems_of(build(code, tmp_path))
     assert [d.code for d in found] == [code]
 
 
@@ -58,7 +58,7 @@ def test_snapshot(
     if code in FIRST:
         found = compile_file(FIRST[code].relative_to(ROOT)).diagnostics
     else:
-        found = compile_file(build(code, tmp_path)).diagnostics
+        found = problems_of(build(code, tmp_path))
     text = render([d for d in found if d.code == code]) + "\n"
     golden = SNAPSHOTS / f"{code}.txt"
     if update_golden:

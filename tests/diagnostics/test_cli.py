@@ -39,9 +39,10 @@ def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
 
 def test_validate_good(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "validate", GOOD, "chicken")
-    first, second = out.splitlines()
+    first, facts, second, _ = out.splitlines()
     assert (code, err) == (0, "")
     assert first.startswith(f"{GOOD}: ok — 2 roles, normal form, 2")
+    assert facts.startswith("  5 histories, 2 information sets, 1 decision a play, ")
     assert second.startswith("games/chicken.yaml: ok — ")
 
 
@@ -135,7 +136,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_every_command_has_its_module() -> None:
     folder = ROOT / "gamedsl" / "commands"
-    modules = {path.stem for path in folder.glob("[a-z]*.py")}
+    modules = {path.stem.removesuffix("_") for path in folder.glob("[a-z]*.py")}
     assert modules == set(cli.COMMANDS)
 
 

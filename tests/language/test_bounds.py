@@ -9,6 +9,7 @@ import pytest
 
 from gamedsl.compiler import Result, compile_file
 from gamedsl.diagnostics.render import render
+from tests.writing import write
 
 PD = "game: g\nroles: [row, column]\nactions: [cooperate, defect]\nprotocol: simultaneous\n"
 SEATS = "game: g\nroles: {p: 64}\nactions: [x, y]\nprotocol: simultaneous\n"
@@ -53,11 +54,7 @@ HUGE = {
 
 
 def compiled(folder: Path, text: str, **files: str) -> Result:
-    for name, content in files.items():
-        (folder / f"{name}.yaml").write_text(content)
-    path = folder / "game.yaml"
-    path.write_text(text)
-    return compile_file(path)
+    return compile_file(write(folder, text, **files))
 
 
 @pytest.mark.parametrize("name", HUGE)

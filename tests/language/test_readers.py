@@ -240,6 +240,17 @@ REFUSED = {
         "          - {show: secret, as: found, seen_by: owner, if: c == u}\n",
         "GD0440", "found",
     ),
+    "what another item of a loop sees": (
+        "  - each: r in roles\n    turns:\n"
+        "      - {draw: found, from: 0..3, seen_by: me != r}\n"
+        "      - {role: r, choose: c, from: [u, v], if: found > 1, seen_by: r}\n",
+        "GD0440", "found",
+    ),
+    "what a role that is drawn in secret sees": (
+        "  - {draw: w, from: roles, seen_by: nobody}\n"
+        "  - {show: secret, as: found, seen_by: w}\n",
+        "GD0443", "w",
+    ),
     "told in a loop that may have no pass": (
         "  - each: roles\n    turns:\n"
         "      - {show: secret, as: found, seen_by: others}\n"
@@ -338,6 +349,17 @@ RIGHT = {
         "          - {show: secret, as: found, seen_by: owner}\n"
         "          - {do: mine.me = found}\n"
         "      - {do: mine.me = found if c == u else 0}\n",
+    ),
+    "what the item of a loop sees": (
+        "  - each: r in roles\n    turns:\n"
+        "      - {draw: found, from: 0..3, seen_by: r}\n"
+        "      - {role: r, choose: c, from: [u, v], if: found > 1, seen_by: r}\n"
+        "      - {do: 'mine[r] = found'}\n",
+    ),
+    "what a role that is drawn sees": (
+        "  - {draw: w, from: roles, seen_by: all}\n"
+        "  - {show: secret, as: found, seen_by: w}\n"
+        "  - {role: w, choose: c, from: [u, v]}\n",
     ),
     "a loop that nobody sees": (
         X + "  - repeat: 3\n    until: x > 1\n    turns:\n      - do: secret += 1\n"
@@ -484,3 +506,27 @@ def test_prompts_show_what_their_readers_see(tmp_path: Path) -> None:
     assert f"You hold {first}, the board is {board}: " in open
     assert f"A card for second: {second}." in reply
     assert f"They have {pair}: " in reply
+
+
+def test_a_variable_that_holds_a_role_sees(tmp_path: Path) -> None:
+    path = tmp_path / "example.yaml"
+    path.write_text(
+        """game: example
+roles: [ann, bob, cyd]
+turns:
+  - each: r in roles
+    turns:
+      - {draw: die, from: 1..6, seen_by: r}
+      - {role: r, choose: bid, from: [low, high]}
+payoffs: 1 if bid == high else 0
+""",
+        encoding="utf-8",
+    )
+    episode = gamedsl.load(path).env().reset(seed=3)
+    while not episode.done:
+        (decision,) = episode.decisions
+        for seat in ("ann", "bob", "cyd"):
+            told = [event.step for event in episode.seen(seat)].count("die")
+            asked = ("ann", "bob", "cyd").index(decision.seat)
+            assert told == (1 if ("ann", "bob", "cyd").index(seat) <= asked else 0)
+        episode.step({decision.seat: decision.labels[0]})

@@ -9,17 +9,14 @@ import pytest
 
 import gamedsl
 from gamedsl import Action
+from tests.writing import write
 
 HEAD = "game: g\nroles: [row, column]\nactions: [low, mid, high]\nprotocol: simultaneous\n"
 THREE = "game: g\nroles: [a, b, c]\nactions: [x, y]\nprotocol: simultaneous\n"
 
 
 def load(folder: Path, text: str, **files: str) -> gamedsl.Game:
-    for name, content in files.items():
-        (folder / f"{name}.yaml").write_text(content)
-    path = folder / "game.yaml"
-    path.write_text(text)
-    return gamedsl.load(path)
+    return gamedsl.load(write(folder, text, **files))
 
 
 def paid(game: gamedsl.Game, *names: str) -> list[object]:

@@ -1,0 +1,367 @@
+"""The histories of a game, gone through once for all passes that look at them.
+
+First some random plays are made by the reference backend, within a budget. What they met says how
+many histories there are likely to be (Knuth, Estimating the efficiency of backtrack programs,
+1975); a game that is small enough is then gone through whole. Of a larger one the plays are all
+that is known: what passes find in them is sampled. Effort is counted and never timed, so that the
+same is found everywhere.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import pairwise, product
+from math import prod
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+from gamedsl.backends.events import information_set
+from gamedsl.backends.interpreter import Interpreter
+from gamedsl.backends.kernel import Ask, Kernel, State
+from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
+from gamedsl.ir.expr import Expr
+from gamedsl.ir.game import GameIR
+from gamedsl.passes.proof import Grade, Moves
+from gamedsl.source.spans import Span
+
+if TYPE_CHECKING:
+    from gamedsl.passes.prompt_lengths import Tokenizer
+    from gamedsl.passes.told import Prompts
+
+QUICK, USUAL, THOROUGH = 1_000, 20_000, 300_000
+"""Histories that are gone through at most: when a game is loaded, validated, validated with care.
+Each takes a kilobyte or two."""
+
+MOVES = 400
+"""Moves of all random plays together."""
+
+PLAYS = 100
+"""Random plays at most."""
+
+WORK = 1_000_000
+"""What all plays together may take, in units of `gamedsl.ir.evaluate.Budget`."""
+
+ENOUGH = 300_000
+"""Work after which no further play is begun: where one move is much work, a few must do."""
+
+COVER = 3_000_000
+"""Work for finding what has not been met by then, in a game that was gone through otherwise."""
+
+INTERPRETED = 400
+"""Histories up to which the reference goes through a game: it need not be generated first."""
+
+HOPELESS = 4
+"""How many times more histories than may be gone through an estimate must find to give up."""
+
+
+class Watch(Budget):
+    """A budget that remembers where it was spent, on steps among others, and what was worked out
+    only because something else said so."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self._run: set[Span] = set()
+        self._entered: set[Span] = set()
+
+    def spend(self, amount: int, span: Span) -> None:
+        self._run.add(span)
+        super().spend(amount, span)
+
+    def enter(self, expr: Expr) -> None:
+        self._entered.add(expr.span)
+
+    def has(self, wanted: set[tuple[object, ...]]) -> bool:
+        """Whether all of these places were run or entered."""
+        return all(place in (self._run if how == "run" else self._entered) for how, place in wanted)
+
+    @property
+    def met(self) -> set[tuple[str, Span]]:
+        """Places that were run or entered."""
+        entered = (("entered", span) for span in self._entered)
+        return {*entered, *(("run", span) for span in self._run)}
+
+
+class Node:
+    """A history: its state, which is never moved, and the history that it follows by a move (the
+    numbers of options in the order of `asks`, or that of an outcome, whose name is `drawn`)."""
+
+    __slots__ = ("after", "before", "drawn", "move", "state")
+
+    def __init__(
+        self, state: State, before: Node | None, move: tuple[int, ...], drawn: str = ""
+    ) -> None:
+        self.state = state
+        self.before = before
+        self.move = move
+        self.drawn = drawn
+        self.after: dict[tuple[int, ...], Node] = {}
+
+
+class Failure(NamedTuple):
+    """Where the rules fail: after `node`, or before anything has happened (None), by a move."""
+
+    error: EvaluationError
+    node: Node | None
+    move: tuple[int, ...]
+
+
+class Atlas:
+    """See the module docstring. `limit` is how many histories may be gone through; `tokenizer` is
+    the one of the model whose prompts are measured, if any.
+
+    `nodes` are the histories met, each after the one it follows; `whole` says that these are all,
+    `plays` how many random plays were made (0 where none had to be). `failure` is the first place
+    met where the rules fail, `spent` where the budget was; nothing is gone through after that.
+    """
+
+    def __init__(
+        self, ir: GameIR, limit: int = USUAL, tokenizer: Tokenizer | None = None
+    ) -> None:
+        self.ir = ir
+        self.limit = limit
+        self.tokenizer = tokenizer
+        self.watch = Watch(WORK)
+        self.reference = Interpreter(ir, self.watch)
+        self.nodes: list[Node] = []
+        self.whole = False
+        self.interpreted = False
+        self.plays = 0
+        self.moves = 0
+        self.failure: Failure | None = None
+        self.spent: SpentError | None = None
+        self.estimate = 0.0
+        try:
+            self._explore()
+        except SpentError as error:
+            self.spent = error
+
+    # what was found
+
+    @property
+    def grade(self) -> Grade:
+        """Of what holds in all histories met."""
+        return "enumerated" if self.whole else "sampled"
+
+    @property
+    def extent(self) -> str:
+        if self.whole:
+            return f"all {len(self.nodes):,} histories" if len(self.nodes) > 1 else "1 history"
+        plays = f"{self.plays} random play{'s' * (self.plays != 1)}, {self.moves} moves"
+        return f"{plays} of a game with {self.size}"
+
+    @property
+    def size(self) -> str:
+        """About how many histories there are, in words."""
+        if self.whole:
+            return f"{len(self.nodes):,} histories"
+        if self.estimate <= self.limit:
+            return "more histories than were gone through"
+        return f"about {self.estimate:.0e} histories".replace("e+0", "e").replace("e+", "e")
+
+    @cached_property
+    def ends(self) -> list[Node]:
+        """The histories in which the game is over."""
+        return [node for node in self.nodes if node.state.kind == "end"]
+
+    @cached_property
+    def sets(self) -> dict[str, list[tuple[Node, Ask]]]:
+        """The histories of each information set, by its key; with what is asked there."""
+        found: dict[str, list[tuple[Node, Ask]]] = {}
+        for node in self.nodes:
+            for ask in node.state.asks:
+                key = information_set(ask.seat, ask.step, node.state.known(ask.seat))
+                found.setdefault(key, []).append((node, ask))
+        return found
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """What seats are told in these histories."""
+        from gamedsl.passes.told import Prompts
+
+        return Prompts(self.ir, self.tokenizer)
+
+    # exploring
+
+    def _explore(self) -> None:
+        if not (self.ir.plain and self._outcomes() <= INTERPRETED):
+            self._play()
+            if self.failure is not None or self.estimate > HOPELESS * self.limit:
+                return
+        few = self.estimate <= INTERPRETED
+        found = self._walk(self.reference if few else self._fast())
+        if found is not None:
+            self.nodes, self.whole, self.interpreted = found, True, few
+
+    def _outcomes(self) -> int:
+        return prod(len(options) for step in self.ir.steps for options in step.options)
+
+    def _fast(self) -> Kernel:
+        from gamedsl.backends.generated import Generated
+
+        return Generated(self.ir)
+
+    def _play(self) -> None:
+        """Random plays, sharing the histories that they have in common."""
+        root = self._begin(self.reference)
+        if root is None:
+            return
+        self.nodes.append(root)
+        sizes = 0.0
+        while self.plays < PLAYS and self.moves < MOVES and self.watch.spent < ENOUGH:
+            random, node, size, share = Random(self.plays), root, 1.0, 1.0
+            while node.state.kind != "end":
+                state = node.state
+                self.moves += 1
+                if state.kind == "chance":
+                    move: tuple[int, ...] = (state.pick(random.getrandbits(62)),)
+                    share *= state.outcome_count
+                else:
+                    named = [random.choice(ask.legal) for ask in state.asks]
+                    taken = zip(state.asks, named, strict=True)
+                    move = tuple(ask.legal.index(name) for ask, name in taken)
+                    share *= prod(state.counts)
+                size += share
+                after = node.after.get(move) or self._moved(node, move)
+                if after is None:
+                    return
+                if move not in node.after:
+                    node.after[move] = after
+                    self.nodes.append(after)
+                node = after
+            self.plays += 1
+            sizes += size
+        self.estimate = sizes / max(self.plays, 1)
+
+    def _walk(self, kernel: Kernel) -> list[Node] | None:
+        """All histories; None where there are too many, or the rules fail in one."""
+        root = self._begin(kernel)
+        if root is None:
+            return None
+        nodes, waiting = [root], deque([root])
+        while waiting:
+            node = waiting.popleft()
+            if len(nodes) + many_after(node.state) > self.limit:
+                return None
+            for move in moves_after(node.state):
+                after = self._moved(node, move)
+                if after is None:
+                    return None
+                node.after[move] = after
+                nodes.append(after)
+                waiting.append(after)
+        return nodes
+
+    def cover(self, wanted: set[tuple[object, ...]]) -> bool:
+        """Let `watch` see all places in `wanted`, if the reference comes to them: whether it has
+        gone through everything, or met them."""
+        watch = self.watch
+        watch.limit = watch.spent + COVER
+        waiting = [] if self.interpreted else [self.reference.start()]
+        try:
+            while waiting and not watch.has(wanted):
+                state = waiting.pop()
+                if state.kind == "end":
+                    _ = state.payoffs
+                for move in moves_after(state):
+                    waiting.append(state.copy())
+                    waiting[-1].apply(*move)
+        except SpentError:
+            return False
+        return self.whole
+
+    def _begin(self, kernel: Kernel) -> Node | None:
+        try:
+            return self._ended(Node(kernel.start(), None, ()))
+        except EvaluationError as error:
+            self.failure = Failure(error, None, ())
+            return None
+
+    def _moved(self, node: Node, move: tuple[int, ...]) -> Node | None:
+        """The history one move on; None where the rules fail, which is noted."""
+        state, drawn = node.state.copy(), ""
+        try:
+            if state.kind == "chance":
+                drawn = state.draw(*move)
+            else:
+                state.apply(*move)
+        except EvaluationError as error:
+            self.failure = Failure(error, node, move)
+            return None
+        after = Node(state, node, move, drawn)
+        try:
+            return self._ended(after)
+        except EvaluationError as error:
+            self.failure = Failure(error, after, ())
+            return None
+
+    def _ended(self, node: Node) -> Node:
+        """The same, once it is seen that it has payoffs and rewards if the game is over there."""
+        if node.state.kind == "end":
+            _ = node.state.payoffs, node.state.rewards
+        return node
+
+
+def many_after(state: State) -> int:
+    """How many histories follow one by one move."""
+    if state.kind == "end":
+        return 0
+    return state.outcome_count if state.kind == "chance" else prod(state.counts)
+
+
+def moves_after(state: State) -> Iterator[tuple[int, ...]]:
+    """All moves that may follow a history, as numbers."""
+    if state.kind == "chance":
+        yield from ((number,) for number in range(state.outcome_count))
+    elif state.kind == "decide":
+        yield from product(*map(range, state.counts))
+
+
+def path_of(node: Node) -> list[Node]:
+    """The histories on the way to one, from the first, itself included."""
+    path = [node]
+    while path[-1].before is not None:
+        path.append(path[-1].before)
+    return path[::-1]
+
+
+def made(after: Node) -> Mapping[str, str]:
+    """The move that a history follows another by: what each seat chose, or what chance brought (of
+    the index, in words). Empty for the first history."""
+    if after.before is None:
+        return {}
+    state = after.before.state
+    if state.kind == "chance":
+        return {" ".join(state.draws[1]): after.drawn}
+    return {ask.seat: ask.legal[n] for ask, n in zip(state.asks, after.move, strict=True)}
+
+
+def replay(node: Node) -> Moves:
+    """The moves of a history, to play it again."""
+    return tuple(
+        name
+        for after in path_of(node)
+        for name in made(after).values()
+    )
+
+
+def told(node: Node, most: int = 12) -> tuple[str, ...]:
+    """A history for people: a line for each step, the last `most`."""
+    lines, last = list[str](), ""
+    for before, after in pairwise(path_of(node)):
+        state = before.state
+        step = state.draws[0] if state.kind == "chance" else state.asks[0].step
+        parts = [f"{who} {what}".strip() for who, what in made(after).items()]
+        text = ", ".join(parts[:8]) + (", …" if len(parts) > 8 else "")
+        if step == last and state.kind == "chance":
+            lines[-1] += f", {text}"
+        else:
+            lines.append(f"{step}: {text}")
+        last = step
+    return tuple(lines) if len(lines) <= most else ("…", *lines[-most:])
+
+
+def story(node: Node, most: int = 12) -> str:
+    """A history in one line."""
+    return "; ".join(told(node, most)) or "nothing has happened"

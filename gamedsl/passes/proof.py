@@ -1,0 +1,88 @@
+"""What the compiler says of a game, and how sure it is.
+
+Everything said carries a grade: nothing is skipped in silence, and nothing that was only tried is
+called proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from gamedsl.diagnostics import Problems
+from gamedsl.ir.game import GameIR
+
+if TYPE_CHECKING:
+    from gamedsl.passes.atlas import Atlas
+
+Grade = Literal["proved", "enumerated", "sampled", "refuted", "undecided"]
+"""proved: for all plays, by types and flow. enumerated: every history was gone through. sampled:
+nothing against it in the plays that were made. refuted: there is a witness. undecided: it could not
+be looked at, and `Proof.extent` says why."""
+
+Moves = tuple[str, ...]
+"""A history to replay, from the start: the names of outcomes of chance, and of what is chosen, one
+for each seat that is asked, in the order of `Episode.decisions`; forced ones too."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One thing said of a game: `claim` is a sentence; `extent` how far it was looked at, and
+    `codes` those of the problems that refute it. `witness` are lines for people, `histories` the
+    histories of the witness, each from the start of the game; `short` is the claim in a few words,
+    where people want to know it without asking."""
+
+    name: str
+    claim: str
+    grade: Grade
+    extent: str = ""
+    codes: tuple[str, ...] = ()
+    witness: tuple[str, ...] = ()
+    histories: tuple[Moves, ...] = ()
+    short: str = ""
+
+
+Found = Iterable[Proof] | None
+"""What a pass has found; None says: proved, or refuted by the problems that it has added."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One row of `gamedsl.passes.PASSES`: what is claimed of every game for which `when` holds, and
+    the codes of the problems that refute it or say what is less than it should be."""
+
+    name: str
+    claim: str
+    codes: tuple[str, ...]
+    run: Callable[[Atlas, Problems], Found]
+    when: Callable[[GameIR], bool] = lambda _: True
+
+
+def by_rules(check: Callable[[GameIR, Problems], None]) -> Callable[[Atlas, Problems], Found]:
+    """A pass that looks at types and flow alone: what it does not refute is proved."""
+
+    def run(atlas: Atlas, problems: Problems) -> None:
+        check(atlas.ir, problems)
+
+    return run
+
+
+def prove(passes: Iterable[Pass], atlas: Atlas, problems: Problems) -> tuple[Proof, ...]:
+    """Run passes in order. Problems that they find are added to `problems`."""
+    proofs: list[Proof] = []
+    for each in passes:
+        if not each.when(atlas.ir):
+            continue
+        before = len(problems.found)
+        found = each.run(atlas, problems)
+        if found is not None:
+            proofs += found
+            continue
+        new = [d for d in problems.found[before:] if d.severity == "error"]
+        codes = tuple(dict.fromkeys(d.code for d in new))
+        if new:
+            proofs.append(Proof(each.name, each.claim, "refuted", "", codes, new[0].witness))
+        else:
+            proofs.append(Proof(each.name, each.claim, "proved", "by types and flow"))
+    return tuple(proofs)
