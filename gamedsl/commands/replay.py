@@ -1,7 +1,7 @@
 """`gamedsl replay`: holds a transcript against the game and prints it for people.
 
 Every episode of the file is played again. A disagreement is one line on the error stream, with the
-transcript's line; the exit code is then 1.
+transcript's line, and a second with the remedy, where there is one; the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -117,14 +117,19 @@ def _verified(env: Env, game: Game, transcript: Transcript, args: argparse.Names
     if not args.quiet:
         print(f"{played.text}\n")
     for fault in played.faults:
-        _complain(args.transcript, fault.line, str(fault))
+        _complain(args.transcript, fault.line, str(fault), fault.help)
     return not played.faults
 
 
-def _complain(path: Path, line: int, message: str) -> None:
+def _complain(path: Path, line: int, message: str, help: str = "") -> None:
     sys.stdout.flush()
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
-    print(f"{path}:{line}: error: {shown}", file=sys.stderr)
+    print(f"{path}:{line}: error: {_printable(message)}", file=sys.stderr)
+    if help:
+        print(f"  = help: {_printable(help)}", file=sys.stderr)
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _usage(message: str, path: Path | None = None) -> int:

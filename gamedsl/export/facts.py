@@ -12,8 +12,9 @@ from fractions import Fraction
 from math import prod
 from typing import Literal
 
-from gamedsl.export.bounds import Payoffs, Tree, explore, most, outcomes_of
+from gamedsl.export.bounds import Payoffs, Tree, explore, outcomes_of
 from gamedsl.ir.game import GameIR
+from gamedsl.ir.lengths import most
 from gamedsl.ir.program import Choose, Draw, Step, walk_steps
 from gamedsl.runtime.env import Env
 

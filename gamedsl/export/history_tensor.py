@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from gamedsl.backends.events import Seen
-from gamedsl.export.bounds import most, visible
+from gamedsl.export.bounds import visible
+from gamedsl.ir.lengths import most
 from gamedsl.ir.program import Choose, Draw, Show, Step, walk_steps
 from gamedsl.ir.types import domain
 from gamedsl.ir.values import name_of

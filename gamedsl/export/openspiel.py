@@ -18,10 +18,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from gamedsl.backends.kernel import Outcome
-from gamedsl.export import missing
 from gamedsl.export.facts import Utility, facts_of
 from gamedsl.export.history_tensor import HistoryTensor
 from gamedsl.export.paying import Ledger
+from gamedsl.extras import missing
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, walk_steps
 from gamedsl.runtime.decision import Action
@@ -30,7 +30,7 @@ from gamedsl.runtime.game import Game
 
 try:
     import numpy as np
-    import pyspiel  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    import pyspiel
 except ImportError as error:
     raise missing("open_spiel", "openspiel") from error
 
@@ -144,7 +144,7 @@ def _type(ir: GameIR, name: str, rules: Rules) -> Any:
     )
 
 
-class SpielGame(pyspiel.Game):  # type: ignore[misc]
+class SpielGame(pyspiel.Game):
     """A game of ours, as OpenSpiel has games; each is a subclass of its own, with its `rules`."""
 
     rules: Rules
@@ -230,7 +230,7 @@ def _played(name: str, moves: tuple[Moved, ...]) -> Play:
     return play
 
 
-class SpielState(pyspiel.State):  # type: ignore[misc]
+class SpielState(pyspiel.State):
     """A point of a play. Should only be made by `Game.new_initial_state`."""
 
     def __init__(self, game: SpielGame) -> None:

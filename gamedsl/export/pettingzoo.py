@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 from gamedsl.backends.replies import ParseFailure
-from gamedsl.export import missing
 from gamedsl.export.paying import Ledger, What
+from gamedsl.extras import missing
 from gamedsl.ir.expr import Me, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.runtime.decision import Action
@@ -25,7 +25,7 @@ try:
     import numpy as np
     from gymnasium import spaces
     from gymnasium.utils import seeding
-    from pettingzoo import AECEnv, ParallelEnv  # type: ignore[import-untyped,unused-ignore]
+    from pettingzoo import AECEnv, ParallelEnv
 except ImportError as error:
     raise missing("pettingzoo", "pettingzoo") from error
 
@@ -187,7 +187,7 @@ class _Rendered:
         """There is nothing to release."""
 
 
-class AECGame(_Rendered, AECEnv):  # type: ignore[misc]
+class AECGame(_Rendered, AECEnv):
     """A game in turn order. See the module docstring."""
 
     agent_selection: str
@@ -240,7 +240,7 @@ class AECGame(_Rendered, AECEnv):  # type: ignore[misc]
         self.agent_selection = (self._waiting or self.agents)[0]
 
 
-class ParallelGame(_Rendered, ParallelEnv):  # type: ignore[misc]
+class ParallelGame(_Rendered, ParallelEnv):
     """A game in which all act at once. See the module docstring."""
 
     def __init__(self, table: Table, render_mode: str | None = None) -> None:

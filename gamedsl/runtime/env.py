@@ -19,6 +19,8 @@ from gamedsl.backends.kernel import Kernel, Outcome
 from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
 from gamedsl.backends.prompts import Prompter
 from gamedsl.backends.replies import ParseFailure, parse_reply
+from gamedsl.ir.amounts import Payoffs
+from gamedsl.ir.builtins import exact
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import count_outcomes, histories, payoffs_of
@@ -155,35 +157,46 @@ class Env:
         return found
 
     def _decide(self, book: LabelBook, position: Position, forced: bool) -> list[Decision]:
-        decisions = []
-        for seat, step, occurrence, legal in position.state.asks:
+        decisions, state = [], position.state
+        for seat, step, occurrence, legal in state.asks:
             if forced or len(legal) > 1:
-                seen = position.state.seen(seat)
+                seen = state.seen(seat)
                 labels = tuple(map(book.label, legal))
-                key = information_set(seat, step, position.state.known(seat))
+                key = information_set(seat, step, state.known(seat))
                 role = self.ir.role_of[seat]
                 decisions.append(
-                    Decision(seat, role, step, occurrence, key, legal, labels, seen, self, book)
+                    Decision(
+                        seat, role, step, occurrence, key, legal, labels, seen, self, book, state
+                    )
                 )
         return decisions
 
     @cached_property
     def least(self) -> dict[str, Amount]:
-        """Each seat's lowest payoff, the cost of a forfeit; None where it is not known: there are
-        too many histories, or some have no payoffs."""
+        """Each seat's lowest payoff, the cost of a forfeit.
+
+        Of a game with few histories it is the lowest that there is; of a larger one the lower bound
+        that its form shows (`gamedsl.ir.amounts`), and None where it shows none, or where some
+        history has no payoffs.
+        """
         if not self.ir.plain:
             try:
-                return least_payoffs(self.kernel, LEAST_HISTORIES) or dict.fromkeys(self.ir.seats)
+                return least_payoffs(self.kernel, LEAST_HISTORIES) or self._bounded()
             except EvaluationError:
                 return dict.fromkeys(self.ir.seats)
         if count_outcomes(self.ir) > LEAST_LIMIT:
-            return dict.fromkeys(self.ir.seats)
+            return self._bounded()
         least: dict[str, Amount] = {}
         for history in histories(self.ir):
             for seat, payoff in payoffs_of(self.ir, history).items():
                 known = least.get(seat)
                 least[seat] = payoff if known is None else min(known, payoff)
         return least
+
+    def _bounded(self) -> dict[str, Amount]:
+        """A lower bound of each seat's payoff, from the form of the game."""
+        spans = {seat: Payoffs(self.ir, seat).interval() for seat in self.ir.seats}
+        return {seat: None if span is None else exact(span[0]) for seat, span in spans.items()}
 
 
 class Episode:

@@ -7,6 +7,7 @@ game pays. The first move that does not agree ends the replay: what follows it m
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,11 +33,12 @@ from gamedsl.runtime.transcripts import (
 @dataclass(frozen=True)
 class Fault:
     """Where a transcript and the game disagree. `line` is the transcript's, from 1; `move` counts
-    what happened, from 1; 0 is before or after."""
+    what happened, from 1; 0 is before or after. `help` is the remedy, where there is one."""
 
     message: str
     line: int
     move: int = 0
+    help: str = ""
 
     def __str__(self) -> str:
         return f"move {self.move}: {self.message}" if self.move else self.message
@@ -127,7 +129,8 @@ def _can_be_given(value: Any) -> bool:
 def _head_faults(game: Game, transcript: Transcript) -> Iterator[Fault]:
     head, line = transcript.head, transcript.line
     if head["game"] != game.name:
-        yield Fault(f"the transcript is of `{head['game']}`, not of `{game.name}`", line)
+        message = f"the transcript is of `{head['game']}`, not of `{game.name}`"
+        yield Fault(message, line, help=f"replay it with the file of `{head['game']}`")
         return
     if head["hash"] != game.hash:
         differing = params_of(game, transcript)
@@ -135,12 +138,17 @@ def _head_faults(game: Game, transcript: Transcript) -> Iterator[Fault]:
         yield Fault(
             f"the transcript is of another version of `{game.name}`: its hash is "
             f"{head['hash'][:12]}…, here it is {game.hash[:12]}…{because}", line,
+            help=" ".join(f"--param {shlex.quote(f'{n}={v}')}" for n, v in differing.items())
+            or "replay it with the file as it was then",
         )  # fmt: skip
         return
     if head.get("tokenizer") is None and "labels" in head:
         book = draw_labels(game.ir, run_seed=head["run_seed"], seed=head["seed"])
         if head["labels"] != book.as_dict():
-            yield Fault("its labels are not those that its seeds draw", line)
+            yield Fault(
+                "its labels are not those that its seeds draw", line,
+                help="delete `labels` from the header: only canonical names are replayed",
+            )  # fmt: skip
 
 
 def _end_faults(episode: Episode, transcript: Transcript) -> Iterator[Fault]:

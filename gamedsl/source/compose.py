@@ -7,7 +7,7 @@ PyYAML was built. A problem found here does not stop the reading; a syntax error
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from yaml.error import YAMLError
 from yaml.events import (
@@ -41,9 +41,9 @@ class _Events(Reader, Scanner, Parser):
         Scanner.__init__(self)
         Parser.__init__(self)
 
-    def next_event(self) -> Event:
-        event: Event = self.get_event()  # type: ignore[no-untyped-call]
-        return event
+    if TYPE_CHECKING:  # PyYAML's stubs give it no type
+
+        def get_event(self) -> Event: ...
 
 
 class _Frame:
@@ -85,7 +85,7 @@ def compose(source: Source, problems: Problems) -> Node | None:
     try:
         events = _Events(source.text)
         try:
-            while composer.take(events.next_event()):
+            while composer.take(events.get_event()):
                 pass
         except (YAMLError, ValueError, OverflowError) as error:
             from gamedsl.source import yaml_errors

@@ -36,6 +36,11 @@ class _Case(NamedTuple):
         return self.source.text
 
     @property
+    def start(self) -> int:
+        """Where the thing began; where the scanner stood, if it had not."""
+        return self.at if self.began is None else self.began
+
+    @property
     def char(self) -> str:
         return self.text[self.at : self.at + 1]
 
@@ -139,7 +144,7 @@ def _in_flow(case: _Case) -> bool:
 
 def _block_indicator(case: _Case) -> bool:
     """`a: | b`, `a: > 3`, or `[x] | [y]`: something follows the mark of a block of text."""
-    mark = case.began if case.began is not None else case.at
+    mark = case.start
     before = case.text[case.text.rfind("\n", 0, mark) + 1 : mark].rstrip()
     moved = case._replace(at=mark)
     if before.endswith(("'", '"', "]", "}")):
@@ -148,7 +153,7 @@ def _block_indicator(case: _Case) -> bool:
 
 
 def _anchor(case: _Case) -> bool:
-    return _reserved(case._replace(at=case.began if case.began is not None else case.at))
+    return _reserved(case._replace(at=case.start))
 
 
 def _empty_item(case: _Case) -> bool:
@@ -181,7 +186,7 @@ def _colon(case: _Case) -> bool:
 
 
 def _missing_colon(case: _Case) -> bool:
-    start = case.began if case.began is not None else case.at
+    start = case.start
     end = case.text.find("\n", start)
     end = end if end >= 0 else len(case.text)
     line = _without_comment(case.text[start:end])
@@ -201,7 +206,7 @@ def _no_colon(case: _Case, place: Span) -> bool:
 
 
 def _quote_open(case: _Case) -> bool:
-    start = case.began if case.began is not None else case.at
+    start = case.start
     quote = case.text[start : start + 1]
     case.problems.add(
         "GD0020",
@@ -266,7 +271,7 @@ def _indentation(case: _Case) -> bool:
 
 def _flow(case: _Case) -> bool:
     """Inside `{ }` or `[ ]`: something else than a comma or the closing bracket."""
-    begin = case.began if case.began is not None else case.at
+    begin = case.start
     opener = case.text[begin : begin + 1]
     closer = {"{": "}", "[": "]"}.get(opener, "}")
     same_line = "\n" not in case.text[begin : case.at]
@@ -323,7 +328,7 @@ def _flow_content(case: _Case) -> bool:
 
 
 def _tag(case: _Case) -> bool:
-    start = case.began if case.began is not None else case.at
+    start = case.start
     case.problems.add(
         "GD0011",
         "a YAML tag begins here; tags are not part of the language",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gamedsl.diagnostics.model import Problems
 from gamedsl.source.nodes import Scalar
-from gamedsl.source.spans import Source, Span
+from gamedsl.source.spans import Span
 from gamedsl.syntax import ast
 
 if TYPE_CHECKING:
@@ -147,11 +147,6 @@ def _pieces(text: str) -> Iterator[tuple[int, int]]:
 
 _STATEMENTS = "write `x = e`, `x += e`, `add e to x` or `drop e from x`"
 _ROUND = "write a smaller number, or work it out with `**`"
-
-
-def expression_at(text: str, source: Source, span: Span, problems: Problems) -> ast.Node | None:
-    """Parse a text that stands elsewhere than in a scalar, all of it placed at `span`."""
-    return parse_expression(Scalar(text, text, span, ()), problems)
 
 
 def _simplest(value: int | Fraction | bool | None) -> int | Fraction | bool | None:

@@ -10,30 +10,33 @@ import torch
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
 from gamedsl.train import checkpoint as checkpoints
-from gamedsl.train.checkpoint import Adapters, Checkpoint, adapters_of, put_back
+from gamedsl.train.checkpoint import Checkpoint, adapters_of, put_back
 from gamedsl.train.errors import TrainError
 from gamedsl.train.gauge import Gauge
+from gamedsl.train.reference import Reference
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.warm_start import Fitted, warm_start
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """`step` steps are done; `reference` as `Checkpoint` has it; `warm` says how a warm start
-    went."""
+    """`step` steps are done; `warm` says how a warm start went."""
 
     step: int
-    reference: Adapters
+    optimizer: torch.optim.Optimizer
+    reference: Reference
+    """The policy that training started from."""
     warm: Fitted | None = None
 
 
-def begin(
-    run: RunFolder, recipe: Recipe, policy: Policy, optimizer: torch.optim.Optimizer, gauge: Gauge
-) -> Beginning:
-    """Put policy, optimiser and run folder into the state of the last checkpoint, or of step 0.
+def begin(run: RunFolder, recipe: Recipe, policy: Policy, gauge: Gauge) -> Beginning:
+    """Put policy and run folder into the state of the last checkpoint, or of step 0.
 
     Raises TrainError.
     """
+    optimizer = torch.optim.AdamW(
+        policy.parameters(), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
+    )
     found = checkpoints.latest(run)
     if found is not None:
         return _go_on(run, found, policy, optimizer)
@@ -46,7 +49,8 @@ def begin(
                 "leave `start` and `prior` out, or lower the game's params",
             )
         warm = warm_start(policy, recipe, gauge.queries, gauge.places)
-    return Beginning(0, adapters_of(policy) if recipe.kl else {}, warm)
+    reference = Reference(policy, adapters_of(policy) if recipe.kl else {})
+    return Beginning(0, optimizer, reference, warm)
 
 
 def _go_on(
@@ -61,4 +65,4 @@ def _go_on(
             "resume with the model and the adapters that the run was started with",
         ) from error
     run.rewind(found.step)
-    return Beginning(found.step, found.reference)
+    return Beginning(found.step, optimizer, Reference(policy, found.reference))

@@ -67,25 +67,17 @@ def train(
     conclude: Callable[[RunFolder, Any], Record] = lambda run, tree: {},
     interrupt: Interrupt | None = None,
 ) -> Outcome:
-    """Train `policy` in `game`, from the run's last checkpoint if it has one.
-
-    `conclude` gives what the end record says beside the step; its second argument is the game's
-    `gamedsl.solve.Tree`, or None where there is none. Raises TrainError.
-    """
+    """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` gives what
+    the end record says beside the step; its second argument is the game's `gamedsl.solve.Tree`, or
+    None where there is none. Raises TrainError."""
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe)
-    # The reference policy is scored by swapping adapters, which a kept graph would not survive.
-    graph_tokens = 0 if recipe.kl else GRAPH_TOKENS
-    scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=graph_tokens)
-    optimizer = torch.optim.AdamW(
-        policy.parameters(), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
-    )
-    beginning = begin(run, recipe, policy, optimizer, gauge)
-    reference = Reference(policy, beginning.reference)
-    step = beginning.step
+    scorer = scorer_of(policy, recipe)
+    beginning = begin(run, recipe, policy, gauge)
+    step, optimizer, reference = beginning.step, beginning.optimizer, beginning.reference
 
     def keep() -> None:
-        state = checkpoints.adapters_of(policy), optimizer.state_dict(), beginning.reference
+        state = checkpoints.adapters_of(policy), optimizer.state_dict(), reference.adapters
         checkpoints.save(run, Checkpoint(step, game.hash, *state), recipe.keep_checkpoints)
 
     batch = play(env, scorer, recipe, step + 1, known=gauge.queries)
@@ -100,20 +92,12 @@ def train(
         step += 1
         weights = weigh(batch, baseline=recipe.baseline, scale=recipe.scale)
         lr = learning_rate(recipe, step)
-        loss, grad_norm = update(policy, optimizer, scorer, reference, recipe, batch, weights, lr)
+        updated = update(policy, optimizer, scorer, reference, recipe, batch, weights, lr)
         scorer.forget()
         ahead = play(env, scorer, recipe, step + 1, known=gauge.queries)
-        record = {
-            "event": "step",
-            "step": step,
-            **earned(batch),
-            **gauge.measured(scorer, ahead),
-            "loss": loss,
-            "grad_norm": grad_norm,
-            "lr": lr,
-            **counted(batch, weights),
-            "seconds": round(time.perf_counter() - started, 4),
-        }
+        record = {"event": "step", "step": step, **earned(batch), **gauge.measured(scorer, ahead)}
+        record |= {**updated, **counted(batch, weights)}
+        record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)
         if step == recipe.steps or step % recipe.transcripts_every == 0:
             run.write_transcripts(step, transcripts(batch))
@@ -125,13 +109,20 @@ def train(
 
     keep()
     write_adapters(run, policy)
-    if step < recipe.steps:
-        return Outcome(step, finished=False)
-    end = {"event": "end", "step": step, **conclude(run, gauge.tree)}
-    run.append(end)
-    for observer in observers:
-        observer.end(end)
-    return Outcome(step, finished=True)
+    finished = step >= recipe.steps
+    if finished:
+        end = {"event": "end", "step": step, **conclude(run, gauge.tree)}
+        run.append(end)
+        for observer in observers:
+            observer.end(end)
+    return Outcome(step, finished)
+
+
+def scorer_of(policy: Policy, recipe: Recipe) -> Scorer:
+    """What scores a policy. It keeps no graph where there is a reference policy: that is scored by
+    swapping adapters, which a graph would not survive."""
+    graph_tokens = 0 if recipe.kl else GRAPH_TOKENS
+    return Scorer(policy, temperature=recipe.temperature, graph_tokens=graph_tokens)
 
 
 def update(
@@ -143,9 +134,9 @@ def update(
     batch: Batch,
     weights: Weights,
     lr: float,
-) -> tuple[float, float]:
+) -> Record:
     """`recipe.inner_steps` optimiser steps on one batch; returns the last one's loss and gradient
-    norm (before clipping). Raises TrainError where they are no numbers."""
+    norm (before clipping), and the rate. Raises TrainError where they are no numbers."""
     for group in optimizer.param_groups:
         group["lr"] = lr
     queries = batch.queries
@@ -176,7 +167,7 @@ def update(
                 "resume from the last checkpoint's folder with a new run at a lower `lr`",
             )
         optimizer.step()
-    return value, norm
+    return {"loss": value, "grad_norm": norm, "lr": lr}
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:

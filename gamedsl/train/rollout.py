@@ -22,7 +22,6 @@ import numpy as np
 
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Message, Query
-from gamedsl.sema.recipe import one_group
 from gamedsl.train.scoring import Scorer
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ def play(env: Env, scorer: Scorer, recipe: Recipe, step: int, known: Sequence[Qu
 
 def _first(env: Env, recipe: Recipe, step: int) -> list[_Bundle]:
     """The bundles at the start: one, or one for each group."""
-    if one_group(env.ir):
+    if env.ir.one_group:
         return [_Bundle(env.reset(seed=recipe.seed), 0, recipe.games)]
     seeds = generator(recipe.seed, step, "groups").integers(
         2**31, size=recipe.games // recipe.group_size

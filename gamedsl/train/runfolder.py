@@ -32,7 +32,6 @@ from gamedsl.backends.labels import TokenCounter, draw_labels
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
 from gamedsl.runtime.game import Game
-from gamedsl.sema.recipe import one_group
 from gamedsl.train.errors import TrainError
 from gamedsl.train.files import drop_partial, write_atomically, write_text
 
@@ -134,7 +133,7 @@ def create(
         (path / "game").mkdir(exist_ok=True)
         shutil.copyfile(file, path / "game" / file.name)
     run.write_recipe(recipe)
-    if one_group(game.ir):
+    if game.ir.one_group:
         book = draw_labels(game.ir, run_seed=recipe.seed, seed=recipe.seed, tokenizer=tokenizer)
         write_text(path / "labels.json", json.dumps(book.as_dict(), indent=1) + "\n")
     info = {

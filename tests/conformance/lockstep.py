@@ -31,7 +31,7 @@ EAGERNESS = 0.9
 """How often an eager player takes what raises its return at once."""
 
 
-class Difference(AssertionError):  # noqa: N818
+class Difference(AssertionError):
     """The engines disagree; the text shows where and how."""
 
 

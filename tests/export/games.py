@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import gamedsl
+from tests.writing import write
 
 FOLDER = Path(__file__).parents[2] / "games"
 
@@ -25,9 +26,7 @@ def loaded(name: str) -> gamedsl.Game:
 
 
 def written(folder: Path, text: str) -> gamedsl.Game:
-    path = folder / "game.yaml"
-    path.write_text(text)
-    return gamedsl.load(path)
+    return gamedsl.load(write(folder, text))
 
 
 def play(env: gamedsl.Env, seed: int) -> Iterator[gamedsl.Episode]:

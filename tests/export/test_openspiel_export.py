@@ -243,7 +243,7 @@ turns:
   - repeat: 12
     turns:
       - {role: a, choose: n, from: 1..4}
-      - {do: total += n}
+      - {do: total = 1 * total + n}
 payoffs: total
 """
 

@@ -110,7 +110,7 @@ class Chances(Choices):
             step["seen_by"] = fields
             readers: list[tuple[str, Readers]] = []
             for field, word in fields.items():
-                readers.append((field, word if word in known else (word,)))  # type: ignore[arg-type]
+                readers.append((field, word if word in known else (word,)))
             return "nobody", tuple(readers)
         words = ["all"] * 3 + ["nobody", "roles", "test"] + ["owner", "owner", "others"] * by_seat
         match self.pick(words):
@@ -121,7 +121,7 @@ class Chances(Choices):
                 return "nobody", ()
             case word:
                 step["seen_by"] = word
-                return word, ()  # type: ignore[return-value]
+                return word, ()
 
     def own_test(self) -> str:
         """A condition that each seat can work out of itself."""
@@ -156,12 +156,7 @@ class Chances(Choices):
 
     def draw_state(self, budget: Budget) -> Step | None:
         """A draw that is written to declared state, whose readers it takes."""
-        able = [
-            v for v in self.vars
-            if v.state and not v.fixed and v.shape == "value" and v.per in (None, "role")
-            and isinstance(v.kind, Enum | Whole)
-            and not (isinstance(v.kind, Whole) and v.kind.low is None)
-        ]  # fmt: skip
+        able = self.state_to_fill()
         if not able:
             return None
         var = self.pick(able)

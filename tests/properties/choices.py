@@ -211,14 +211,18 @@ class Choices(Expressions):
         text = f"[{inside}]" if self.chance(50) else f"{self.pick(['set', 'list'])}({inside})"
         return text, kind, size
 
-    def choose_state(self, budget: Budget, acting: tuple[str, ...]) -> Step | None:
-        """A decision that is written to declared state, whose readers it takes."""
-        able = [
+    def state_to_fill(self) -> list[Var]:
+        """Declared state that a step may write: one value of a finite type, or one per role."""
+        return [
             v for v in self.vars
-            if v.state and not v.fixed and v.shape == "value" and v.readers == "all"
-            and isinstance(v.kind, Enum | Whole) and v.per in (None, "role")
+            if v.state and not v.fixed and v.shape == "value" and v.per in (None, "role")
+            and isinstance(v.kind, Enum | Whole)
             and not (isinstance(v.kind, Whole) and v.kind.low is None)
         ]  # fmt: skip
+
+    def choose_state(self, budget: Budget, acting: tuple[str, ...]) -> Step | None:
+        """A decision that is written to declared state, whose readers it takes."""
+        able = [v for v in self.state_to_fill() if v.readers == "all"]
         if not able:
             return None
         var = self.pick(able)

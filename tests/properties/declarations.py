@@ -148,7 +148,7 @@ class Declarations(Protocols):
             word = self.pick(["nobody", self.pick(self.seats)]
                              + ["owner", "others"] * (per == "role"))  # fmt: skip
             written["seen_by"] = word
-            readers = word if word in ("nobody", "owner", "others") else (word,)  # type: ignore[assignment]
+            readers = word if word in ("nobody", "owner", "others") else (word,)
         if list(written) == ["start"] and self.chance(70):
             written = written["start"]
         self.sections.state[name] = written

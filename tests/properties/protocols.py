@@ -47,25 +47,31 @@ class Protocols(Patterns):
             return None
         return found[:3]
 
-    def sealed_then_reveal(self, budget: Budget) -> list[Step]:
+    def given_to_all(self, budget: Budget, eye: Eye) -> tuple[Any, Kind] | None:
+        """What every seat chooses from once; the budget pays for it."""
         seats = len(self.seats)
-        found = self.given(self.afford(budget, seats), Eye("me", self.seats))
+        found = self.given(self.afford(budget, seats), eye)
         if found is None:
-            return []
+            return None
         source, kind, count = found
         budget.spend(count**seats)
+        return source, kind
+
+    def sealed_then_reveal(self, budget: Budget) -> list[Step]:
+        found = self.given_to_all(budget, Eye("me", self.seats))
+        if found is None:
+            return []
+        source, kind = found
         self.acted.update(self.seats)
         self.vars.append(Var("sealed", kind, "owner", "role", self.seats))
         self.vars.append(Var("move", kind, "all", "role", self.seats))
         return [{"use": "sealed_then_reveal", "choices": source}]
 
     def round_robin(self, budget: Budget) -> list[Step]:
-        seats = len(self.seats)
-        found = self.given(self.afford(budget, seats), PUBLIC)
+        found = self.given_to_all(budget, PUBLIC)
         if found is None:
             return []
-        source, kind, count = found
-        budget.spend(count**seats)
+        source, kind = found
         self.bind_choice("move", kind, "all", self.seats, False, False)
         step: Step = {"use": "round_robin", "choices": source}
         if self.chance(30):
@@ -73,23 +79,19 @@ class Protocols(Patterns):
         return [step]
 
     def by_priority(self, budget: Budget) -> list[Step]:
-        seats = len(self.seats)
-        found = self.given(self.afford(budget, seats), PUBLIC)
+        found = self.given_to_all(budget, PUBLIC)
         if found is None:
             return []
-        source, kind, count = found
-        budget.spend(count**seats)
+        source, kind = found
         priority = f"{self.whole(Eye('all', self.seats), 1)} + index(me)"
         self.bind_choice("move", kind, "all", self.seats, False, False)
         return [{"use": "by_priority", "priority": priority, "choices": source}]
 
     def pipeline(self, budget: Budget) -> list[Step]:
-        seats = len(self.seats)
-        found = self.given(self.afford(budget, seats), PUBLIC)
+        found = self.given_to_all(budget, PUBLIC)
         if found is None:
             return []
-        source, kind, count = found
-        budget.spend(count**seats)
+        source, kind = found
         self.bind_choice("work", kind, "all", self.seats, False, False)
         step: Step = {"use": "pipeline", "choices": source}
         if isinstance(kind, Enum) and self.chance(50):

@@ -84,7 +84,7 @@ class Writer(Declarations):
         for _ in range(self.number_in(1, 4)):
             found = self.pattern(budget) if self.chance(45) else []
             steps += found or self.step(budget, (), 2)
-        idle = [seat for seat in self.seats if seat not in self.acted]
+        idle = [seat for seat in self.seats if seat not in self.acted or not steps]
         if len(idle) > 1 and self.chance(60):
             names, pick = self.members(2), self.fresh("pick")
             steps.append({"role": "all", "choose": pick, "from": list(names)})

@@ -138,7 +138,7 @@ class TwinKernel:
 
     def start(self) -> Twins:
         kernels: tuple[Kernel, Kernel] = (self.reference, self.other)
-        (ours, failed), (theirs, other) = (moved(k, lambda k: k.start()) for k in kernels)  # type: ignore[arg-type, attr-defined]
+        (ours, failed), (theirs, other) = (moved(k, lambda k: k.start()) for k in kernels)
         assert told(other) == told(failed)
         if failed is not None:
             raise failed
@@ -305,8 +305,8 @@ def test_a_module_is_written_once_and_says_where_it_comes_from(
     assert Generated(ir).written
     (path,) = (tmp_path / "games").glob("*.py")
     text = path.read_text(encoding="utf-8")
-    assert path.stem.startswith(ir.rules_hash[:24])
-    assert "# tic_tac_toe.yaml:12: board[cell] = me" in text
+    assert path.stem.startswith(ir.kept_hash[:24])
+    assert "# tic_tac_toe.yaml:13: board[cell] = me" in text
     assert "# alternate.yaml:" in text
     monkeypatch.setattr(generated, "_MODULES", {})
     monkeypatch.setattr(module, "write", None)  # it is not written again

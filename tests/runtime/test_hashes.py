@@ -12,6 +12,7 @@ import pytest
 
 import gamedsl
 from gamedsl.ir.hashing import canonical
+from tests.writing import write
 
 ROOT = Path(__file__).parent.parent.parent
 GAME = """\
@@ -29,9 +30,7 @@ payoffs: |
 
 
 def load(folder: Path, text: str) -> gamedsl.Game:
-    path = folder / "hunt.yaml"
-    path.write_text(text)
-    return gamedsl.load(path)
+    return gamedsl.load(write(folder, text))
 
 
 @pytest.fixture

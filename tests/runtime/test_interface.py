@@ -10,28 +10,17 @@ import pytest
 
 import gamedsl
 from gamedsl import Action, CompileError, EvaluationError, ParseFailure
+from tests.rendering import games
+from tests.writing import write
 
 ROOT = Path(__file__).parent.parent.parent
 STAG_HUNT = ROOT / "games" / "stag_hunt.yaml"
 
-ULTIMATUM = """\
-game: ultimatum
-roles: [proposer, responder]
-params: {pie: 10}
-turns:
-  - {role: proposer, choose: offer, from: {low: 2, fair: 5, high: 8}}
-  - {role: responder, choose: answer, from: [accept, reject]}
-payoffs:
-  proposer: pie - offer if answer == accept else 0
-  responder: offer if answer == accept else 0
-labels: masked
-"""
+ULTIMATUM = f"{games.ULTIMATUM}labels: masked\n"
 
 
 def compiled(folder: Path, text: str, **params: object) -> gamedsl.Game:
-    path = folder / "game.yaml"
-    path.write_text(text)
-    return gamedsl.load(path, params=params)
+    return gamedsl.load(write(folder, text), params=params)
 
 
 def play(episode: gamedsl.Episode, **names: str) -> gamedsl.Episode:
@@ -164,7 +153,7 @@ def test_a_compile_error_carries_every_problem(tmp_path: Path) -> None:
         compiled(tmp_path, ULTIMATUM.replace("pie - offer", "pi - ofer"))
     found = caught.value.diagnostics
     assert [(d.code, d.span.line, d.span.text) for d in found] == [
-        ("GD0301", 8, "pi"), ("GD0301", 8, "ofer"),
+        ("GD0301", 10, "pi"), ("GD0301", 10, "ofer"),
     ]  # fmt: skip
     assert found[0].help == "did you mean `pie`?"
     assert "did you mean `offer`?" in str(caught.value)
@@ -293,5 +282,5 @@ def test_a_later_choice_of_the_same_name_does_not_hide_the_others(tmp_path: Path
 
 def test_unknown_names_of_the_package() -> None:
     with pytest.raises(AttributeError, match="no attribute 'wibble'"):
-        gamedsl.wibble  # noqa: B018
+        _ = gamedsl.wibble
     assert all(hasattr(gamedsl, name) for name in gamedsl.__all__)

@@ -16,7 +16,7 @@ LABELS = ("a", "b")
 
 
 def history(games: int, *samples: Sample, group: int = 0, **rewards: object) -> History:
-    return History(group, games, samples, SimpleNamespace(rewards=rewards))  # type: ignore
+    return History(group, games, samples, SimpleNamespace(rewards=rewards))
 
 
 def sample(query: int, action: int, seat: str, occurrence: int = 0, step: str = "s") -> Sample:

@@ -1,0 +1,97 @@
+"""Imports go one way: up the table of the architecture page, the late ones in functions and those
+for types included."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "gamedsl"
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+TABLE = PAGE.partition("| folder or file |")[2].partition("\n\n")[0]
+LAYERS = [
+    re.findall(r"`(\w+)(?:/|\.py)`", cell) for cell in re.findall(r"^\| (`.+?) \|", TABLE, re.M)
+]
+"""What each row of the table names, from the top."""
+
+LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
+
+NARROWER = {
+    "policies": set[str](),
+    "players": {"runtime", "policies"},
+    "solve": {"runtime", "backends", "extras"},
+}
+"""Parts that may import less than all above them: these alone."""
+
+BLIND = {
+    "train": {"source", "schema", "syntax", "sema", "passes", "compiler", "__init__"},
+}
+"""What a part may not import although it stands above: the trainer never sees YAML or the AST."""
+
+
+class Import(NamedTuple):
+    """A part of the package that a file imports."""
+
+    file: str
+    line: int
+    part: str
+    of: str
+    """The part that the file is in."""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.of} imports {self.part}"
+
+
+def part_of(file: Path) -> str:
+    """What the table calls a file of the package: its folder, or its own name."""
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The line, and the part of the package, of each name that a module imports."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module=module, names=aliases, lineno=line):
+                assert node.level == 0, "imports are written in full"
+                names = [f"{module}.{alias.name}" for alias in aliases]
+            case ast.Import(names=aliases, lineno=line):
+                names = [alias.name for alias in aliases]
+            case _:
+                continue
+        for name in names:
+            package, first, *_ = [*name.split("."), ""]
+            if package == "gamedsl":
+                yield line, first if first in LAYER_OF else "__init__"
+
+
+def all_imports() -> list[Import]:
+    return [
+        Import(str(file.relative_to(ROOT)), line, part, part_of(file))
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for line, part in imported(ast.parse(file.read_text(encoding="utf-8")))
+        if part != part_of(file)
+    ]
+
+
+def faults(allowed: Callable[[Import], bool]) -> list[str]:
+    return [str(found) for found in all_imports() if not allowed(found)]
+
+
+def test_every_part_has_a_place_in_the_table() -> None:
+    assert set(map(part_of, PACKAGE.rglob("*.py"))) == set(LAYER_OF)
+    assert sum(map(len, LAYERS)) == len(LAYER_OF)
+
+
+def test_imports_go_up_the_table() -> None:
+    assert len(all_imports()) > 1000
+    assert faults(lambda found: LAYER_OF[found.part] <= LAYER_OF[found.of]) == []
+
+
+def test_what_a_part_may_not_see() -> None:
+    assert faults(lambda found: found.part in NARROWER.get(found.of, LAYER_OF)) == []
+    assert faults(lambda found: found.part not in BLIND.get(found.of, ())) == []
