@@ -7,5 +7,15 @@
 from gamedsl.players.base import Player, play
 from gamedsl.players.policy import PolicyPlayer
 from gamedsl.players.random import RandomPlayer
+from gamedsl.players.saved import PolicyError, SavedPlayer, SavedPolicy, read_policy
 
-__all__ = ["Player", "PolicyPlayer", "RandomPlayer", "play"]
+__all__ = [
+    "Player",
+    "PolicyError",
+    "PolicyPlayer",
+    "RandomPlayer",
+    "SavedPlayer",
+    "SavedPolicy",
+    "play",
+    "read_policy",
+]

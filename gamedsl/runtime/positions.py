@@ -6,7 +6,7 @@ where every seat has seen everything.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from itertools import product
@@ -70,21 +70,25 @@ def key_of(state: State, ask: Ask) -> str:
 
 def count_histories(kernel: Kernel, limit: int) -> int | None:
     """How many histories a game has, the empty one and those that are over included; None for more
-    than `limit`. Raises `gamedsl.EvaluationError` where the rules fail."""
-    pending = [kernel.start()]
+    than `limit`. Raises `gamedsl.EvaluationError` where the rules fail.
+
+    Level by level, and each is made when it is come to: a game that is too large is given up soon.
+    """
+    pending: deque[tuple[State, tuple[int, ...]]] = deque([(kernel.start(), ())])
     found = 1
     while pending:
-        state = pending.pop()
-        if state.kind == "end":
-            continue
-        counts = (state.outcome_count,) if state.kind == "chance" else state.counts
-        found += prod(counts)
-        if found > limit:
-            return None
+        state, counts = pending.popleft()
         for numbers in product(*map(range, counts)):
             after = state.copy()
-            after.apply(*numbers)
-            pending.append(after)
+            if counts:
+                after.apply(*numbers)
+            if after.kind == "end":
+                continue
+            options = (after.outcome_count,) if after.kind == "chance" else after.counts
+            found += prod(options)
+            if found > limit:
+                return None
+            pending.append((after, options))
     return found
 
 

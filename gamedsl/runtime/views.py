@@ -206,6 +206,8 @@ class Viewer:
 
     def _named(self, name: str, type: Type, readers: Readers) -> Any:
         """The value of a name; a record of which only some fields are told has `Hidden` in it."""
+        if name == "none":  # a variable that is not bound can be shown
+            return None
         record = plain(type)
         if not readers.fields or not isinstance(record, Record):
             return value_of(name, type, self.ir.seats)

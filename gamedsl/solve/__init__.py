@@ -1,10 +1,16 @@
 """Exact results for games small enough to write out as a tree.
 
-Everything here is computed from the runtime interface alone (`Env`, `Episode`, `fork`), in rewards
-unless payoffs are asked for: rewards are what training optimises.
+Everything here is computed from the rules alone (`Env.kernel`), in rewards unless payoffs are asked
+for: rewards are what training optimises. Larger games are sampled (`mccfr`, `nash_conv_bound`).
+
+`solve` chooses what fits a game. It, and all that finds equilibria for it, take payoffs unless
+rewards are asked for: they answer what the game itself is like. numpy is imported where needed.
 """
 
+from gamedsl.solve.auto import METHODS, Report, Unfit, solve
+from gamedsl.solve.backward import backward_induction
 from gamedsl.solve.basin import Boundary, Prediction, predict_basin
+from gamedsl.solve.cfr import cfr, nash_conv
 from gamedsl.solve.equilibria import (
     Equilibrium,
     PureEquilibria,
@@ -12,6 +18,11 @@ from gamedsl.solve.equilibria import (
     mixed_equilibria,
     pure_equilibria,
 )
+from gamedsl.solve.matrix import all_equilibria
+from gamedsl.solve.mccfr import SampledPolicy, mccfr
+from gamedsl.solve.oneshot import study
+from gamedsl.solve.positions import solve_positions
+from gamedsl.solve.qre import qre_path
 from gamedsl.solve.respond import (
     BestResponse,
     Exploitability,
@@ -21,11 +32,18 @@ from gamedsl.solve.respond import (
     exploitability,
     play,
 )
+from gamedsl.solve.search_response import Bound, Reply, nash_conv_bound
+from gamedsl.solve.sequence_form import solve_zero_sum
+from gamedsl.solve.solution import Solution, checked
+from gamedsl.solve.stages import solve_stages
 from gamedsl.solve.table import Table, one_shot
+from gamedsl.solve.team import team_optimum
 from gamedsl.solve.tree import InfoSet, TooLarge, Tree, TreeBuilder, tabulate, uniform
 
 __all__ = [
+    "METHODS",
     "BestResponse",
+    "Bound",
     "Boundary",
     "Equilibrium",
     "Exploitability",
@@ -33,19 +51,38 @@ __all__ = [
     "Policy",
     "Prediction",
     "PureEquilibria",
+    "Reply",
+    "Report",
+    "SampledPolicy",
+    "Solution",
     "Table",
     "TooLarge",
     "Tree",
     "TreeBuilder",
+    "Unfit",
+    "all_equilibria",
+    "backward_induction",
     "best_response",
+    "cfr",
+    "checked",
     "dominant_actions",
     "expected",
     "exploitability",
+    "mccfr",
     "mixed_equilibria",
+    "nash_conv",
+    "nash_conv_bound",
     "one_shot",
     "play",
     "predict_basin",
     "pure_equilibria",
+    "qre_path",
+    "solve",
+    "solve_positions",
+    "solve_stages",
+    "solve_zero_sum",
+    "study",
     "tabulate",
+    "team_optimum",
     "uniform",
 ]

@@ -5,13 +5,13 @@ Utilities are rewards (what training optimises) unless payoffs are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import product
 from math import prod
 from typing import Any, Literal
 
+from gamedsl.solve.matrix import all_equilibria, as_policy, matrix_of
 from gamedsl.solve.table import Profile, Table, one_shot, outcome, pure_values
 from gamedsl.solve.tree import CHANCE, Tree, Utility
 
@@ -93,55 +93,20 @@ def dominant_actions(
 def mixed_equilibria(
     tree: Tree, utility: Utility = "rewards"
 ) -> tuple[dict[str, dict[str, Fraction]], ...] | None:
-    """The mixed equilibria of a small two-seat one-shot game, exactly, by support enumeration.
+    """The extreme equilibria of a small two-seat one-shot game that are not pure, exactly; see
+    `gamedsl.solve.matrix`. In a game that is not degenerate that is all that are not pure.
 
-    Supports of equal size from two actions up are tried (Dickhaut and Kaplan 1991), which finds all
-    of a nondegenerate game. None where the game has another form or more than six actions a seat.
+    None where the game has another form or more than six actions a seat.
     """
     table = one_shot(tree)
     if table is None or len(table.seats) != 2 or max(map(len, table.actions)) > MANY_ACTIONS:
         return None
-    got = table.rewards if utility == "rewards" else table.payoffs
-    rows, columns = table.actions
-    found = []
-    for size in range(2, min(len(rows), len(columns)) + 1):
-        for left, right in product(combinations(rows, size), combinations(columns, size)):
-            second = _equaliser([[got[a, b][0] for b in right] for a in left])
-            first = _equaliser([[got[a, b][1] for a in left] for b in right])
-            if first is None or second is None or min(*first, *second) <= 0:
-                continue
-            x = dict.fromkeys(rows, Fraction(0)) | dict(zip(left, first, strict=True))
-            y = dict.fromkeys(columns, Fraction(0)) | dict(zip(right, second, strict=True))
-            gains = [sum(got[a, b][0] * y[b] for b in columns) for a in rows]
-            others = [sum(got[a, b][1] * x[a] for a in rows) for b in columns]
-            if _supported(gains, rows, left) and _supported(others, columns, right):
-                found.append({table.keys[0]: x, table.keys[1]: y})
-    return tuple(found)
-
-
-def _supported(
-    gains: Sequence[Fraction | int], names: tuple[str, ...], support: tuple[str, ...]
-) -> bool:
-    return all(gains[names.index(name)] == max(gains) for name in support)
-
-
-def _equaliser(gains: list[list[Fraction]]) -> list[Fraction] | None:
-    """The mixture of columns under which all rows earn the same; None unless there is just one."""
-    size = len(gains)
-    system = [[a - b for a, b in zip(gains[i], gains[0], strict=True)] + [Fraction(0)]
-              for i in range(1, size)]  # fmt: skip
-    system.append([Fraction(1)] * (size + 1))
-    for column in range(size):
-        pivot = next((r for r in range(column, size) if system[r][column]), None)
-        if pivot is None:
-            return None
-        system[column], system[pivot] = system[pivot], system[column]
-        system[column] = [x / system[column][column] for x in system[column]]
-        for r in range(size):
-            if r != column and system[r][column]:
-                factor = system[r][column]
-                system[r] = [x - factor * y for x, y in zip(system[r], system[column], strict=True)]
-    return [row[-1] for row in system]
+    every = all_equilibria(matrix_of(table, utility))
+    return tuple(
+        as_policy(table, every.first[a], every.second[b])
+        for a, b in every.extreme
+        if max(every.first[a]) < 1 or max(every.second[b]) < 1
+    )
 
 
 def _others(tree: Tree, names: tuple[str, ...], seat: int) -> tuple[str, ...]:
@@ -179,7 +144,7 @@ def _risk(tree: Tree, one: Equilibrium, utility: Utility) -> Fraction:
     table = one_shot(tree)
     if table is None or not table.two_by_two:
         return Fraction(0)
-    got = table.rewards if utility == "rewards" else table.payoffs
+    got = table.worth(utility)
     here = tuple(one.profile[key] for key in table.keys)
     losses = []
     for seat in range(2):
@@ -192,7 +157,7 @@ def _risk(tree: Tree, one: Equilibrium, utility: Utility) -> Fraction:
 def _dominates(
     table: Table, seat: int, action: str, utility: Utility
 ) -> Literal["strictly", "weakly"] | None:
-    got = table.rewards if utility == "rewards" else table.payoffs
+    got = table.worth(utility)
     strictly = len(table.actions[seat]) > 1
     for other in table.actions[seat]:
         if other == action:

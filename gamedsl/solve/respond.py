@@ -77,7 +77,7 @@ class _Sweep:
 
     def __init__(self, tree: Tree, policy: Policy, utility: Utility) -> None:
         self.tree = tree
-        self.rows = [_row(info.key, info.actions, policy) for info in tree.info_sets]
+        self.rows = [row_of(info.key, info.actions, policy) for info in tree.info_sets]
         exact = all(isinstance(p, (Fraction, int)) for row in self.rows for p in row)
         self.got = tree.utilities(utility, exact=exact)
         self._odds = tree.chances(exact=exact)
@@ -105,7 +105,9 @@ class _Sweep:
         return reach
 
 
-def _row(key: str, actions: tuple[str, ...], policy: Policy) -> tuple[Number, ...]:
+def row_of(key: str, actions: tuple[str, ...], policy: Policy) -> tuple[Number, ...]:
+    """A policy's probabilities at an information set. KeyError where it says nothing of it, and
+    ValueError where it names another action or its numbers are not probabilities."""
     if key not in policy:
         raise KeyError(f"the policy says nothing about information set {key!r}")
     here = policy[key]

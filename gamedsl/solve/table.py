@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import product
 
 from gamedsl.solve.respond import Policy, play
-from gamedsl.solve.tree import CHANCE, InfoSet, Tree
+from gamedsl.solve.tree import CHANCE, InfoSet, Tree, Utility
 
 Profile = tuple[str, ...]
 
@@ -31,6 +31,10 @@ class Table:
     @property
     def two_by_two(self) -> bool:
         return [len(names) for names in self.actions] == [2, 2]
+
+    def worth(self, utility: Utility) -> dict[Profile, tuple[Fraction, ...]]:
+        """What each seat gets in every profile."""
+        return self.rewards if utility == "rewards" else self.payoffs
 
     def best(self, profile: Profile, seat: int) -> bool:
         """Whether the seat's action is a best reply, in rewards, to the others' in `profile`."""

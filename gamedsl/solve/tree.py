@@ -9,14 +9,17 @@ every algorithm over a tree treats them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from gamedsl.runtime.positions import key_of
+
 if TYPE_CHECKING:
-    from gamedsl.runtime import Decision, Env, Episode
+    from gamedsl.backends.kernel import Ask, State
+    from gamedsl.runtime import Env
 
 TERMINAL = -1
 CHANCE = -2
@@ -24,7 +27,7 @@ CHANCE = -2
 Utility = Literal["rewards", "payoffs"]
 
 
-class TooLarge(Exception):  # noqa: N818
+class TooLarge(Exception):
     """The tree has more nodes than the caller allowed."""
 
     def __init__(self, limit: int) -> None:
@@ -32,7 +35,7 @@ class TooLarge(Exception):  # noqa: N818
         self.limit = limit
 
 
-class ImperfectRecall(Exception):  # noqa: N818
+class ImperfectRecall(Exception):
     """Two histories of one information set differ in what its owner did or knew before."""
 
 
@@ -54,6 +57,7 @@ class Tree:
     `info[n]` is the number of the information set to move, or `TERMINAL`, or `CHANCE`.
     `children[n]` is parallel to the set's actions, or to `odds[n]`, which sum to 1.
     `payoffs[n]` and `rewards[n]` are exact, one per seat, and empty where the game goes on.
+    `outcomes[n]` is parallel to `odds[n]`: what chance may bring, by name where it was given.
     """
 
     seats: tuple[str, ...]
@@ -64,6 +68,7 @@ class Tree:
     odds: tuple[tuple[Fraction, ...], ...]
     payoffs: tuple[tuple[Fraction, ...], ...]
     rewards: tuple[tuple[Fraction, ...], ...]
+    outcomes: tuple[tuple[str, ...], ...]
 
     def __len__(self) -> int:
         return len(self.info)
@@ -159,6 +164,7 @@ class TreeBuilder:
         self._odds: list[tuple[Fraction, ...]] = []
         self._payoffs: list[tuple[Fraction, ...]] = []
         self._rewards: list[tuple[Fraction, ...]] = []
+        self._outcomes: dict[int, tuple[str, ...]] = {}
 
     def decision(self, info_set: InfoSet) -> int:
         """A node where `info_set` is to move; its children follow by `link`."""
@@ -167,10 +173,12 @@ class TreeBuilder:
             raise ValueError(f"information set {info_set.key!r} has two different decisions")
         return self._add(number)
 
-    def chance(self, odds: Sequence[Fraction]) -> int:
+    def chance(self, odds: Sequence[Fraction], outcomes: Sequence[str] = ()) -> int:
         if sum(odds) != 1:
             raise ValueError(f"the odds of a chance node sum to {sum(odds)}, not to 1")
-        return self._add(CHANCE, odds=tuple(odds))
+        node = self._add(CHANCE, odds=tuple(odds))
+        self._outcomes[node] = tuple(outcomes) or tuple(str(i + 1) for i in range(len(odds)))
+        return node
 
     def terminal(
         self, payoffs: Sequence[Fraction | int], rewards: Sequence[Fraction | int] | None = None
@@ -188,6 +196,7 @@ class TreeBuilder:
         built = Tree(
             self._seats, self._roles, tuple(s for _, s in self._sets.values()), tuple(self._info),
             tuple(self._children), tuple(self._odds), tuple(self._payoffs), tuple(self._rewards),
+            tuple(self._outcomes.get(n, ()) for n in range(len(self._info))),
         )  # fmt: skip
         _require_recall(built)
         return built
@@ -209,65 +218,87 @@ def tabulate(env: Env, limit: int = 200_000, forced: Literal["taken", "asked"] =
     Decisions with one legal action and chance with one outcome have no node, unless `forced` is
     "asked". Raises `TooLarge` beyond `limit` nodes; nothing is played after that.
     """
-    seats = tuple(env.ir.seats)
-    builder = TreeBuilder(seats, [env.ir.role_of[seat] for seat in seats], limit)
-    pending: list[tuple[Episode, Mapping[str, str], int]] = []
-    links: list[list[int]] = []
+    return _Writer(env, limit, forced == "asked").write()
 
-    def add(episode: Episode, chosen: Mapping[str, str]) -> int:
-        """A node for chance, for the next actor of the step under way, or for the end."""
-        if episode.done:
-            paid, rewarded = (_per_seat(got, seats) for got in (episode.payoffs, episode.rewards))
-            node = builder.terminal(paid, rewarded)
-        else:
-            decisions = episode.decisions
-            if decisions:
-                node = builder.decision(_info_set(decisions[len(chosen)]))
+
+class _Writer:
+    """Plays all histories of a game through its kernel, which knows of no labels or prompts."""
+
+    def __init__(self, env: Env, limit: int, forced: bool) -> None:
+        self._kernel = env.kernel
+        self._seats, self._role_of = tuple(env.ir.seats), env.ir.role_of
+        self._limit, self._forced = limit, forced
+        self._builder = TreeBuilder(self._seats, [self._role_of[s] for s in self._seats], limit)
+        self._links: list[list[int]] = []
+        self._pending: list[tuple[int, State, tuple[Ask, ...], list[int], tuple[int, ...]]] = []
+        """A node to go on from: its state; who is asked there, and which of them have a choice;
+        the options that those before it have taken."""
+
+    def write(self) -> Tree:
+        self._arrive(self._kernel.start())
+        while self._pending:
+            node, state, asks, movers, chosen = self._pending.pop()
+            if state.kind == "chance":
+                for outcome in range(state.outcome_count):
+                    self._links[node].append(self._after(state, (outcome,)))
+                continue
+            for option in range(len(asks[movers[len(chosen)]].legal)):
+                picked = (*chosen, option)
+                if len(picked) < len(movers):
+                    child = self._decision(state, asks, movers, picked)
+                else:
+                    taken = dict(zip(movers, picked, strict=True))
+                    child = self._after(state, [taken.get(i, 0) for i in range(len(asks))])
+                self._links[node].append(child)
+        for node, children in enumerate(self._links):
+            self._builder.link(node, children)
+        return self._builder.tree()
+
+    def _after(self, state: State, move: Sequence[int]) -> int:
+        """The node that a move leads to."""
+        after = state.copy()
+        after.apply(*move)
+        return self._arrive(after)
+
+    def _arrive(self, state: State) -> int:
+        """Play on as far as nobody is asked, and add a node for what is there."""
+        while state.kind != "end":
+            if state.kind == "chance":
+                count = state.outcome_count
+                if count > 1 or self._forced:
+                    if count > self._limit:
+                        raise TooLarge(self._limit)
+                    names, odds = zip(*state.outcomes, strict=True)
+                    node = self._builder.chance(odds, names)
+                    return self._opened(node, state, (), [], ())
+                state.apply(0)
             else:
-                if episode.outcome_count > limit:
-                    raise TooLarge(limit)
-                node = builder.chance([outcome.probability for outcome in episode.chance])
-            pending.append((episode, chosen, node))
-        links.append([])
+                asks = state.asks
+                movers = [i for i, ask in enumerate(asks) if len(ask.legal) > 1 or self._forced]
+                if movers:
+                    return self._decision(state, asks, movers, ())
+                state.apply(*[0] * len(asks))
+        payoffs, rewards = state.payoffs, state.rewards
+        self._links.append([])
+        return self._builder.terminal(
+            [payoffs[seat] for seat in self._seats], [rewards[seat] for seat in self._seats]
+        )
+
+    def _decision(
+        self, state: State, asks: tuple[Ask, ...], movers: list[int], chosen: tuple[int, ...]
+    ) -> int:
+        """A node for the next who has a choice."""
+        ask = asks[movers[len(chosen)]]
+        info_set = InfoSet(
+            key_of(state, ask), ask.seat, self._role_of[ask.seat], ask.step, ask.legal
+        )
+        node = self._builder.decision(info_set)
+        return self._opened(node, state, asks, movers, chosen)
+
+    def _opened(self, node: int, *rest: Any) -> int:
+        self._pending.append((node, *rest))
+        self._links.append([])
         return node
-
-    from gamedsl.runtime import Action
-
-    add(env.reset(seed=0, chance="asked", forced=forced), {})
-    while pending:
-        episode, chosen, node = pending.pop()
-        decisions = episode.decisions
-        if not decisions:
-            for outcome in range(episode.outcome_count):
-                after = episode.fork()
-                after.draw(outcome)
-                links[node].append(add(after, {}))
-            continue
-        here = decisions[len(chosen)]
-        for name in here.legal:
-            picked = {**chosen, here.seat: name}
-            if len(picked) < len(decisions):
-                links[node].append(add(episode, picked))
-            else:
-                after = episode.fork()
-                after.step({seat: Action(choice) for seat, choice in picked.items()})
-                links[node].append(add(after, {}))
-    for node, children in enumerate(links):
-        builder.link(node, children)
-    return builder.tree()
-
-
-def _info_set(decision: Decision) -> InfoSet:
-    return InfoSet(
-        decision.information_set, decision.seat, decision.role, decision.step, tuple(decision.legal)
-    )
-
-
-def _per_seat(got: Mapping[str, int | Fraction | None], seats: tuple[str, ...]) -> list[Fraction]:
-    values = [got[seat] for seat in seats]
-    if None in values:
-        raise ValueError("a history of legal actions ended without a payoff for every seat")
-    return [Fraction(value) for value in values if value is not None]
 
 
 def _require_recall(tree: Tree) -> None:

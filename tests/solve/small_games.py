@@ -1,15 +1,25 @@
-"""Small games for the solver's tests: as trees built by hand, and as an env behind the runtime's
-interface, without the compiler."""
+"""Small games for the solver's tests: as trees built by hand, as a kernel without the compiler, and
+shipped ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from itertools import permutations
 from types import SimpleNamespace
 
-from gamedsl.solve import InfoSet, Tree, TreeBuilder
+import gamedsl
+from gamedsl.backends.kernel import Ask
+from gamedsl.solve import InfoSet, Tree, TreeBuilder, tabulate
+
+
+@cache
+def shipped(name: str) -> tuple[gamedsl.Game, Tree]:
+    """A shipped game and its tree, made once for all tests."""
+    game = gamedsl.load(name)
+    return game, tabulate(game.env())
 
 
 def matrix_tree(
@@ -43,8 +53,8 @@ BIASED_ROCK = (zero_sum([[0, -1, 3], [1, 0, -3], [-3, 3, 0]]), ("rock", "paper",
 
 
 @dataclass
-class FakeEpisode:
-    """An episode of a game given as a list of rounds: each names who acts and from what."""
+class FakeState:
+    """A history of a game given as a list of rounds: each names who acts, from what and where."""
 
     rounds: Sequence[Callable[[dict], Sequence[tuple[str, Sequence[str], str]]]]
     pay: Callable[[dict], dict]
@@ -52,20 +62,13 @@ class FakeEpisode:
     past: dict = field(default_factory=dict)
 
     @property
-    def decisions(self) -> tuple:
-        if len(self.past) == len(self.rounds):
-            return ()
-        return tuple(
-            SimpleNamespace(
-                seat=seat, role=seat, step=f"step{len(self.past)}", occurrence=0,
-                information_set=key, legal=tuple(legal), labels=tuple(legal), view={}, messages=(),
-            )
-            for seat, legal, key in self.rounds[len(self.past)](self.past)
-        )  # fmt: skip
+    def kind(self) -> str:
+        return "end" if len(self.past) == len(self.rounds) else "decide"
 
     @property
-    def done(self) -> bool:
-        return len(self.past) == len(self.rounds)
+    def asks(self) -> tuple[Ask, ...]:
+        asked = self.rounds[len(self.past)](self.past)
+        return tuple(Ask(seat, step, 0, tuple(legal)) for seat, legal, step in asked)
 
     @property
     def payoffs(self) -> dict:
@@ -75,21 +78,27 @@ class FakeEpisode:
     def rewards(self) -> dict:
         return self.split(self.payoffs)
 
-    def step(self, replies: dict) -> None:
-        assert set(replies) == {d.seat for d in self.decisions}
-        self.past[len(self.past)] = {seat: reply.name for seat, reply in replies.items()}
+    def known(self, seat: str) -> str:
+        return ""
 
-    def fork(self) -> FakeEpisode:
-        return FakeEpisode(self.rounds, self.pay, self.split, dict(self.past))
+    def apply(self, *numbers: int) -> None:
+        chosen = zip(self.asks, numbers, strict=True)
+        self.past[len(self.past)] = {ask.seat: ask.legal[number] for ask, number in chosen}
+
+    def copy(self) -> FakeState:
+        return FakeState(self.rounds, self.pay, self.split, dict(self.past))
 
 
 class FakeEnv:
+    """Such a game, as an env and its kernel in one."""
+
     def __init__(self, seats: Sequence[str], *args, **kwargs) -> None:
         self.ir = SimpleNamespace(seats=tuple(seats), role_of={s: s.split("_")[0] for s in seats})
+        self.kernel = self
         self._args, self._kwargs = args, kwargs
 
-    def reset(self, seed: int = 0, **_: str) -> FakeEpisode:
-        return FakeEpisode(*self._args, **self._kwargs)
+    def start(self) -> FakeState:
+        return FakeState(*self._args, **self._kwargs)
 
 
 def ultimatum_env() -> FakeEnv:

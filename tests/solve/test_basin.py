@@ -120,7 +120,7 @@ def test_ultimatum_depends_on_how_the_responder_starts():
     start = {k: {a: float(p) for a, p in row.items()} for k, row in uniform(tree).items()}
     calm = predict_basin(tree, start)
     assert calm.text == "low → accept"
-    proud = {**start, "answer to low": {"accept": 0.01, "reject": 0.99}}
+    proud = {**start, "responder:answer to low": {"accept": 0.01, "reject": 0.99}}
     assert predict_basin(tree, proud).text == "fair → accept"
     assert calm.margin > 0.05
 

@@ -59,10 +59,10 @@ def test_ultimatum_best_responses_use_the_subgames():
     responder = best_response(tree, policy, "responder")
     assert responder.value == 5
     assert set(responder.actions.values()) == {"accept"}
-    assert best_response(tree, policy, "proposer").actions == {"offer": "low"}
-    stubborn = {**policy, "answer to low": {"reject": 1}}
+    assert best_response(tree, policy, "proposer").actions == {"proposer:offer": "low"}
+    stubborn = {**policy, "responder:answer to low": {"reject": 1}}
     proposer = best_response(tree, stubborn, "proposer")
-    assert (proposer.actions, proposer.value) == ({"offer": "fair"}, Fraction(5, 2))
+    assert (proposer.actions, proposer.value) == ({"proposer:offer": "fair"}, Fraction(5, 2))
 
 
 def test_public_goods_of_four():
@@ -128,10 +128,10 @@ def test_floats_agree_with_fractions():
 
 def test_how_often_information_sets_are_reached():
     tree = tabulate(ultimatum_env())
-    policy = {**uniform(tree), "offer": {"low": Fraction(1, 4), "high": Fraction(3, 4)}}
+    policy = {**uniform(tree), "proposer:offer": {"low": Fraction(1, 4), "high": Fraction(3, 4)}}
     reached = play(tree, policy)
-    assert reached["answer to high"] == Fraction(3, 4)
-    assert reached["answer to fair"] == 0
+    assert reached["responder:answer to high"] == Fraction(3, 4)
+    assert reached["responder:answer to fair"] == 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,201 @@
+"""`gamedsl solve`: solves a game by what fits it, and says what was done and why.
+
+Every answer is checked by best responses before it is printed, and the regrets are printed with it.
+The policy can be kept in a file that `gamedsl.players.SavedPlayer` plays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Game
+    from gamedsl.solve.auto import Progress, Report
+    from gamedsl.solve.solution import Solution
+
+HELP = (
+    "Solve a game: equilibria, values, optimal play, with the regret of every answer. FILE is a "
+    "path or the name of a shipped game."
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    from gamedsl.solve.auto import LIMIT, METHODS
+
+    methods = "; ".join(f"{name}: {what}" for name, what in METHODS.items())
+    parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
+    add_params(parser)
+    parser.add_argument("--method", default="auto", metavar="M", help=methods)
+    parser.add_argument(
+        "--iterations", type=_count, metavar="N", help="of the methods that iterate"
+    )
+    parser.add_argument(
+        "--utility", choices=("payoffs", "rewards"), default="payoffs",
+        help="what the seats want: the game's payoffs, or what they are trained on",
+    )  # fmt: skip
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "--save", type=Path, metavar="POLICY.json", help="keep the policy in a file"
+    )
+    parser.add_argument(
+        "--pick", type=_count, metavar="N", help="of several equilibria, the one to keep"
+    )
+    parser.add_argument(
+        "--rows", type=_count, default=24, metavar="N", help="information sets shown (default: 24)"
+    )
+    parser.add_argument(
+        "--limit", type=_count, default=LIMIT, metavar="N",
+        help=f"histories up to which a game is written out as a tree (default: {LIMIT:,})",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is sampled")
+
+
+def run(args: argparse.Namespace) -> int:
+    from gamedsl.compiler import compile_file
+    from gamedsl.diagnostics.render import render
+    from gamedsl.ir.evaluate import EvaluationError
+    from gamedsl.runtime import Game
+    from gamedsl.solve.auto import METHODS, Unfit
+
+    try:
+        params = read_params(args.param)
+    except ValueError as error:
+        return _usage(str(error))
+    if args.method not in METHODS:
+        return _usage(_no_method(args.method, METHODS))
+    result = compile_file(args.file, params)
+    if result.diagnostics:
+        print(render(result.diagnostics, "pretty", use_colour(sys.stderr)), file=sys.stderr)
+    if result.ir is None or result.document is None:
+        if result.ok and result.document is not None:
+            return _usage(f"{args.file} is a {result.document.kind} file; only games are solved")
+        return PROBLEMS
+    try:
+        return _solve(Game(result.ir, result.document.files), args)
+    except (Unfit, ImportError) as error:
+        return _usage(str(error))
+    except EvaluationError as error:
+        print(f"gamedsl solve: the rules fail: {error}", file=sys.stderr)
+        return PROBLEMS
+
+
+def _solve(game: Game, args: argparse.Namespace) -> int:
+    from gamedsl.solve.auto import Unfit, solve
+    from gamedsl.solve.record import as_record
+    from gamedsl.solve.text import render
+
+    with _shown() as progress:
+        report = solve(
+            game, args.method, utility=args.utility, iterations=args.iterations, seed=args.seed,
+            limit=args.limit, progress=progress,
+        )  # fmt: skip
+    kept = _picked(report, args.pick)
+    if args.save is not None and kept is None:
+        raise Unfit(f"there is no policy of `{game.name}` to keep: {_why_none(report)}")
+    if args.format == "json":
+        print(json.dumps(as_record(report), indent=2, ensure_ascii=False))
+    else:
+        print(render(report, args.rows))
+    if args.save is not None and kept is not None:
+        _save(report, kept, args.save)
+        print(f"policy: {args.save}", file=sys.stderr if args.format == "json" else sys.stdout)
+    return CLEAN
+
+
+def _picked(report: Report, pick: int | None) -> Solution | None:
+    """The solution to keep. Raises `Unfit` for a number that there is not."""
+    from gamedsl.solve.auto import Unfit
+
+    if pick is None:
+        return report.solution
+    found = report.one_shot.found if report.one_shot is not None else ()
+    if pick > len(found):
+        raise Unfit(f"--pick {pick}: there are {len(found)} equilibria to pick from")
+    return found[pick - 1].solution
+
+
+def _why_none(report: Report) -> str:
+    if report.one_shot is not None:
+        return "it has no pure equilibrium, and mixed ones of several seats are not looked for"
+    return "no method gave one"
+
+
+def _save(report: Report, solution: Solution, path: Path) -> None:
+    from gamedsl.players.saved import SavedPolicy
+    from gamedsl.runtime.transcripts import params_as_data
+    from gamedsl.train.files import write_text
+
+    game = report.game
+    saved = SavedPolicy(
+        game=game.name, rules=game.ir.rules_hash, hash=game.hash,
+        params=params_as_data(game.params), utility=report.utility, concept=solution.concept,
+        method=solution.method, exact=solution.exact, values=solution.values,
+        regrets=solution.regrets, policy=solution.policy, note=solution.note,
+        elsewhere="uniform" if report.sampled is not None else "",
+    )  # fmt: skip
+    write_text(path, saved.text())
+
+
+@contextmanager
+def _shown() -> Iterator[Progress]:
+    """What is under way, on the error stream where that is a terminal and rich is installed."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bars
+    except ImportError:
+        yield _silent
+        return
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _silent
+        return
+    bars = Bars(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("{task.fields[state]}"), console=console, transient=True,
+    )  # fmt: skip
+    tasks: dict[str, Any] = {}
+
+    def tell(what: str, done: int, total: int | None, state: str) -> None:
+        if what not in tasks:
+            tasks[what] = bars.add_task(what, total=total, state="")
+        bars.update(tasks[what], completed=done, total=total, state=state)
+
+    with bars:
+        yield tell
+
+
+def _silent(what: str, done: int, total: int | None, state: str) -> None:
+    pass
+
+
+def _count(text: str) -> int:
+    """A number from 1 up, with separators or not."""
+    try:
+        value = int(text.replace(",", "").replace("_", ""))
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is no number from 1 up")
+    return value
+
+
+def _no_method(wanted: str, known: dict[str, str]) -> str:
+    from gamedsl.diagnostics.suggest import did_you_mean
+
+    guess = did_you_mean(wanted, known)
+    fix = f"did you mean `{guess}`?" if guess else f"known: {', '.join(known)}"
+    return f"there is no method `{wanted}`; {fix}"
+
+
+def _usage(message: str) -> int:
+    print(f"gamedsl solve: {message}", file=sys.stderr)
+    return USAGE

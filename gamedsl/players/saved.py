@@ -1,0 +1,148 @@
+"""Policies by information set: kept in a file, and played.
+
+A file holds what was solved, how, with what values and regrets, and for which rules: a policy is
+refused for another game. Numbers that are exact are texts, such as "-1/18"; others are numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.players.base import Dice
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Action, Decision, Game
+
+FORMAT = "gamedsl policy 1"
+
+Number = Fraction | float
+
+
+class PolicyError(ValueError):
+    """A file that is no policy, or a policy that is not for this game."""
+
+
+@dataclass(frozen=True)
+class SavedPolicy:
+    """A policy and where it comes from. `rules` is the hash of the game's rules, `hash` that of the
+    whole game with its texts; values and regrets are by seat, in units of `utility`."""
+
+    game: str
+    rules: str
+    hash: str
+    params: Mapping[str, Any]
+    utility: str
+    concept: str
+    method: str
+    exact: bool
+    values: Mapping[str, Number]
+    regrets: Mapping[str, Number]
+    policy: Mapping[str, Mapping[str, Number]]
+    """Information set -> action -> probability. A seat that plays the policy comes to no others,
+    unless `elsewhere` says what it does there."""
+    elsewhere: str = ""
+    """`uniform` where all actions are equally likely at information sets that are not there."""
+    note: str = ""
+
+    def text(self) -> str:
+        """The file."""
+        record: dict[str, Any] = {"format": FORMAT}
+        record |= {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_policy(path: Path | str, game: Game) -> SavedPolicy:
+    """A policy for a game. Raises `PolicyError` for a file that cannot be read or is no policy, and
+    for a policy of other rules; a game whose texts alone have changed is the same game."""
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise PolicyError(f"{path} cannot be read: {error}") from error
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise PolicyError(f"{path} is no policy file (its `format` is not `{FORMAT}`)")
+    try:
+        found = _saved(record)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise PolicyError(f"{path} is damaged: {error!r}") from error
+    if found.rules != game.ir.rules_hash:
+        raise PolicyError(_other(path, found, game))
+    return found
+
+
+class SavedPlayer:
+    """Plays a policy at any seat; one seed, one sequence of draws at each seat.
+
+    player = SavedPlayer.of("kuhn.json", game, seed=1)
+    play(game.env(), dict.fromkeys(game.ir.seats, player), seed=7).payoffs
+    """
+
+    def __init__(
+        self, policy: Mapping[str, Mapping[str, Number]], *, seed: int = 0, elsewhere: str = ""
+    ) -> None:
+        self._policy = policy
+        self._elsewhere = elsewhere
+        self._dice = Dice(seed)
+
+    @classmethod
+    def of(cls, path: Path | str, game: Game, *, seed: int = 0) -> SavedPlayer:
+        """The player of a file. Raises as `read_policy`."""
+        found = read_policy(path, game)
+        return cls(found.policy, seed=seed, elsewhere=found.elsewhere)
+
+    def act(self, decision: Decision) -> Action:
+        """Draws an action. `PolicyError` at an information set of which the policy says nothing."""
+        from gamedsl.runtime import Action
+
+        row = self._policy.get(decision.information_set)
+        if row is None and self._elsewhere == "uniform":
+            row = dict.fromkeys(decision.legal, 1.0)
+        if row is None:
+            raise PolicyError(f"the policy says nothing of {decision.information_set!r}")
+        weights = [float(row.get(name, 0)) for name in decision.legal]
+        return Action(self._dice[decision.seat].choices(decision.legal, weights)[0])
+
+
+def _other(path: Path | str, found: SavedPolicy, game: Game) -> str:
+    """Why a policy is refused."""
+    if found.game != game.name:
+        return f"{path} is a policy for `{found.game}`, not for `{game.name}`"
+    from gamedsl.runtime.transcripts import params_as_data
+
+    params = params_as_data(dict(game.params))
+    other = [name for name in found.params if params.get(name) != found.params[name]]
+    if other:
+        said = ", ".join(f"{name}={found.params[name]}" for name in other)
+        return f"{path} was solved with {said}: load `{game.name}` with the same, or solve it anew"
+    return (
+        f"{path} was solved for other rules of `{game.name}`: its file has changed; solve it anew"
+    )
+
+
+def _saved(record: Mapping[str, Any]) -> SavedPolicy:
+    read = {f.name: record[f.name] for f in fields(SavedPolicy)}
+    for name in ("values", "regrets"):
+        read[name] = {seat: _number(v) for seat, v in read[name].items()}
+    read["policy"] = {
+        key: {name: _number(p) for name, p in row.items()} for key, row in read["policy"].items()
+    }
+    for key, row in read["policy"].items():
+        if min(row.values()) < 0 or abs(float(sum(row.values())) - 1) > 1e-4:
+            raise ValueError(f"the numbers at {key!r} are not probabilities that sum to 1")
+    return SavedPolicy(**read)
+
+
+def _number(value: Any) -> Number:
+    return Fraction(value) if isinstance(value, str) else float(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, Fraction):
+        return str(value)
+    return value

@@ -1,0 +1,145 @@
+"""Games too large for a tree: a policy by sampling, what it earns, and how far it can be beaten.
+
+Nothing here is exact, and all that is estimated is given with its standard error. The gains of the
+replies that were found bound NashConv from below only: see `gamedsl.solve.search_response`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from random import Random
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.solve.mccfr import Sampling, draw, mccfr
+from gamedsl.solve.search_response import Bound, Plays, nash_conv_bound
+from gamedsl.solve.solution import Solution
+from gamedsl.solve.tree import Utility
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Game
+    from gamedsl.solve.auto import Progress
+
+MANY_WAYS = 3_000
+"""Ways to play through a game for a seat against fixed others, above which its games are sampled
+one by one."""
+PROBES = 20
+"""Games played at random to see how long they are."""
+WORK = 100_000
+"""Choices made to learn a policy, unless it is said how many iterations; and, in all, to see what it
+earns and to search for replies."""
+FEW, MANY = 100, 20_000
+"""The least and the most iterations that are chosen."""
+GAMES = 1_000
+"""The most games played for one estimate, and to find one reply."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How a game is sampled, how often, and how many games are played for an estimate."""
+
+    sampling: Sampling
+    iterations: int
+    games: int
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """How a sampled policy fares. `estimates` are each seat's mean and its standard error over
+    `games` games in which all play the policy; `sets` is how many information sets were met."""
+
+    estimates: dict[str, tuple[float, float]]
+    games: int
+    sets: int
+    bound: Bound
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "values": {seat: {"mean": m, "error": e} for seat, (m, e) in self.estimates.items()},
+            "games": self.games,
+            "information_sets": self.sets,
+            "gains": {
+                seat: {"gain": r.gain, "error": r.error, "exact": r.exact}
+                for seat, r in self.bound.replies.items()
+            },
+            "nash_conv_at_least": self.bound.at_least,
+        }
+
+
+def solve_large(
+    game: Game, utility: Utility, iterations: int | None, seed: int, progress: Progress
+) -> tuple[Solution, Sampled, Sampling]:
+    """A policy by MCCFR, with estimates. The solution's regrets are what replies that were found
+    gain, 0 where that is less. Equal seeds give equal results. Raises EvaluationError."""
+    effort = effort_for(game, seed)
+    count = iterations or effort.iterations
+    learnt = mccfr(
+        game, count, seed, sampling=effort.sampling, utility=utility,
+        progress=lambda n, sets: progress("sampling", n, count, f"{sets:,} information sets"),
+    )  # fmt: skip
+    progress("playing", 0, None, "")
+    estimates = _estimate(game, learnt, utility, seed, effort.games)
+    progress("searching for replies", 0, None, "")
+    bound = nash_conv_bound(
+        game, learnt, nodes=1_000, simulations=effort.games, games=effort.games, seed=seed,
+        utility=utility,
+    )  # fmt: skip
+    solution = Solution(
+        "policy", learnt.method, learnt.visited,
+        {seat: mean for seat, (mean, _) in estimates.items()},
+        {seat: max(0.0, reply.gain) for seat, reply in bound.replies.items()}, False,
+    )  # fmt: skip
+    return solution, Sampled(estimates, effort.games, len(learnt.visited), bound), effort.sampling
+
+
+def effort_for(game: Game, seed: int) -> Effort:
+    """What fits the length of some games played at random, and in how many ways a seat could have
+    played through each against the same others."""
+    kernel, random = game.kernel(), Random(seed)
+    moves, ways = 0, []
+    for _ in range(PROBES):
+        state, own = kernel.start(), dict.fromkeys(game.ir.seats, 1)
+        while state.kind != "end":
+            moves += len(state.asked) or 1
+            if state.kind == "chance":
+                state.apply(state.sample(random.random))
+                continue
+            for seat, count in zip(state.asked, state.counts, strict=True):
+                own[seat] *= count
+            state.apply(*[random.randrange(count) for count in state.counts])
+        ways.append(max(own.values()))
+    length, seats = max(1.0, moves / PROBES), len(game.ir.seats)
+    sampling: Sampling = "external" if max(ways) <= MANY_WAYS else "outcome"
+    cost = seats * (fmean(ways) if sampling == "external" else length)
+    games = WORK / (length * (1 + 3 * seats))  # to see its worth, and three times for each reply
+    return Effort(
+        sampling, round(min(max(WORK / cost, FEW), MANY)), round(min(max(games, FEW), GAMES))
+    )
+
+
+def _estimate(
+    game: Game, plays: Plays, utility: Utility, seed: int, games: int
+) -> dict[str, tuple[float, float]]:
+    """Each seat's mean over games played by a policy, and its standard error."""
+    from gamedsl.runtime.positions import key_of
+
+    kernel, random = game.kernel(), Random(f"{seed} values").random
+    earned: dict[str, list[float]] = {seat: [] for seat in game.ir.seats}
+    for _ in range(games):
+        state = kernel.start()
+        while state.kind != "end":
+            if state.kind == "chance":
+                state.apply(state.sample(random))
+                continue
+            numbers = []
+            for ask in state.asks:
+                row = plays(key_of(state, ask), ask.legal) if len(ask.legal) > 1 else {}
+                numbers.append(
+                    draw([float(row.get(n, 0)) for n in ask.legal], random) if row else 0
+                )
+            state.apply(*numbers)
+        got = state.payoffs if utility == "payoffs" else state.rewards
+        for seat, amounts in earned.items():
+            amounts.append(float(got[seat]))
+    return {seat: (fmean(x), stdev(x) / sqrt(games)) for seat, x in earned.items()}

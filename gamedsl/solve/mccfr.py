@@ -1,0 +1,235 @@
+"""Monte Carlo CFR (Lanctot, Waugh, Zinkevich and Bowling 2009): for games too large for a tree.
+
+Games are played by the rules alone (`Game.kernel`), and memory grows with the information sets that
+were met. The average policy converges in two-player games of constant sum, at a rate of one over
+the root of the iterations; nothing says how far it is: see `gamedsl.solve.search_response`.
+
+Both ways of sampling weigh what a seat plays by its own chance of coming there, over that of what
+the others were sampled with, so that averages are right with more than two seats as well.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from operator import mul
+from random import Random
+from typing import TYPE_CHECKING, Literal
+
+from gamedsl.runtime.positions import key_of
+from gamedsl.solve.tree import Tree, Utility
+
+if TYPE_CHECKING:
+    from gamedsl.backends.kernel import Ask, State
+    from gamedsl.runtime import Game
+
+Progress = Callable[[int, int], None]
+"""Told how many iterations are done, and how many information sets were met by then."""
+
+Sampling = Literal["external", "outcome"]
+
+REPORTS = 20
+"""How often progress is told."""
+
+EXPLORED = 0.6
+"""How often outcome sampling tries an action at random instead of by the policy."""
+
+
+@dataclass(frozen=True)
+class SampledPolicy:
+    """What was learnt: `visited` maps information set -> action -> probability. Elsewhere, all
+    actions are equally likely."""
+
+    visited: Mapping[str, Mapping[str, float]]
+    method: str
+
+    def __call__(self, key: str, legal: Sequence[str]) -> Mapping[str, float]:
+        """The probabilities of the actions at any information set."""
+        found = self.visited.get(key)
+        return dict.fromkeys(legal, 1 / len(legal)) if found is None else found
+
+    def on(self, tree: Tree) -> dict[str, Mapping[str, float]]:
+        """The policy at every information set of a tree."""
+        return {info.key: self(info.key, info.actions) for info in tree.info_sets}
+
+
+def mccfr(
+    game: Game,
+    iterations: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    *,
+    sampling: Sampling = "external",
+    utility: Utility = "payoffs",
+) -> SampledPolicy:
+    """The average policy after so many iterations, each of which updates every seat once.
+
+    "external" tries all actions of the seat that is updated and samples everything else: few
+    iterations are enough, but one takes time exponential in the seat's own decisions in a game.
+    "outcome" plays one game an update, however long it is, and needs many more of them. Equal seeds
+    give equal policies. ValueError for another sampling and for no iterations; EvaluationError
+    where the rules fail.
+    """
+    ways: dict[Sampling, type[Walker]] = {"external": External, "outcome": Outcome}
+    if sampling not in ways:
+        raise ValueError(f"there is no sampling {sampling!r}, only {', '.join(ways)}")
+    if iterations < 1:
+        raise ValueError(f"{iterations} iterations are none")
+    walker = ways[sampling](game, seed, utility)
+    for done in range(1, iterations + 1):
+        for place in range(len(walker.seats)):
+            walker.update(place)
+        if progress is not None and (done % -(-iterations // REPORTS) == 0 or done == iterations):
+            progress(done, len(walker.nodes))
+    visited = {key: node.average() for key, node in walker.nodes.items()}
+    return SampledPolicy(visited, f"{sampling}-sampling MCCFR, {iterations:,} iterations")
+
+
+class Node:
+    """One information set: its actions, their regrets, and how much each was played."""
+
+    __slots__ = ("legal", "regrets", "totals")
+
+    def __init__(self, legal: tuple[str, ...]) -> None:
+        self.legal = legal
+        self.regrets = [0.0] * len(legal)
+        self.totals = [0.0] * len(legal)
+
+    def row(self) -> list[float]:
+        """What regret matching plays."""
+        return _shares([max(regret, 0.0) for regret in self.regrets])
+
+    def add(self, row: Sequence[float], weight: float) -> None:
+        self.totals = [x + weight * p for x, p in zip(self.totals, row, strict=True)]
+
+    def average(self) -> dict[str, float]:
+        return dict(zip(self.legal, _shares(self.totals), strict=True))
+
+
+def _shares(values: list[float]) -> list[float]:
+    total = sum(values)
+    return [x / total for x in values] if total > 0 else [1 / len(values)] * len(values)
+
+
+def draw(row: Sequence[float], random: Callable[[], float]) -> int:
+    """A place in a row of probabilities, by chance."""
+    left = random()
+    for place, share in enumerate(row):
+        left -= share
+        if left < 0:
+            return place
+    return max(range(len(row)), key=row.__getitem__)  # what rounding leaves
+
+
+class Walker(ABC):
+    """What both ways of sampling share. While a seat is updated, `reach` holds how likely each
+    seat's own choices led here."""
+
+    def __init__(self, game: Game, seed: int, utility: Utility) -> None:
+        self.seats = game.ir.seats
+        self.nodes: dict[str, Node] = {}
+        self.random = Random(seed).random
+        self.kernel = game.kernel()
+        self._place = {seat: place for place, seat in enumerate(self.seats)}
+        self._utility: Utility = utility
+
+    @abstractmethod
+    def update(self, place: int) -> None:
+        """Update the regrets of one seat, and the averages of the others, or of an only seat."""
+
+    def move(
+        self, state: State, place: int, reach: list[float], sampled: float
+    ) -> tuple[list[int], int, Node | None]:
+        """A move for all who are asked: the options of all but the seat to update, drawn; where it
+        is in the move, and its node, if it has a choice. `sampled` is how likely its own choices
+        were sampled up to here."""
+        asks = state.asks
+        numbers, own, node = [0] * len(asks), 0, None
+        before = tuple(reach)
+        for i, ask in enumerate(asks):
+            if len(ask.legal) == 1:
+                continue
+            here, seat = self._node(state, ask), self._place[ask.seat]
+            if seat == place:
+                own, node = i, here
+            row = here.row()
+            if seat != place or len(self.seats) == 1:
+                others = prod(p for k, p in enumerate(before) if k not in (place, seat))
+                here.add(row, (before[seat] if seat == place else 1.0) / (sampled * others))
+            if seat != place:
+                numbers[i] = draw(row, self.random)
+                reach[seat] *= row[numbers[i]]
+        return numbers, own, node
+
+    def paid(self, state: State, place: int) -> float:
+        amounts = state.payoffs if self._utility == "payoffs" else state.rewards
+        return float(amounts[self.seats[place]])
+
+    def _node(self, state: State, ask: Ask) -> Node:
+        key = key_of(state, ask)
+        node = self.nodes.get(key)
+        if node is None:
+            node = self.nodes[key] = Node(ask.legal)
+        return node
+
+
+class External(Walker):
+    """All actions of one seat; chance and the others are sampled."""
+
+    def update(self, place: int) -> None:
+        self._walk(self.kernel.start(), place, [1.0] * len(self.seats))
+
+    def _walk(self, state: State, place: int, reach: list[float]) -> float:
+        """What the seat earns from here by what it plays now."""
+        while state.kind != "end":
+            if state.kind == "chance":
+                state.apply(state.sample(self.random))
+                continue
+            numbers, own, node = self.move(state, place, reach, 1.0)
+            if node is not None:
+                return self._try_all(state, place, reach, numbers, own, node)
+            state.apply(*numbers)
+        return self.paid(state, place)
+
+    def _try_all(
+        self, state: State, place: int, reach: list[float], numbers: list[int], own: int, node: Node
+    ) -> float:
+        row, values = node.row(), list[float]()
+        for option, share in enumerate(row):
+            after, way = state.copy(), reach.copy()
+            numbers[own] = option
+            way[place] *= share
+            after.apply(*numbers)
+            values.append(self._walk(after, place, way))
+        value = sum(map(mul, row, values), 0.0)
+        node.regrets = [r + v - value for r, v in zip(node.regrets, values, strict=True)]
+        return value
+
+
+class Outcome(Walker):
+    """One game an update; the seat to update explores."""
+
+    def update(self, place: int) -> None:
+        state, reach, sampled = self.kernel.start(), [1.0] * len(self.seats), 1.0
+        trail = []
+        while state.kind != "end":
+            if state.kind == "chance":
+                state.apply(state.sample(self.random))
+                continue
+            numbers, own, node = self.move(state, place, reach, sampled)
+            if node is not None:
+                row = node.row()
+                tried = [EXPLORED / len(row) + (1 - EXPLORED) * p for p in row]
+                option = numbers[own] = draw(tried, self.random)
+                trail.append((node, row, option, tried[option], sampled))
+                reach[place] *= row[option]
+                sampled *= tried[option]
+            state.apply(*numbers)
+        value = self.paid(state, place)
+        for node, row, option, likely, before in reversed(trail):
+            estimate = value / likely
+            value = row[option] * estimate
+            node.regrets = [r - value / before for r in node.regrets]
+            node.regrets[option] += estimate / before

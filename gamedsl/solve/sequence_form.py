@@ -1,0 +1,136 @@
+"""Equilibria of two-seat zero-sum trees by linear programming over sequences.
+
+A sequence is an information set of a seat and an action there; its plan is how likely the seat's
+own choices are to lead to it. With perfect recall plans are linear where behaviour is not, so that
+one program of the tree's size has the first seat's best plan as its solution and the second's as
+its prices (Koller, Megiddo and von Stengel 1996; von Stengel 1996).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from gamedsl.solve.programs import Optimum, Program, maximise
+from gamedsl.solve.rational import Row
+from gamedsl.solve.respond import Number
+from gamedsl.solve.solution import Solution, checked
+from gamedsl.solve.tree import CHANCE, TERMINAL, Tree, Utility
+
+ROOT = 0
+"""The number of the sequence of no choices."""
+
+
+def constant_sum(tree: Tree, utility: Utility = "payoffs") -> Fraction | None:
+    """What the seats share in every history alike; None where that differs."""
+    got = tree.utilities(utility, exact=True)
+    sums = {sum(got[n]) for n in tree.terminals}
+    return sums.pop() if len(sums) == 1 else None
+
+
+def solve_zero_sum(tree: Tree, utility: Utility = "payoffs") -> Solution:
+    """An equilibrium of a two-seat tree of constant sum, exact where it could be certified.
+
+    Information sets that a seat's own choices exclude play all actions equally. Raises ValueError
+    for other trees and ImportError without scipy.
+    """
+    if len(tree.seats) != 2 or constant_sum(tree, utility) is None:
+        raise ValueError("the sequence form is for two seats whose payoffs have a constant sum")
+    plans = (_Plans(tree, 0), _Plans(tree, 1))
+    optimum = _solve(tree, plans, utility)
+    policy = _behaviour(plans[0], optimum.x[: plans[0].count], optimum.exact)
+    policy |= _behaviour(plans[1], optimum.prices, optimum.exact)
+    method = "sequence-form linear program"
+    note = "" if optimum.exact else "no exact vertex was recovered from the floats"
+    return checked(
+        tree, policy, concept="Nash equilibrium", utility=utility, note=note,
+        method=f"{method}, certified in rationals" if optimum.exact else method,
+    )  # fmt: skip
+
+
+class _Plans:
+    """The sequences of one seat: `number[i, a]` is that of action a at information set i, `before`
+    the sequence that leads to each set. Sequence 0 is that of no choices."""
+
+    def __init__(self, tree: Tree, seat: int) -> None:
+        self.tree = tree
+        self.before: dict[int, int] = {}
+        self.number: dict[tuple[int, int], int] = {}
+        self.at = [ROOT] * len(tree)
+        """The seat's sequence at each node."""
+        for node, info in enumerate(tree.info):
+            mine = info >= 0 and tree.owner[info] == seat
+            if mine and info not in self.before:
+                self.before[info] = self.at[node]
+                for place in range(len(tree.info_sets[info].actions)):
+                    self.number[info, place] = 1 + len(self.number)
+            for place, child in enumerate(tree.children[node]):
+                self.at[child] = self.number[info, place] if mine else self.at[node]
+        self.count = 1 + len(self.number)
+
+
+def _solve(tree: Tree, plans: tuple[_Plans, _Plans], utility: Utility) -> Optimum:
+    """Maximise, over the first seat's plans x, what the second's best reply leaves it. Column
+    `count + 1 + k` is that reply's worth from the second seat's k-th set on; the row of its
+    sequence s says that no reply by s is better, and its price is the plan of s."""
+    first, second = plans
+    sets = {info: first.count + 1 + k for k, info in enumerate(second.before)}
+    value = first.count
+    rows: list[dict[int, Fraction]] = [{} for _ in range(second.count)]
+    rows[ROOT][value] = Fraction(1)
+    for (info, _), sequence in second.number.items():
+        rows[sequence][sets[info]] = Fraction(1)
+    for info, sequence in second.before.items():
+        rows[sequence][sets[info]] = rows[sequence].get(sets[info], Fraction(0)) - 1
+    for (x, y), amount in _payoffs(tree, plans, utility).items():
+        rows[y][x] = rows[y].get(x, Fraction(0)) - amount
+    program = Program(
+        columns=value + 1 + len(sets),
+        objective={value: Fraction(1)},
+        most=[(row, Fraction(0)) for row in rows],
+        equal=_flow(first),
+        free=frozenset(range(value, value + 1 + len(sets))),
+    )
+    optimum = maximise(program)
+    assert optimum is not None
+    return optimum
+
+
+def _flow(plans: _Plans) -> list[tuple[Row, Fraction]]:
+    """The plans at an information set add up to that of the sequence before it."""
+    rows: list[tuple[Row, Fraction]] = [({ROOT: Fraction(1)}, Fraction(1))]
+    for info, before in plans.before.items():
+        actions = range(len(plans.tree.info_sets[info].actions))
+        row = {plans.number[info, a]: Fraction(1) for a in actions}
+        rows.append(({**row, before: Fraction(-1)}, Fraction(0)))
+    return rows
+
+
+def _payoffs(
+    tree: Tree, plans: tuple[_Plans, _Plans], utility: Utility
+) -> dict[tuple[int, int], Fraction]:
+    """What the first seat gets for each pair of sequences, times how likely chance is to allow."""
+    got = tree.utilities(utility, exact=True)
+    likely = [Fraction(1)] * len(tree)
+    found: dict[tuple[int, int], Fraction] = {}
+    for node, info in enumerate(tree.info):
+        if info == TERMINAL:
+            pair = plans[0].at[node], plans[1].at[node]
+            found[pair] = found.get(pair, Fraction(0)) + likely[node] * got[node][0]
+        for place, child in enumerate(tree.children[node]):
+            likely[child] = likely[node] * (tree.odds[node][place] if info == CHANCE else 1)
+    return found
+
+
+def _behaviour(plans: _Plans, plan: Sequence[Number], exact: bool) -> dict[str, dict[str, Number]]:
+    """Plans as probabilities at each information set."""
+    policy: dict[str, dict[str, Number]] = {}
+    for info in plans.before:
+        here = plans.tree.info_sets[info]
+        weights = [max(plan[plans.number[info, a]], 0) for a in range(len(here.actions))]
+        total = sum(weights)
+        if (not exact and total < 1e-12) or not total:
+            weights, total = [1] * len(weights), len(weights)
+        share: list[Number] = [Fraction(w) / total if exact else w / total for w in weights]
+        policy[here.key] = dict(zip(here.actions, share, strict=True))
+    return policy

@@ -1,0 +1,240 @@
+"""A report of what was solved, for people: plain text of at most 96 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from textwrap import wrap
+
+from gamedsl.solve.auto import Report
+from gamedsl.solve.large import Sampled
+from gamedsl.solve.positions import PositionsSolved
+from gamedsl.solve.qre import Path
+from gamedsl.solve.respond import Number, Policy, play
+from gamedsl.solve.solution import Solution
+from gamedsl.solve.text_table import one_shot_lines
+from gamedsl.solve.tree import Tree
+from gamedsl.solve.words import chance, columns, mixture, number, plural
+
+WIDTH = 96
+KEY = 56
+"""Characters that are shown of what a seat has seen."""
+FEW = 6
+"""Actions that get a column each."""
+
+
+def render(report: Report, rows: int = 24) -> str:
+    """The report; `rows` is how many information sets of a policy are shown."""
+    lines = [_head(report), ""]
+    for line in report.did:
+        lines += wrap(line, WIDTH - 2, initial_indent="· ", subsequent_indent="  ")
+    lines.append("")
+    if report.one_shot is not None:
+        lines += [*one_shot_lines(report.one_shot, report.utility), ""]
+    if report.solution is not None and (report.one_shot is None or not report.one_shot.found):
+        lines += _solution(report, report.solution)
+        lines += _path(report)
+        if report.path is not None:
+            lines += ["", *_responses(report.path)]
+        lines += ["", *policy_lines(report.tree, report.solution.policy, rows)]
+    while not lines[-1]:
+        lines.pop()
+    lines += ["", f"{report.seconds:.2f} s"]
+    return "\n".join(lines)
+
+
+def _head(report: Report) -> str:
+    seats = len(report.game.ir.seats)
+    parts = [plural(seats, "seat")]
+    parts += [f"{count:,} {what}" for what, count in report.size.items()]
+    return f"{report.game.name}: {', '.join(parts)}; utilities are {report.utility}"
+
+
+def _solution(report: Report, solution: Solution) -> list[str]:
+    lines = [f"{_first(solution.concept)}, by {solution.method}"]
+    if report.sampled is not None:
+        return lines + _sampled(report.sampled)
+    rows = [
+        (seat, number(value), number(solution.regrets[seat]))
+        for seat, value in solution.values.items()
+    ]
+    lines += columns([("seat", "value", "regret"), *rows])
+    if solution.exact:
+        lines.append("exact: all numbers are rationals, and the regrets were worked out anew")
+    else:
+        gap = f"{float(solution.nash_conv):.3g}"
+        lines.append(f"in floats: NashConv {gap}, worked out anew by best responses")
+    for note in (solution.note, *_notes(report)):
+        lines += wrap(note, WIDTH)
+    return lines
+
+
+def _sampled(found: Sampled) -> list[str]:
+    """What a sampled policy earns, and what replies that were found gain."""
+    rows = []
+    for seat, (mean, error) in found.estimates.items():
+        reply = found.bound.replies[seat]
+        gain = "0" if abs(reply.gain) < 5e-5 else f"{reply.gain:.4f}"
+        rows.append(
+            (
+                seat,
+                f"{mean:.4f} ± {error:.4f}",
+                gain if reply.exact else f"{gain} ± {reply.error:.4f}",
+            )
+        )
+    lines = columns([("seat", "value", "a reply gains"), *rows])
+    if found.bound.exact:
+        said = "the best replies were worked out: NashConv is their sum, "
+        return [*lines, f"{said}{found.bound.gain:.3g}"]
+    said = (
+        f"nothing here is exact: values are means over {found.games:,} games, ± their standard "
+        "error; the replies are the best that a search found, so that NashConv is at least "
+        f"{found.bound.at_least:.3g} (97.5% sure) and may be more; {found.sets:,} information sets "
+        "were met, elsewhere all actions are equally likely; with more --iterations it learns "
+        "more"
+    )
+    return [*lines, *wrap(said, WIDTH)]
+
+
+def _notes(report: Report) -> Iterable[str]:
+    if report.team is not None:
+        if report.team.proved:
+            yield "no policy, mixed or pure, earns more"
+        else:
+            best = number(report.team.bound)
+            yield f"the search ended early: the optimum may be more, but not above {best}"
+    if report.staged is not None and report.staged.choices:
+        yield (
+            f"{plural(report.staged.choices, 'stage')} had several equilibria, of which one of the "
+            "largest welfare was taken: other choices make other subgame-perfect equilibria"
+        )
+    perfect = report.perfect
+    if perfect is not None and not isinstance(perfect, PositionsSolved) and perfect.ties:
+        where = plural(perfect.ties, "information set")
+        if perfect.outcomes is None:
+            yield f"ties at {where}: there are very many other subgame-perfect equilibria"
+        elif len(perfect.outcomes) == 1:
+            yield f"ties at {where}, which change nobody's payoff"
+        else:
+            worth = "; ".join(", ".join(map(str, w)) for w in perfect.outcomes[:8])
+            yield (
+                f"ties at {where}: subgame-perfect equilibria pay one of "
+                f"{len(perfect.outcomes)} outcomes: {worth}"
+                + ("; …" if len(perfect.outcomes) > 8 else "")
+            )
+    if report.path is not None and not report.path.arrived:
+        yield "the path was left before it came near an equilibrium: this is its last point"
+
+
+def _path(report: Report) -> list[str]:
+    """The play of a subgame-perfect equilibrium, and what first moves are worth."""
+    perfect = report.perfect
+    if perfect is None:
+        return []
+    lines = []
+    if perfect.path:
+        said = " → ".join(f"{seat} {action}" for seat, action in perfect.path)
+        lines += ["", *wrap(f"play: {said}", WIDTH, subsequent_indent="      ")]
+    if isinstance(perfect, PositionsSolved) and perfect.openings:
+        groups: dict[Fraction, list[str]] = {}
+        for name, value in perfect.openings.items():
+            groups.setdefault(value, []).append(name)
+        for value, names in sorted(groups.items(), reverse=True):
+            text = f"first moves worth {number(value)}: {', '.join(names)}"
+            lines += wrap(text, WIDTH, subsequent_indent="      ")
+    return lines
+
+
+def _responses(path: Path) -> list[str]:
+    """A table of the path's points: each action's probability, where these are few."""
+    sets = path.points[0].policy
+    slots = [(key, name) for key, row in sets.items() for name in row]
+    if len(slots) > FEW:
+        pairs = [(f"{p.precision:.4g}", f"{p.nash_conv:.4g}") for p in path.points]
+        return columns([("λ", "NashConv"), *pairs])
+    head = ("λ", *(f"{key.partition(':')[0]} {name}" for key, name in slots), "NashConv")
+    rows = [
+        (f"{p.precision:.4g}", *(f"{p.policy[k][a]:.4f}" for k, a in slots), f"{p.nash_conv:.4g}")
+        for p in path.points
+    ]
+    return columns([head, *rows])
+
+
+def policy_lines(tree: Tree | None, policy: Policy, rows: int) -> list[str]:
+    """The policy, one line an information set, the sets of a step under one heading. Where not all
+    are shown: those that play comes to most often, or without a tree the first."""
+    keys = list(policy)
+    if tree is not None:
+        keys = _in_order(tree)
+        if len(keys) > rows:
+            floats = {key: {a: float(p) for a, p in row.items()} for key, row in policy.items()}
+            reach = play(tree, floats)
+            most = set(sorted(keys, key=lambda key: -float(reach[key]))[:rows])
+            keys = [key for key in keys if key in most]
+    else:
+        keys.sort(key=lambda key: key.count("="))
+    keys = keys[:rows]
+    steps: dict[str, list[str]] = {}
+    for key in keys:
+        steps.setdefault(key.partition(" [")[0], []).append(key)
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for step, members in steps.items():
+        same = _alike([policy[key] for key in members])
+        for key in members:
+            groups.setdefault((step, _actions(policy[key]) if same else ()), []).append(key)
+    lines = []
+    for (step, actions), members in groups.items():
+        lines += ["", *_group(step, actions, members, policy)]
+    if len(keys) < len(policy):
+        most_reached = "most reached" if tree is not None else "first"
+        lines += [
+            "",
+            f"the {len(keys)} {most_reached} of {len(policy):,} information sets; "
+            "--rows N shows more",
+        ]
+    return lines[1:]
+
+
+def _in_order(tree: Tree) -> list[str]:
+    """The information sets in the order of a walk through the tree, first children first."""
+    found: dict[str, None] = {}
+    pending = [0]
+    while pending:
+        node = pending.pop()
+        if tree.info[node] >= 0:
+            found.setdefault(tree.info_sets[tree.info[node]].key)
+        pending += reversed(tree.children[node])
+    return list(found)
+
+
+def _alike(rows: Sequence[Mapping[str, Number]]) -> bool:
+    """Whether columns of actions serve rows: not where all are pure and their actions differ."""
+    pure = all(max(row.values()) == 1 for row in rows)
+    return not pure or len({tuple(row) for row in rows}) == 1
+
+
+def _actions(row: Mapping[str, Number]) -> tuple[str, ...]:
+    """The actions that get a column each: none where there are many, or where one is certain."""
+    certain = len(row) > 3 and any(p == 1 for p in row.values())
+    return () if len(row) > FEW or certain else tuple(row)
+
+
+def _group(step: str, actions: tuple[str, ...], keys: Sequence[str], policy: Policy) -> list[str]:
+    if not actions:
+        rows = [(_seen(key), mixture(policy[key])) for key in keys]
+        return columns([(step, "plays"), *rows], left=True, widest=WIDTH)
+    cells = [(_seen(key), *(chance(policy[key][name]) for name in actions)) for key in keys]
+    table = columns([(step, *actions), *cells])
+    if max(map(len, table)) <= WIDTH:
+        return table
+    return _group(step, (), keys, policy)
+
+
+def _seen(key: str) -> str:
+    """What a seat has seen at an information set; of much, the last."""
+    text = key.partition(" [")[2].removesuffix("]") or "nothing seen"
+    return text if len(text) <= KEY else f"…{text[1 - KEY :]}"
+
+
+def _first(text: str) -> str:
+    return text[:1].upper() + text[1:]
