@@ -20,6 +20,7 @@ from gamedsl.backends.words import STYLES
 from gamedsl.cli import COMMANDS
 from gamedsl.diagnostics import codes
 from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
+from gamedsl.passes import PASSES
 from gamedsl.sema.recipe import KEYS
 
 SCHEMAS = Path(gamedsl.__file__).parent / "schema"
@@ -59,6 +60,7 @@ def reference() -> Iterator[str]:
     yield from labels()
     yield from recipe()
     yield from commands()
+    yield from proofs()
     yield from diagnostics()
 
 
@@ -199,6 +201,17 @@ def commands() -> Iterator[str]:
         yield f"| `gamedsl {name}` | {about} |"
     yield ""
     yield "`gamedsl COMMAND --help` lists the options. Exit codes: 0 clean, 1 problems, 2 usage."
+
+
+def proofs() -> Iterator[str]:
+    yield "\n## Proofs\n"
+    yield "What is said of every game, with its grade (`gamedsl validate --report text`), and the"
+    yield "problems that refute it or say what is less than it should be."
+    yield ""
+    yield "| name | claim | problems |"
+    yield "| --- | --- | --- |"
+    for row in PASSES:
+        yield f"| `{row.name}` | {cell(row.claim)} | {', '.join(row.codes)} |"
 
 
 def diagnostics() -> Iterator[str]:

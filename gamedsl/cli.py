@@ -12,12 +12,17 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from keyword import iskeyword
 from typing import NoReturn
 
 COMMANDS: dict[str, str] = {
     "validate": "check files and say what is wrong, with places and remedies",
     "explain": "print the long form of a diagnostic code",
     "prompts": "print what each role is shown",
+    "show": "draw a game: payoff table, tree, turn program, who sees what",
+    "solve": "find equilibria, values and optimal play, with the regret of every answer",
+    "export": "write a game for another program: Gambit's .efg and .nfg",
+    "import": "make a game file of Gambit's .efg or .nfg",
     "replay": "verify a transcript against its game and print it",
     "train": "train language models to play",
 }
@@ -64,7 +69,8 @@ def _dispatch(argv: list[str]) -> int:
         return CLEAN
     if name not in COMMANDS:
         return _unknown(name)
-    command = import_module(f"gamedsl.commands.{name}")
+    module = f"{name}_" if iskeyword(name) else name
+    command = import_module(f"gamedsl.commands.{module}")
     parser = _Parser(prog=f"gamedsl {name}", description=command.HELP)
     command.configure(parser)
     return int(command.run(parser.parse_args(rest)))

@@ -1,5 +1,5 @@
-"""Games as environments of other libraries, one module a neighbour.
+"""Games for other libraries, one module a neighbour.
 
-`pettingzoo` makes AEC and Parallel environments, `openspiel` registers games. Each needs its
-library, which is an extra of this package; importing this package needs none.
+`pettingzoo` makes AEC and Parallel environments, `openspiel` registers games; both need their
+library, which is an extra of this package. `gambit` writes texts, and needs none.
 """

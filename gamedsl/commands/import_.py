@@ -1,0 +1,51 @@
+"""`gamedsl import`: a game file for a game of another program.
+
+What is read is exact, and so is what is written: same players, information sets, chances and
+payoffs. A file that is wrong, or whose game the language does not have, gives problems with places.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from gamedsl.cli import CLEAN, PROBLEMS, USAGE, use_colour
+
+HELP = "Make a game file of one of Gambit's: an extensive (.efg) or a strategic (.nfg) game."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a file of Gambit's")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", type=Path, help="where to write (default: print it)"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("pretty", "concise", "json"),
+        default="pretty",
+        help="of problems: for people, one line each, or one JSON array (default: pretty)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from gamedsl.diagnostics import Problems
+    from gamedsl.diagnostics.render import render
+    from gamedsl.imports import import_file
+
+    problems = Problems()
+    text = import_file(args.file, problems, None if args.output is None else args.output.stem)
+    if problems.found:
+        print(render(problems.sorted(), args.format, use_colour(sys.stderr)), file=sys.stderr)
+    if text is None:
+        return PROBLEMS
+    if args.output is None:
+        sys.stdout.write(text)
+        return CLEAN
+    try:
+        args.output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        why = (error.strerror or "").lower()
+        print(f"gamedsl import: {args.output} cannot be written: {why}", file=sys.stderr)
+        return USAGE
+    return CLEAN

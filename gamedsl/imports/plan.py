@@ -1,0 +1,258 @@
+"""Finds a program for a tree: which moves are one step, in what order, and who sees what.
+
+Every information set gets a time, later than that of every set from which a path leads to it. Sets
+of one player at one time with the same actions become one step; so do chance moves. Each step binds
+a variable, which everyone may see to whom it tells nothing that an information set of theirs hides.
+Where what a player sees does not tell whether it is asked, and in which set it then is, a step
+before shows it just that. A player may also be told that it is not asked: time passes for all in
+the same way, so that this divides no set of a player with perfect recall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from gamedsl.imports.clauses import Clauses, Env, Expression, Row, Value, is_function
+from gamedsl.imports.efg import Extensive, InfoSet, Node
+
+
+@dataclass(eq=False)
+class Step:
+    """A step of the program. `player` is 0 for chance; for a `show` it is who is told.
+
+    `readers` are the players who see what it binds. `condition` says when it happens, None: always.
+    """
+
+    kind: str
+    player: int
+    time: int
+    variable: str
+    readers: frozenset[int]
+    options: tuple[Value, ...] = ()
+    odds: tuple[Fraction, ...] = ()
+    condition: Expression | None = None
+    value: Expression | None = None
+
+
+@dataclass(eq=False)
+class _Slot:
+    """Moves that are one step."""
+
+    time: int
+    player: int
+    nodes: list[Node] = field(default_factory=list)
+
+    @property
+    def info(self) -> InfoSet:
+        found = self.nodes[0].set
+        assert found is not None
+        return found
+
+
+class NoTime(Exception):
+    """Some sets cannot be put in an order: from each of them a path leads to the next, from the
+    last to the first."""
+
+    def __init__(self, sets: Sequence[InfoSet]) -> None:
+        super().__init__("no order")
+        self.sets = tuple(sets)
+
+
+class Plan:
+    """The steps for a tree of perfect recall. `options` names the actions of each set; `name`
+    gives a name to what a step of some kind binds, by the labels of its sets. Raises NoTime where
+    there is no such program."""
+
+    def __init__(
+        self, form: Extensive, options: dict[InfoSet, tuple[Value, ...]],
+        name: Callable[[str, set[str]], str], clauses: Clauses,
+    ) -> None:  # fmt: skip
+        self.form = form
+        self.steps: list[Step] = []
+        self.env: dict[Node, dict[str, Value]] = {node: {} for node in form.nodes}
+        """For each node what its past bound."""
+        self._options = options
+        self._name = name
+        self._clauses = clauses
+        self._members: dict[InfoSet, list[Node]] = {}
+        for node in form.nodes:
+            if node.set is not None and node.set.player:
+                self._members.setdefault(node.set, []).append(node)
+        self._place = {node: i for i, node in enumerate(form.nodes)}
+        self._size = _sizes(form)
+        self._time = times(form)
+        for slot in self._slots():
+            self._add(slot)
+
+    def ends(self) -> Iterator[tuple[Node, Env]]:
+        """The terminal nodes, with what their past bound."""
+        return ((node, self.env[node]) for node in self.form.nodes if node.set is None)
+
+    @property
+    def moved(self) -> list[str]:
+        """What moves bind, in order."""
+        return [step.variable for step in self.steps if step.kind != "show"]
+
+    def _slots(self) -> list[_Slot]:
+        slots: dict[tuple[object, ...], _Slot] = {}
+        for node in self.form.nodes:
+            if node.set is not None:
+                key = self._time[node], node.set.player, self._options[node.set], node.set.odds
+                slots.setdefault(key, _Slot(key[0], key[1])).nodes.append(node)
+        return sorted(slots.values(), key=lambda s: (s.time, s.player, self._place[s.nodes[0]]))
+
+    def _add(self, slot: _Slot) -> None:
+        condition = self._condition(slot)
+        kind = "choose" if slot.player else "draw"
+        variable = self._name(kind, {node.set.label for node in slot.nodes if node.set})
+        options = self._options[slot.info]
+        for node in slot.nodes:
+            for option, child in zip(options, node.children, strict=True):
+                self._bind(child, variable, option)
+        readers = self._may_see(variable)
+        if condition is not None:
+            for step in self.steps:
+                if step.variable in condition.reads:
+                    readers &= step.readers
+        odds = slot.info.odds
+        self.steps.append(
+            Step(kind, slot.player, slot.time, variable, readers, options, odds, condition)
+        )
+
+    def _condition(self, slot: _Slot) -> Expression | None:
+        """When a move is made, in terms that its player sees: if need be, of what it is shown."""
+        here, nodes = set(slot.nodes), list(self._at(slot.time))
+        seen = [s for s in self.steps if s.time < slot.time or s.kind == "show"]
+        if slot.player:
+            rows: list[Row] = [(self.env[n], n.set if n in here else None) for n in nodes]
+            before, seen = seen, [step for step in seen if slot.player in step.readers]
+            if not is_function(rows, [step.variable for step in seen]):
+                seen.append(self._show(slot, nodes, before, seen))
+        asked: list[Row] = [(self.env[node], node in here) for node in nodes]
+        if all(holds for _, holds in asked):
+            return None
+        return self._clauses.express(asked, _ranked(seen))
+
+    def _show(self, slot: _Slot, nodes: list[Node], before: list[Step], seen: list[Step]) -> Step:
+        """A step that tells a player all that it lacks to know which of its sets of this time it
+        is in, if any."""
+        player, names = slot.player, [step.variable for step in seen]
+        sets = [n.set if n.set and (n.set.player, self._time[n]) == (player, slot.time) else None
+                for n in nodes]  # fmt: skip
+        told = self._name("show", set())
+
+        def enough(telling: tuple[str, list[Value]]) -> bool:
+            for node, value in zip(nodes, telling[1], strict=True):
+                self._bind(node, told, value)
+            rows: list[Row] = [(self.env[n], info) for n, info in zip(nodes, sets, strict=True)]
+            return player in self._may_see(told) and is_function(rows, [*names, told])
+
+        name, values = next(filter(enough, self._tellings(nodes, sets, before, names)))
+        if name:
+            shown = Expression((name,), frozenset((name,)))
+        else:
+            told_rows: list[Row] = [(self.env[n], v) for n, v in zip(nodes, values, strict=True)]
+            moves = (step for step in before if step.kind != "show")
+            shown = self._clauses.express(told_rows, _ranked(moves))
+        readers = self._may_see(told)
+        self.steps.append(Step("show", player, slot.time, told, readers, value=shown))
+        return self.steps[-1]
+
+    def _tellings(
+        self, nodes: list[Node], sets: list[InfoSet | None], before: list[Step], names: list[str]
+    ) -> Iterator[tuple[str, list[Value]]]:
+        """What a player may be told where the game may be: one earlier thing, by its name; that it
+        is asked; what is hidden of the way to its set, as the first set with such a way; its set.
+        The last is always enough."""
+        hidden = [step.variable for step in before if step.variable not in names]
+        for name in hidden:
+            yield name, [self.env[node].get(name) for node in nodes]
+        rows: list[Row] = [(self.env[n], s) for n, s in zip(nodes, sets, strict=True) if s]
+        if is_function(rows, names):
+            yield "", [info is not None for info in sets]
+        ways = [tuple(self.env[node].get(name) for name in hidden) for node in nodes]
+        of: dict[InfoSet, set[object]] = {}
+        for info, way in zip(sets, ways, strict=True):
+            if info is not None:
+                of.setdefault(info, set()).add(way)
+        first: dict[object, int] = {}
+        for info, own in of.items():
+            number = next((first[way] for way in own if way in first), info.number)
+            first |= dict.fromkeys(own - first.keys(), number)
+        yield "", [first.get(way, 0) for way in ways]
+        yield "", [0 if info is None else info.number for info in sets]
+
+    def _at(self, time: int) -> Iterator[Node]:
+        """Where the game may be when a time comes: a node for each way to get there."""
+        for node in self.form.nodes:
+            late = node.set is None or self._time[node] >= time
+            if late and (node.parent is None or self._time[node.parent] < time):
+                yield node
+
+    def _bind(self, node: Node, variable: str, value: Value) -> None:
+        first = self._place[node]
+        for below in self.form.nodes[first : first + self._size[node]]:
+            self.env[below][variable] = value
+
+    def _may_see(self, variable: str) -> frozenset[int]:
+        """The players none of whose information sets a variable would divide."""
+        hidden = {
+            info.player
+            for info, nodes in self._members.items()
+            if len({self.env[node].get(variable) for node in nodes}) > 1
+        }
+        return frozenset(range(1, len(self.form.players) + 1)) - hidden
+
+
+def _ranked(steps: Iterable[Step]) -> dict[str, int]:
+    """What steps bind; what more players see is the better to be read."""
+    return {step.variable: len(step.readers) for step in steps}
+
+
+def times(form: Extensive) -> dict[Node, int]:
+    """The time of every node that is no end, from 0: the greatest number of moves that may lie
+    before its set, where whatever precedes a node precedes its set. Raises NoTime."""
+    atom = {node: (node.set if node.set.player else node) for node in form.nodes if node.set}
+    after: dict[object, dict[object, None]] = {one: {} for one in atom.values()}
+    waits: dict[object, int] = dict.fromkeys(after, 0)
+    for node, own in atom.items():
+        if node.parent is not None and own not in after[atom[node.parent]]:
+            after[atom[node.parent]][own] = None
+            waits[own] += 1
+    found: dict[object, int] = {}
+    ready = [one for one, count in waits.items() if count == 0]
+    time = dict.fromkeys(after, 0)
+    while ready:
+        one = ready.pop()
+        found[one] = time[one]
+        for later in after[one]:
+            time[later] = max(time[later], time[one] + 1)
+            waits[later] -= 1
+            if not waits[later]:
+                ready.append(later)
+    if len(found) < len(after):
+        raise NoTime(_circle({o: a for o, a in after.items() if o not in found}, set(found)))
+    return {node: found[own] for node, own in atom.items()}
+
+
+def _circle(after: dict[object, dict[object, None]], done: set[object]) -> list[InfoSet]:
+    """The sets on some circle. Every atom that is left waits for another that is left."""
+    before = {later: one for one, others in after.items() for later in others if later not in done}
+    seen: list[object] = []
+    here = next(iter(before))
+    while here not in seen:
+        seen.append(here)
+        here = before[here]
+    circle = seen[seen.index(here) :][::-1]
+    return [one for one in circle if isinstance(one, InfoSet)]
+
+
+def _sizes(form: Extensive) -> dict[Node, int]:
+    """How many nodes each subtree has."""
+    sizes = dict.fromkeys(form.nodes, 1)
+    for node in reversed(form.nodes):
+        if node.parent is not None:
+            sizes[node.parent] += sizes[node]
+    return sizes

@@ -1,0 +1,155 @@
+"""The games of Gambit's catalog, read from the installed package: imported, compiled, exported,
+read again by Gambit, and their equilibria held against ours."""
+
+from __future__ import annotations
+
+import io
+from fractions import Fraction
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gamedsl
+from gamedsl.compiler import compile_file
+from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.render import render
+from gamedsl.export.gambit import to_efg, to_nfg
+from gamedsl.imports import import_file
+from gamedsl.solve import exploitability, tabulate
+from gamedsl.solve.equilibria import mixed_equilibria, pure_equilibria
+from gamedsl.solve.table import one_shot
+from tests.export import shapes
+from tests.export.test_gambit_peers import gambit_reads, policy
+
+gambit = pytest.importorskip("pygambit")
+
+CATALOG = Path(str(files("pygambit") / "catalog_data"))
+TREES = sorted(str(path.relative_to(CATALOG)) for path in CATALOG.rglob("*.efg"))
+TABLES = sorted(str(path.relative_to(CATALOG)) for path in CATALOG.rglob("*.nfg"))
+
+FORGETFUL = {
+    "books/shohamleytonbrown2008/fig5_12.efg", "books/vonstengel2022/fig10.7.efg",
+    "journals/geb/gilboa1997/fig1.efg", "journals/geb/gilboa1997/fig2.efg",
+    "journals/geb/wichardt2008.efg",
+}  # fmt: skip
+"""Games of imperfect recall."""
+
+ORDERLESS = {
+    "conf/itcs/jakobsen2016/fig1a.efg", "conf/itcs/jakobsen2016/fig1c.efg",
+    "conf/itcs/jakobsen2016/fig3.efg", "journals/mor/vonstengelforges2008/fig6.efg",
+}  # fmt: skip
+"""Games whose moves have no order."""
+
+IMPORTED = [name for name in TREES if name not in FORGETFUL | ORDERLESS]
+
+
+def imported(name: str, folder: Path) -> gamedsl.Game:
+    problems = Problems()
+    text = import_file(CATALOG / name, problems)
+    assert text is not None, render(problems.found)
+    path = folder / f"{Path(name).stem.replace('.', '_')}.yaml"
+    path.write_text(text)
+    result = compile_file(path)
+    assert result.ok, render(result.diagnostics)
+    assert not [d for d in result.diagnostics if d.severity == "warning"]
+    return gamedsl.load(path)
+
+
+def test_the_catalog() -> None:
+    assert (len(TREES), len(TABLES)) == (32, 6)
+    assert set(TREES) >= FORGETFUL | ORDERLESS
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_recall_is_told_as_gambit_does(name: str) -> None:
+    assert gambit.read_efg(str(CATALOG / name)).is_perfect_recall == (name not in FORGETFUL)
+
+
+@pytest.mark.parametrize("name", sorted(FORGETFUL | ORDERLESS))
+def test_what_the_language_has_not(name: str) -> None:
+    problems = Problems()
+    assert import_file(CATALOG / name, problems) is None
+    assert {d.code for d in problems.found} == {"GD0807" if name in FORGETFUL else "GD0808"}
+
+
+@pytest.mark.parametrize("name", IMPORTED)
+def test_trees_there_and_back(name: str, tmp_path: Path) -> None:
+    """Gambit reads of its own file and of ours the same tree, and so do we."""
+    game = imported(name, tmp_path)
+    text = to_efg(game)
+    theirs = shapes.of_gambit(gambit.read_efg(str(CATALOG / name)))
+    assert shapes.of_gambit(gambit.read_efg(io.StringIO(text))) == theirs
+    assert shapes.of_text((CATALOG / name).read_text()) == theirs
+    assert shapes.of_tree(tabulate(game.env(), forced="asked")) == theirs
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_there_and_back(name: str, tmp_path: Path) -> None:
+    game = imported(name, tmp_path)
+    table = one_shot(tabulate(game.env()))
+    assert table is not None
+    assert cells(gambit.read_nfg(str(CATALOG / name))) == list(table.payoffs.values())
+    assert cells(gambit_reads(to_nfg(game), table=True)) == list(table.payoffs.values())
+
+
+def cells(game: Any) -> list[tuple[Fraction, ...]]:
+    """The payoffs of all profiles, the last player's strategy varying fastest."""
+    from itertools import product
+
+    players = list(game.players)
+    found = []
+    for profile in product(*(list(player.strategies) for player in players)):
+        paid = game[profile]
+        found.append(tuple(Fraction(str(paid[player.label])) for player in players))
+    return found
+
+
+@pytest.mark.parametrize("name", IMPORTED)
+def test_equilibria_of_trees(name: str, tmp_path: Path) -> None:
+    """At what Gambit finds, in rationals, nobody gains by leaving; and of pure equilibria both find
+    as many."""
+    tree = tabulate(imported(name, tmp_path).env(), forced="asked")
+    game = gambit.read_efg(str(CATALOG / name))
+    for found in equilibria(game):
+        behaviour = found.as_behavior() if hasattr(found, "as_behavior") else found
+        assert exploitability(tree, policy(behaviour, game, tree), "payoffs").nash_conv == 0
+    ours = pure_equilibria(tree, "payoffs").found
+    assert ours is not None
+    assert bool(ours) == bool(gambit.nash.enumpure_solve(game).equilibria)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_equilibria_of_tables(name: str, tmp_path: Path) -> None:
+    tree = tabulate(imported(name, tmp_path).env())
+    game = gambit.read_nfg(str(CATALOG / name))
+    table = one_shot(tree)
+    assert table is not None
+    theirs = []
+    for found in equilibria(game):
+        mixed = {
+            key: dict(
+                zip(actions, (Fraction(str(found[s])) for s in player.strategies), strict=True)
+            )
+            for key, actions, player in zip(table.keys, table.actions, game.players, strict=True)
+        }
+        assert exploitability(tree, mixed, "payoffs").nash_conv == 0
+        theirs.append(mixed)
+    pure = pure_equilibria(tree, "payoffs").found
+    assert pure is not None
+    assert len(pure) == len(gambit.nash.enumpure_solve(game).equilibria)
+    if len(table.seats) == 2:
+        ours = mixed_equilibria(tree, "payoffs")
+        assert ours is not None
+        inner = [
+            m for m in theirs if all(len([p for p in row.values() if p]) > 1 for row in m.values())
+        ]
+        assert sorted(map(repr, ours)) == sorted(map(repr, inner))
+
+
+def equilibria(game: Any) -> list[Any]:
+    """What Gambit finds exactly: all of a game of two, the pure ones of any other."""
+    if len(list(game.players)) == 2:
+        return list(gambit.nash.enummixed_solve(game, rational=True).equilibria)
+    return list(gambit.nash.enumpure_solve(game).equilibria)
