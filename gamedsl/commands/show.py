@@ -1,0 +1,128 @@
+"""`gamedsl show`: a game to look at, in the terminal or as a picture.
+
+Four views: the payoff table with best responses, the tree with its information sets, the turn
+program as a flow chart, and who sees what, when. Those that fit the game are shown unless one is
+asked for. Pictures are SVG, the same for the same game.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+
+if TYPE_CHECKING:
+    from gamedsl.show.views import View, Views
+
+HELP = (
+    "Draw a game: payoff table, tree, turn program, who sees what. FILE is a path or the name of a "
+    "shipped game."
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
+    add_params(parser)
+    parser.add_argument(
+        "--view",
+        choices=("table", "tree", "flow", "sight", "all"),
+        help="what to show (default: what fits the game)",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="SVG",
+        help="write a picture; several views get their name in the file's; `-` prints it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--width", type=_positive, metavar="N",
+        help="columns of text, or units across a picture (default: the terminal's, or a page)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--limit", type=_positive, default=200, metavar="N", help="draw at most N nodes of a tree"
+    )
+    parser.add_argument("--depth", type=_positive, metavar="N", help="and at most N moves deep")
+
+
+def run(args: argparse.Namespace) -> int:
+    import gamedsl
+    from gamedsl.diagnostics import CompileError
+    from gamedsl.diagnostics.render import render
+    from gamedsl.ir.evaluate import EvaluationError
+    from gamedsl.show.views import Views
+
+    try:
+        game = gamedsl.load(args.file, read_params(args.param))
+    except CompileError as error:
+        print(render(error.diagnostics, "pretty", use_colour(sys.stderr)), file=sys.stderr)
+        return PROBLEMS
+    except ValueError as error:
+        return _usage(str(error))
+    try:
+        return _show(Views(game, args.limit, args.depth), args)
+    except ValueError as error:
+        return _usage(str(error))
+    except EvaluationError as error:
+        print(f"gamedsl show: the rules fail: {error}", file=sys.stderr)
+        return PROBLEMS
+
+
+def _show(shown: Views, args: argparse.Namespace) -> int:
+    from gamedsl.show.views import VIEWS
+
+    views: tuple[View, ...] = shown.fitting if args.view is None else (args.view,)
+    if args.view == "all":
+        views = tuple(view for view in VIEWS if view != "table" or shown.table is not None)
+    return _pictures(shown, views, args) if args.output else _texts(shown, views, args)
+
+
+def _texts(shown: Views, views: tuple[View, ...], args: argparse.Namespace) -> int:
+    from gamedsl.show.paint import rendered
+
+    width = args.width
+    if width is None and sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+    colour, encoding = use_colour(sys.stdout), sys.stdout.encoding
+    parts = [
+        rendered(shown.text(view), width=width, colour=colour, encoding=encoding) for view in views
+    ]
+    print("\n\n".join(parts))
+    if args.view is None and shown.hint:
+        print(f"\n{shown.hint}")
+    return CLEAN
+
+
+def _pictures(shown: Views, views: tuple[View, ...], args: argparse.Namespace) -> int:
+    """Write one picture, or one for each view where all are asked for."""
+    from gamedsl.show.views import PAGE
+
+    if args.view != "all":
+        views = views[:1]
+    for view in views:
+        drawn = shown.picture(view, args.width or PAGE)
+        if args.output == "-":
+            sys.stdout.write(drawn)
+            continue
+        path = Path(args.output)
+        if len(views) > 1:
+            path = path.with_name(f"{path.stem}-{view}{path.suffix or '.svg'}")
+        try:
+            path.write_text(drawn, encoding="utf-8")
+        except OSError as error:
+            return _usage(f"{path}: {error.strerror}")
+        print(f"{path}: the {view} of {shown.game.name}")
+    return CLEAN
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def _usage(message: str) -> int:
+    print(f"gamedsl show: {message}", file=sys.stderr)
+    return USAGE

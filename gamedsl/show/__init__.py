@@ -1,0 +1,1 @@
+"""Pictures of games: payoff tables, trees, the turn program, and who sees what, as SVG and text."""
