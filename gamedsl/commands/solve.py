@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
@@ -30,10 +31,13 @@ HELP = (
 def configure(parser: argparse.ArgumentParser) -> None:
     from gamedsl.solve.auto import LIMIT, METHODS
 
-    methods = "; ".join(f"{name}: {what}" for name, what in METHODS.items())
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = fill(HELP, 78)
+    rows = "".join(f"  {name:<12} {what}\n" for name, what in METHODS.items())
+    parser.epilog = f"methods:\n{rows}"
     parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
     add_params(parser)
-    parser.add_argument("--method", default="auto", metavar="M", help=methods)
+    parser.add_argument("--method", default="auto", metavar="M", help="see below (default: auto)")
     parser.add_argument(
         "--iterations", type=_count, metavar="N", help="of the methods that iterate"
     )
@@ -71,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
         return _usage(str(error))
     if args.method not in METHODS:
         return _usage(_no_method(args.method, METHODS))
+    if args.save is not None and args.save.is_dir():
+        return _usage(f"--save {args.save} is a folder; name a file")
     result = compile_file(args.file, params)
     if result.diagnostics:
         print(render(result.diagnostics, "pretty", use_colour(sys.stderr)), file=sys.stderr)
@@ -105,7 +111,10 @@ def _solve(game: Game, args: argparse.Namespace) -> int:
     else:
         print(render(report, args.rows))
     if args.save is not None and kept is not None:
-        _save(report, kept, args.save)
+        try:
+            _save(report, kept, args.save)
+        except OSError as error:
+            raise Unfit(f"{args.save} cannot be written: {error.strerror}") from error
         print(f"policy: {args.save}", file=sys.stderr if args.format == "json" else sys.stdout)
     return CLEAN
 

@@ -144,6 +144,7 @@ def solve(
     if found is None:
         chosen = _choose(job) if method == "auto" else method
         found = _RUN[chosen](job, chosen)
+        chosen = found.pop("method", chosen)
     else:
         chosen = "backward"
     if job.tree is not None:
@@ -304,16 +305,16 @@ def _other(job: Job, method: str) -> dict[str, Any]:
     tree = job.whole(method)
     staged = _staged(job, tree)
     if staged is not None:
-        return staged
+        return {**staged, "method": "backward"}
     job.say(
         "hidden information, and no constant sum for two: no method here is sure to find an "
         "equilibrium, so CFR+ is tried, and its regrets say how near it came"
     )
-    found = _cfr(job, "cfr+")
+    found = {**_cfr(job, "cfr+"), "method": "cfr+"}
     if float(found["solution"].nash_conv) > NEAR * job.span and fits(tree):
         traced = _qre(job, "qre")
         if traced["solution"].nash_conv < found["solution"].nash_conv:
-            found = traced
+            found = {**traced, "method": "qre"}
     return _exactly(job, found)
 
 
@@ -324,7 +325,7 @@ def _exactly(job: Job, found: dict[str, Any]) -> dict[str, Any]:
     if exact is None:
         return found
     job.say("rounded to simple fractions, the policy that was found is an equilibrium exactly")
-    return {"solution": exact}
+    return {**found, "solution": exact}
 
 
 def _mccfr(job: Job, method: str) -> dict[str, Any]:

@@ -27,8 +27,8 @@ one by one."""
 PROBES = 20
 """Games played at random to see how long they are."""
 WORK = 100_000
-"""Choices made to learn a policy, unless it is said how many iterations; and, in all, to see what it
-earns and to search for replies."""
+"""Choices made to learn a policy, unless it is said how many iterations; and again, in all, to see
+what it earns and to search for replies."""
 FEW, MANY = 100, 20_000
 """The least and the most iterations that are chosen."""
 GAMES = 1_000

@@ -181,7 +181,7 @@ def _some(
             f"{note}; there may be more mixed ones than the one that linear programming found, all "
             "of the same value"
         )
-    return tuple(found), f"{note}; mixed ones were not looked for"
+    return tuple(found), f"{note}; mixed ones were not looked for" if found else pure.note
 
 
 def _names(one: Equilibrium) -> tuple[str, ...]:

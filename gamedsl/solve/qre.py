@@ -30,6 +30,8 @@ STEPS = 600
 NUDGE = 1e-6
 CLOSE = 1e-3
 """NashConv, in spans of payoff, at which the path has arrived."""
+ENOUGH = 1e-6
+"""NashConv at which it is followed no further."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,9 @@ def qre_path(tree: Tree, utility: Utility = "payoffs", shown: int = 9) -> Path:
         raise ValueError("the tree is too large to follow the path of quantal responses")
     branch = _Branch(tree, utility)
     every, arrived = branch.follow()
-    last = len(every) - 1
-    picked = sorted({round(last * i / (shown - 1)) for i in range(shown)}) if last else [0]
+    near = (i for i, p in enumerate(every) if p.nash_conv < CLOSE * branch.span)
+    last = next(near, len(every) - 1)
+    picked = sorted({*(last * i // (shown - 2) for i in range(shown - 1)), len(every) - 1})
     points = tuple(every[i] for i in picked)
     solution = checked(
         tree, every[-1].policy, utility=utility, concept="limit of quantal responses",
@@ -126,13 +129,11 @@ class _Branch:
                     break
                 continue
             moved = np.linalg.norm(after - point)
-            point, length = after, min(length * 1.4, 0.05 * (10 + float(np.abs(point).max())))
+            point, length = after, min(length * 1.4, 0.1 * (10 + float(np.abs(point).max())))
             found.append(self.response(point))
-            if found[-1].nash_conv < CLOSE * self.span:
-                return found, True
-            if not moved:
+            if found[-1].nash_conv < ENOUGH * self.span or not moved:
                 break
-        return found, False
+        return found, found[-1].nash_conv < CLOSE * self.span
 
     def _tangent(self, point: Array, before: Array) -> Array:
         """The direction of the path, onwards."""

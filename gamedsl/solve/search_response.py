@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from gamedsl.runtime.positions import key_of
 from gamedsl.solve.mccfr import REPORTS, draw
 from gamedsl.solve.respond import Number, Policy, exploitability
-from gamedsl.solve.tree import TooLarge, Tree, Utility, tabulate
+from gamedsl.solve.tree import ImperfectRecall, TooLarge, Tree, Utility, tabulate
 
 if TYPE_CHECKING:
     from gamedsl.backends.kernel import Ask, State
@@ -98,7 +98,7 @@ def nash_conv_bound(
     plays: Plays = (lambda key, _: policy[key]) if isinstance(policy, Mapping) else policy
     try:
         return _exact(tabulate(game.env(), limit=nodes), plays, utility)
-    except TooLarge:
+    except (TooLarge, ImperfectRecall):
         pass
     replies = {}
     rounds = (simulations + games) * len(game.ir.seats)

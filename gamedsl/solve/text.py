@@ -9,7 +9,7 @@ from textwrap import wrap
 from gamedsl.solve.auto import Report
 from gamedsl.solve.large import Sampled
 from gamedsl.solve.positions import PositionsSolved
-from gamedsl.solve.qre import Path
+from gamedsl.solve.qre import Path, Response
 from gamedsl.solve.respond import Number, Policy, play
 from gamedsl.solve.solution import Solution
 from gamedsl.solve.text_table import one_shot_lines
@@ -55,7 +55,7 @@ def _solution(report: Report, solution: Solution) -> list[str]:
     if report.sampled is not None:
         return lines + _sampled(report.sampled)
     rows = [
-        (seat, number(value), number(solution.regrets[seat]))
+        (seat, number(value), number(max(0, solution.regrets[seat])))
         for seat, value in solution.values.items()
     ]
     lines += columns([("seat", "value", "regret"), *rows])
@@ -149,15 +149,17 @@ def _responses(path: Path) -> list[str]:
     """A table of the path's points: each action's probability, where these are few."""
     sets = path.points[0].policy
     slots = [(key, name) for key, row in sets.items() for name in row]
-    if len(slots) > FEW:
-        pairs = [(f"{p.precision:.4g}", f"{p.nash_conv:.4g}") for p in path.points]
-        return columns([("λ", "NashConv"), *pairs])
-    head = ("λ", *(f"{key.partition(':')[0]} {name}" for key, name in slots), "NashConv")
-    rows = [
-        (f"{p.precision:.4g}", *(f"{p.policy[k][a]:.4f}" for k, a in slots), f"{p.nash_conv:.4g}")
-        for p in path.points
-    ]
-    return columns([head, *rows])
+    if len(slots) <= FEW:
+        head = ("λ", *(f"{key.partition(':')[0]} {name}" for key, name in slots), "NashConv")
+        table = columns([head, *(_response(point, slots) for point in path.points)])
+        if max(map(len, table)) <= WIDTH:
+            return table
+    return columns([("λ", "NashConv"), *(_response(point, []) for point in path.points)])
+
+
+def _response(point: Response, slots: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    played = (f"{point.policy[key][name]:.4f}" for key, name in slots)
+    return (f"{point.precision:.4g}", *played, f"{point.nash_conv:.4g}")
 
 
 def policy_lines(tree: Tree | None, policy: Policy, rows: int) -> list[str]:

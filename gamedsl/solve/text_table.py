@@ -49,7 +49,7 @@ def _equilibria(game: OneShot) -> list[str]:
     found = game.found
     finite = game.every is None or game.every.finite
     if not found:
-        return ["No pure equilibrium" + (f" ({game.note})" if game.note else "")]
+        return wrap("No pure equilibrium" + (f": {game.note}" if game.note else ""), WIDTH)
     regret = max(float(one.solution.nash_conv) for one in found)
     checked = "exact, regrets 0" if regret == 0 and all(o.solution.exact for o in found) else (
         f"regrets at most {regret:.2g}"

@@ -191,14 +191,16 @@ class TreeBuilder:
     def link(self, parent: int, children: Sequence[int]) -> None:
         self._children[parent] = tuple(children)
 
-    def tree(self) -> Tree:
-        """Raises `ImperfectRecall` where a seat forgets its own past."""
+    def tree(self, *, forgetful: bool = False) -> Tree:
+        """Raises `ImperfectRecall` where a seat forgets its own past, unless it may (`forgetful`).
+        """
         built = Tree(
             self._seats, self._roles, tuple(s for _, s in self._sets.values()), tuple(self._info),
             tuple(self._children), tuple(self._odds), tuple(self._payoffs), tuple(self._rewards),
             tuple(self._outcomes.get(n, ()) for n in range(len(self._info))),
         )  # fmt: skip
-        _require_recall(built)
+        if not forgetful:
+            require_recall(built)
         return built
 
     def _add(self, info: int, **row: tuple[Fraction, ...]) -> int:
@@ -212,13 +214,18 @@ class TreeBuilder:
         return len(self._info) - 1
 
 
-def tabulate(env: Env, limit: int = 200_000, forced: Literal["taken", "asked"] = "taken") -> Tree:
+def tabulate(
+    env: Env, limit: int = 200_000, forced: Literal["taken", "asked"] = "taken", *,
+    forgetful: bool = False,
+) -> Tree:  # fmt: skip
     """Write out every history of a game, by playing all of them.
 
     Decisions with one legal action and chance with one outcome have no node, unless `forced` is
-    "asked". Raises `TooLarge` beyond `limit` nodes; nothing is played after that.
+    "asked". Raises `TooLarge` beyond `limit` nodes; nothing is played after that. Raises
+    `ImperfectRecall` where a seat forgets its own past, which steps with `knows` may make it do,
+    unless `forgetful`: values hold for such a tree, best replies and all that rests on them do not.
     """
-    return _Writer(env, limit, forced == "asked").write()
+    return _Writer(env, limit, forced == "asked").write(forgetful=forgetful)
 
 
 class _Writer:
@@ -227,6 +234,7 @@ class _Writer:
     def __init__(self, env: Env, limit: int, forced: bool) -> None:
         self._kernel = env.kernel
         self._seats, self._role_of = tuple(env.ir.seats), env.ir.role_of
+        self._asked_as = env.ir.asked_as
         self._limit, self._forced = limit, forced
         self._builder = TreeBuilder(self._seats, [self._role_of[s] for s in self._seats], limit)
         self._links: list[list[int]] = []
@@ -234,7 +242,7 @@ class _Writer:
         """A node to go on from: its state; who is asked there, and which of them have a choice;
         the options that those before it have taken."""
 
-    def write(self) -> Tree:
+    def write(self, *, forgetful: bool) -> Tree:
         self._arrive(self._kernel.start())
         while self._pending:
             node, state, asks, movers, chosen = self._pending.pop()
@@ -252,7 +260,7 @@ class _Writer:
                 self._links[node].append(child)
         for node, children in enumerate(self._links):
             self._builder.link(node, children)
-        return self._builder.tree()
+        return self._builder.tree(forgetful=forgetful)
 
     def _after(self, state: State, move: Sequence[int]) -> int:
         """The node that a move leads to."""
@@ -290,8 +298,9 @@ class _Writer:
         """A node for the next who has a choice."""
         ask = asks[movers[len(chosen)]]
         info_set = InfoSet(
-            key_of(state, ask), ask.seat, self._role_of[ask.seat], ask.step, ask.legal
-        )
+            key_of(state, ask), ask.seat, self._role_of[ask.seat],
+            self._asked_as.get(ask.step, ask.step), ask.legal,
+        )  # fmt: skip
         node = self._builder.decision(info_set)
         return self._opened(node, state, asks, movers, chosen)
 
@@ -301,8 +310,9 @@ class _Writer:
         return node
 
 
-def _require_recall(tree: Tree) -> None:
-    """Every node of an information set must have the same last own decision behind it."""
+def require_recall(tree: Tree) -> None:
+    """Every node of an information set must have the same last own decision behind it; raises
+    `ImperfectRecall`."""
     last: list[dict[int, tuple[int, int]]] = [{} for _ in range(len(tree))]
     behind: dict[int, tuple[int, int] | None] = {}
     for node, info in enumerate(tree.info):

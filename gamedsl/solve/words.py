@@ -9,7 +9,7 @@ from fractions import Fraction
 from gamedsl.solve.respond import Number
 
 GAP = "  "
-NUMERIC = re.compile(r"·|<?-?[\d./]+(e-?\d+)?( \(-?[\d.]+\))?")
+NUMERIC = re.compile(r"·|<?-?[\d./]+(e[-+]?\d+)?( \(-?[\d.]+\))?")
 
 
 def number(value: Number, short: bool = False) -> str:

@@ -150,6 +150,29 @@ def test_vertices_of_a_square_and_of_a_cut_one():
     assert {v.point for v in vertices(cut)} == {(0, 0), (0, 1), (1, 0), (1, F(1, 2)), (F(1, 2), 1)}
 
 
+def test_vertices_of_degenerate_polytopes_agree_with_trial():
+    """Each choice of as many tight inequalities as coordinates, held against all others."""
+    random = Random(11)
+    for _ in range(20):
+        size, rows = 4, random.randint(3, 5)
+        matrix = [[F(random.randint(0, 1)) for _ in range(size)] for _ in range(rows)]
+        matrix.append([F(1, 2)] * size)
+        unit = [[F(int(i == j)) for j in range(size)] for i in range(size)]
+        lines = [(row, F(0)) for row in unit] + [(row, F(1)) for row in matrix]
+        known = set()
+        for chosen in combinations(lines, size):
+            point = solve_linear([(dict(enumerate(row)), total) for row, total in chosen], size)
+            if (
+                point is not None
+                and min(point) >= 0
+                and all(sum(a * b for a, b in zip(row, point, strict=True)) <= 1 for row in matrix)
+            ):
+                known.add(tuple(point))
+        found = vertices(matrix)
+        assert len(found) == len(known)
+        assert {v.point for v in found} == known
+
+
 def test_too_many_vertices_are_given_up(monkeypatch):
     monkeypatch.setattr(polytope, "MANY_RAYS", 3)
     with pytest.raises(TooManyVertices):
@@ -180,3 +203,23 @@ def test_a_zero_sum_table_too_large_to_enumerate_still_has_its_value(monkeypatch
     (only,) = found.found
     assert (found.complete, only.names, only.solution.nash_conv) == (False, ("mixed",), 0)
     assert "linear programming" in found.note
+
+
+def test_gambit_finds_the_same():
+    """Its enumeration of extreme equilibria in rationals, on games of which many are degenerate."""
+    gambit, numpy = pytest.importorskip("pygambit"), pytest.importorskip("numpy")
+    random, infinite = Random(2), 0
+    for _ in range(30):
+        m, n, most = random.randint(2, 4), random.randint(2, 4), random.choice([2, 5, 999])
+        rows = [[(random.randint(0, most), random.randint(0, most)) for _ in range(n)]
+                for _ in range(m)]  # fmt: skip
+        arrays = (numpy.array([[cell[seat] for cell in row] for row in rows]) for seat in (0, 1))
+        game = gambit.Game.from_arrays(*arrays)
+        theirs = {
+            tuple(tuple(F(str(one[s])) for s in player.strategies) for player in game.players)
+            for one in gambit.nash.enummixed_solve(game, rational=True).equilibria
+        }
+        found = all_equilibria(cells(rows))
+        infinite += not found.finite
+        assert {(found.first[a], found.second[b]) for a, b in found.extreme} == theirs
+    assert infinite > 5

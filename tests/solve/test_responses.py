@@ -54,7 +54,8 @@ def test_a_known_point_of_matching_pennies_with_a_prize():
         assert q == pytest.approx(1 / (1 + exp(point.precision * (4 * p - 2))), abs=1e-6)
 
 
-def test_kuhn_poker_is_followed_to_its_value():
+def test_kuhn_poker_is_followed_to_its_value(monkeypatch):
+    monkeypatch.setattr(qre, "ENOUGH", qre.CLOSE)
     tree = kuhn_tree()
     found = qre_path(tree)
     assert found.arrived

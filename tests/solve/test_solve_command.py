@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -109,6 +111,12 @@ def test_texts_fit_a_terminal_and_say_what_was_done(name, params, said):
     assert report.solution.nash_conv < 1e-4
 
 
+def test_the_help_lists_all_methods(capsys):
+    assert main(["solve", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"  {name:<12} {what}\n" in out for name, what in METHODS.items())
+
+
 def test_data(capsys):
     code, out, _ = printed(capsys, "kuhn_poker", "--format", "json")
     record = json.loads(out)
@@ -197,6 +205,11 @@ def test_a_file_with_problems_is_told_so(tmp_path, capsys):
     assert "error[GD" in err
 
 
+def test_importing_the_solver_needs_no_numpy():
+    code = "import sys, gamedsl.solve; sys.exit(bool({'numpy', 'scipy'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_a_package_that_is_missing_is_named(monkeypatch, capsys):
     import importlib.util
 
@@ -223,7 +236,7 @@ def test_three_seats_without_a_pure_equilibrium(tmp_path, capsys, monkeypatch):
     path.write_text(PENNIES_OF_THREE, encoding="utf-8")
     code, out, _ = printed(capsys, str(path), "--save", str(kept))
     assert code == 0
-    assert "No pure equilibrium" in out
+    assert "No pure equilibrium: all 8 pure profiles were tried\n" in out
     assert "rounded to simple fractions" in out
     assert json.loads(kept.read_text())["values"] == {"ann": "1/2", "bob": "1/2", "cid": "1"}
     kept.unlink()
@@ -240,6 +253,17 @@ def test_another_equilibrium_can_be_kept(tmp_path, capsys):
     assert (code, err) == (0, "")
     assert out.endswith(f"policy: {kept}\n")
     assert json.loads(kept.read_text())["values"] == {"hunter_1": "2", "hunter_2": "2"}
+
+
+def test_places_where_no_policy_can_be_kept(tmp_path, capsys):
+    code, out, err = printed(capsys, "stag_hunt", "--save", str(tmp_path))
+    assert (code, out) == (2, "")
+    assert "is a folder" in err
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    code, _, err = printed(capsys, "stag_hunt", "--save", str(file / "kept.json"))
+    assert code == 2
+    assert "cannot be written" in err
 
 
 def test_large_games_are_sampled_and_nothing_is_called_exact(capsys, monkeypatch):

@@ -101,6 +101,17 @@ def test_a_vertex_that_is_not_optimal_is_not_certified(monkeypatch):
     assert not maximise(program).exact
 
 
+def test_prices_of_rows_that_do_not_hold_back_certify_nothing(monkeypatch):
+    """max x with x <= 4 and x <= 2; the floats put a price on the wrong row."""
+    import numpy as np
+
+    program = Program(1, {0: ONE}, [({0: ONE}, 4 * ONE), ({0: ONE}, 2 * ONE)])
+    assert list(maximise(program).prices) == [0, 1]
+    wrong = np.array([2.0]), np.array([1.0, 0.0]), np.array([]), 2.0
+    monkeypatch.setattr(programs, "_floats", lambda _: wrong)
+    assert not maximise(program).exact
+
+
 def test_programs_without_a_solution_have_none():
     assert maximise(Program(1, {0: ONE}, [({0: ONE}, -ONE)])) is None
     with pytest.raises(ValueError, match="no optimum"):
