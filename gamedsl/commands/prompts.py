@@ -37,12 +37,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from gamedsl.compiler import compile_file
     from gamedsl.diagnostics.render import render
+    from gamedsl.passes.atlas import QUICK
 
     try:
         params = read_params(args.param)
     except ValueError as error:
         return _usage(str(error))
-    result = compile_file(args.file, params)
+    result = compile_file(args.file, params, QUICK)
     if result.diagnostics:
         shown = render(result.diagnostics, "pretty", use_colour(sys.stderr))
         print(shown, file=sys.stderr)
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         from gamedsl.policies.errors import ModelError
 
         try:
-            tokenizer = _tokenizer(args.model)
+            tokenizer = tokenizer_of(args.model)
         except ModelError as error:
             return _usage(str(error))
     report = describe(ir, seats, run_seed=args.run_seed, seed=args.seed, tokenizer=tokenizer)
@@ -146,7 +147,7 @@ def text(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _tokenizer(name: str) -> HFTokenizer:
+def tokenizer_of(name: str) -> HFTokenizer:
     """The tokenizer of a model. ModelError passes through."""
     from gamedsl.policies.chat import HFTokenizer
     from gamedsl.policies.models import load

@@ -17,6 +17,7 @@ from gamedsl.diagnostics.render import render
 
 if TYPE_CHECKING:
     from gamedsl.compiler import Result
+    from gamedsl.passes.prompt_lengths import Tokenizer
     from gamedsl.passes.proof import Grade, Proof
 
 HELP = "Check files. A FILE is a path, or the name of a shipped game, protocol or reward."
@@ -46,6 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="go through games of up to N histories (by itself: 300,000) instead of 20,000",
     )
+    parser.add_argument(
+        "--model", metavar="NAME", help="measure prompts in the tokens of this model"
+    )
     add_params(parser, ", for each FILE that is a game")
     parser.add_argument("--strict", action="store_true", help="warnings and notes are errors too")
 
@@ -65,8 +69,18 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         print(f"gamedsl validate: {error}", file=sys.stderr)
         return USAGE
+    tokenizer = None
+    if args.model is not None:
+        from gamedsl.commands.prompts import tokenizer_of
+        from gamedsl.policies.errors import ModelError
+
+        try:
+            tokenizer = tokenizer_of(args.model)
+        except ModelError as error:
+            print(f"gamedsl validate: {error}", file=sys.stderr)
+            return USAGE
     checked = []
-    for file in _checked(args, params):
+    for file in _checked(args, params, tokenizer):
         checked.append(file)
         if args.report != "json" and args.format != "json":
             _print(file, args)
@@ -79,7 +93,9 @@ def run(args: argparse.Namespace) -> int:
     return CLEAN if all(file.passed for file in checked) else PROBLEMS
 
 
-def _checked(args: argparse.Namespace, params: dict[str, str]) -> Iterator[_Checked]:
+def _checked(
+    args: argparse.Namespace, params: dict[str, str], tokenizer: Tokenizer | None
+) -> Iterator[_Checked]:
     """The files in order, each checked when it is asked for."""
     from gamedsl.compiler import compile_file
     from gamedsl.sema.library import resolve_argument
@@ -88,7 +104,7 @@ def _checked(args: argparse.Namespace, params: dict[str, str]) -> Iterator[_Chec
     seen: set[tuple[object, ...]] = set()
     for argument in args.files:
         path = resolve_argument(argument)
-        result = compile_file(path, params, _histories(args.thorough))
+        result = compile_file(path, params, _histories(args.thorough), tokenizer)
         fresh = [d for d in result.diagnostics if _key(d) not in seen]
         seen.update(map(_key, fresh))
         passed = not any(_fails(d, args.strict) for d in result.diagnostics)

@@ -17,13 +17,13 @@ from math import prod
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
-from gamedsl.backends.events import information_set
 from gamedsl.backends.interpreter import Interpreter
-from gamedsl.backends.kernel import Ask, Kernel, State
+from gamedsl.backends.kernel import Amounts, Ask, Kernel, State
 from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
 from gamedsl.passes.proof import Grade, Moves
+from gamedsl.runtime.positions import key_of
 from gamedsl.source.spans import Span
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 QUICK, USUAL, THOROUGH = 1_000, 20_000, 300_000
 """Histories that are gone through at most: when a game is loaded, validated, validated with care.
-Each takes a kilobyte or two."""
+Each takes two or three kilobytes."""
 
 MOVES = 400
 """Moves of all random plays together."""
@@ -85,9 +85,10 @@ class Watch(Budget):
 
 class Node:
     """A history: its state, which is never moved, and the history that it follows by a move (the
-    numbers of options in the order of `asks`, or that of an outcome, whose name is `drawn`)."""
+    numbers of options in the order of `asks`, or that of an outcome, whose name is `drawn`);
+    `payoffs` and `rewards` where the game is over."""
 
-    __slots__ = ("after", "before", "drawn", "move", "state")
+    __slots__ = ("after", "before", "drawn", "move", "payoffs", "rewards", "state")
 
     def __init__(
         self, state: State, before: Node | None, move: tuple[int, ...], drawn: str = ""
@@ -96,6 +97,8 @@ class Node:
         self.before = before
         self.move = move
         self.drawn = drawn
+        self.payoffs: Amounts = {}
+        self.rewards: Amounts = {}
         self.after: dict[tuple[int, ...], Node] = {}
 
 
@@ -116,9 +119,7 @@ class Atlas:
     met where the rules fail, `spent` where the budget was; nothing is gone through after that.
     """
 
-    def __init__(
-        self, ir: GameIR, limit: int = USUAL, tokenizer: Tokenizer | None = None
-    ) -> None:
+    def __init__(self, ir: GameIR, limit: int = USUAL, tokenizer: Tokenizer | None = None) -> None:
         self.ir = ir
         self.limit = limit
         self.tokenizer = tokenizer
@@ -142,14 +143,15 @@ class Atlas:
     @property
     def grade(self) -> Grade:
         """Of what holds in all histories met."""
-        return "enumerated" if self.whole else "sampled"
+        return "enumerated" if self.whole else "sampled" if self.plays else "undecided"
 
     @property
     def extent(self) -> str:
         if self.whole:
             return f"all {len(self.nodes):,} histories" if len(self.nodes) > 1 else "1 history"
-        plays = f"{self.plays} random play{'s' * (self.plays != 1)}, {self.moves} moves"
-        return f"{plays} of a game with {self.size}"
+        if not self.plays:
+            return "no play was made to its end"
+        return f"{self.plays} random play{'s' * (self.plays != 1)}, {self.moves} moves"
 
     @property
     def size(self) -> str:
@@ -157,7 +159,7 @@ class Atlas:
         if self.whole:
             return f"{len(self.nodes):,} histories"
         if self.estimate <= self.limit:
-            return "more histories than were gone through"
+            return f"more than {len(self.nodes):,} histories"
         return f"about {self.estimate:.0e} histories".replace("e+0", "e").replace("e+", "e")
 
     @cached_property
@@ -171,8 +173,7 @@ class Atlas:
         found: dict[str, list[tuple[Node, Ask]]] = {}
         for node in self.nodes:
             for ask in node.state.asks:
-                key = information_set(ask.seat, ask.step, node.state.known(ask.seat))
-                found.setdefault(key, []).append((node, ask))
+                found.setdefault(key_of(node.state, ask), []).append((node, ask))
         return found
 
     @cached_property
@@ -299,7 +300,7 @@ class Atlas:
     def _ended(self, node: Node) -> Node:
         """The same, once it is seen that it has payoffs and rewards if the game is over there."""
         if node.state.kind == "end":
-            _ = node.state.payoffs, node.state.rewards
+            node.payoffs, node.rewards = node.state.payoffs, node.state.rewards
         return node
 
 
@@ -339,11 +340,7 @@ def made(after: Node) -> Mapping[str, str]:
 
 def replay(node: Node) -> Moves:
     """The moves of a history, to play it again."""
-    return tuple(
-        name
-        for after in path_of(node)
-        for name in made(after).values()
-    )
+    return tuple(name for after in path_of(node) for name in made(after).values())
 
 
 def told(node: Node, most: int = 12) -> tuple[str, ...]:

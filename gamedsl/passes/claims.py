@@ -48,7 +48,7 @@ def _worth_saying(atlas: Atlas) -> bool:
     not all plays were paid the same if there are more than these."""
     if len(atlas.ir.seats) < 2:
         return False
-    return atlas.whole or len({tuple(end.state.payoffs.values()) for end in atlas.ends}) > 1
+    return atlas.whole or len({tuple(end.payoffs.values()) for end in atlas.ends}) > 1
 
 
 def _named(claim: Claim) -> str:
@@ -56,9 +56,9 @@ def _named(claim: Claim) -> str:
 
 
 def _sum(atlas: Atlas, claim: Claim | None, problems: Problems) -> Iterator[Proof]:
-    first = total_of(atlas.ends[0].state.payoffs)
+    first = total_of(atlas.ends[0].payoffs)
     total = first if claim is None else claim.amount
-    wrong = next((end for end in atlas.ends if total_of(end.state.payoffs) != total), None)
+    wrong = next((end for end in atlas.ends if total_of(end.payoffs) != total), None)
     name = "claims." + ("zero_sum" if total == 0 else "constant_sum")
     said = _SAID["constant_sum"].format(total)
     if wrong is None:
@@ -68,9 +68,9 @@ def _sum(atlas: Atlas, claim: Claim | None, problems: Problems) -> Iterator[Proo
         return
     if claim is None:
         return
-    found = total_of(wrong.state.payoffs)
-    constant = atlas.whole and all(total_of(end.state.payoffs) == found for end in atlas.ends)
-    witness = (*told(wrong), f"payoffs: {amounts_of(wrong.state.payoffs)}; their sum is {found}")
+    found = total_of(wrong.payoffs)
+    constant = atlas.whole and all(total_of(end.payoffs) == found for end in atlas.ends)
+    witness = (*told(wrong), f"payoffs: {amounts_of(wrong.payoffs)}; their sum is {found}")
     problems.add(
         "GD0470", f"the payoffs of this play sum to {found}, not to {total}", claim.span,
         why="claimed of every play", notes=_paying(atlas.ir), witness=witness,
@@ -82,14 +82,14 @@ def _sum(atlas: Atlas, claim: Claim | None, problems: Problems) -> Iterator[Proo
 
 def _common(atlas: Atlas, claim: Claim | None, problems: Problems) -> Iterator[Proof]:
     ends = atlas.ends
-    wrong = next((end for end in ends if len(set(end.state.payoffs.values())) > 1), None)
+    wrong = next((end for end in ends if len(set(end.payoffs.values())) > 1), None)
     said = _SAID["common_payoff"]
     if wrong is None:
         if claim is not None or _worth_saying(atlas):
             short = "common payoff"
             yield Proof("claims.common_payoff", said, atlas.grade, atlas.extent, short=short)
     elif claim is not None:
-        payoffs = wrong.state.payoffs
+        payoffs = wrong.payoffs
         low, high = (f(payoffs, key=lambda seat: payoffs[seat]) for f in (min, max))
         witness = (*told(wrong), f"payoffs: {amounts_of(payoffs)}")
         problems.add(
@@ -165,10 +165,10 @@ def _asymmetries(atlas: Atlas) -> Iterator[_Asymmetry]:
             if how:
                 lines = [*told(node)]
                 if node.state.kind == "end":
-                    lines.append(f"payoffs: {amounts_of(node.state.payoffs)}")
+                    lines.append(f"payoffs: {amounts_of(node.payoffs)}")
                 if twin is not None and node.state.kind == twin[0].state.kind == "end":
                     lines += ["exchanged:", *told(twin[0])]
-                    lines.append(f"payoffs: {amounts_of(twin[0].state.payoffs)}")
+                    lines.append(f"payoffs: {amounts_of(twin[0].payoffs)}")
                 yield _Asymmetry(one, other, node, how, tuple(lines))
 
 
@@ -255,5 +255,3 @@ def _paying(ir: GameIR) -> tuple[Note, ...]:
     """Where the payoffs are, for a note."""
     spans = dict.fromkeys(payoff.span for _, payoff in ir.payoffs)
     return tuple(Note(span, "paid here") for span in [*spans][:1])
-
-

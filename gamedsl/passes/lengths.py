@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.lengths import most
 from gamedsl.ir.program import Choose, Draw, Step
-from gamedsl.passes.atlas import Atlas, Node, path_of
+from gamedsl.passes.atlas import Atlas
 from gamedsl.passes.proof import Proof
+
+ANYBODY = ""
+"""Counts decisions, whoever is asked."""
 
 
 def plays_are_bounded(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
@@ -21,19 +24,21 @@ def plays_are_bounded(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
         claim = f"there are {count}, and {plays:,} plays"
         yield Proof("size", claim, "enumerated", atlas.extent, short=count)
     else:
-        yield Proof("size", f"there are {atlas.size}", "sampled", atlas.extent, short=atlas.size)
-    yield _decisions(atlas)
-    yield from (_of_seat(atlas, seat) for seat in atlas.ir.seats if len(atlas.ir.seats) > 1)
+        claim = f"there are {atlas.size}"
+        yield Proof("size", claim, atlas.grade, atlas.extent, short=atlas.size)
+    asked = _asked(atlas)
+    yield _decisions(atlas, asked)
+    yield from (_of_seat(atlas, seat, asked) for seat in atlas.ir.seats if len(atlas.ir.seats) > 1)
     draws = most(atlas.ir.turns, _draws, len(atlas.ir.seats))
     if draws:
         claim = f"chance draws at most {draws:,} time{'s' * (draws != 1)} in a play"
         yield Proof("length.chance", claim, "proved", "by the form of the program")
 
 
-def _decisions(atlas: Atlas) -> Proof:
+def _decisions(atlas: Atlas, asked: list[Counter[str]]) -> Proof:
     """How often somebody is asked; several at once are one decision."""
-    if atlas.whole and atlas.ends:
-        counts = [sum(n.state.kind == "decide" for n in path_of(end)) for end in atlas.ends]
+    if asked:
+        counts = [each[ANYBODY] for each in asked]
         low, high = min(counts), max(counts)
         times = f"{high:,}" if low == high else f"{low:,} to {high:,}"
         words = f"{times} decision{'s' * (high != 1)}"
@@ -48,11 +53,10 @@ def _decisions(atlas: Atlas) -> Proof:
     return Proof("length", f"a play has {words}", "proved", how, short=f"{words} a play")
 
 
-def _of_seat(atlas: Atlas, seat: str) -> Proof:
+def _of_seat(atlas: Atlas, seat: str, asked: list[Counter[str]]) -> Proof:
     name = f"length.{seat}"
-    if atlas.whole and atlas.ends:
-        high = max(_asked(end)[seat] for end in atlas.ends)
-        grade, how = atlas.grade, atlas.extent
+    if asked:
+        high, grade, how = max(each[seat] for each in asked), atlas.grade, atlas.extent
     else:
         bound = most(atlas.ir.turns, lambda step: _asks(step, seat), len(atlas.ir.seats))
         if bound is None:
@@ -61,8 +65,16 @@ def _of_seat(atlas: Atlas, seat: str) -> Proof:
     return Proof(name, f"`{seat}` is asked at most {high:,} time{'s' * (high != 1)}", grade, how)
 
 
-def _asked(end: Node) -> Counter[str]:
-    return Counter(ask.seat for node in path_of(end) for ask in node.state.asks)
+def _asked(atlas: Atlas) -> list[Counter[str]]:
+    """How often each seat is asked in each play, and anybody; none where not all are known."""
+    if not atlas.whole:
+        return []
+    counts: dict[int, Counter[str]] = {}
+    for node in atlas.nodes:
+        before = Counter[str]() if node.before is None else counts[id(node.before)]
+        asked = node.state.asked if node.state.kind == "decide" else ()
+        counts[id(node)] = before + Counter((*asked, ANYBODY)) if asked else before
+    return [counts[id(end)] for end in atlas.ends]
 
 
 def _asks(step: Step, seat: str) -> int:

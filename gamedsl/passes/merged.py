@@ -42,9 +42,9 @@ class Pair(NamedTuple):
 
 
 def different_is_told_apart(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
-    """GD0530: a prompt without a view does not tell apart what its reader has seen. GD0531, a note:
-    a view forgets what may matter."""
-    if problems.errors and (atlas.ir.templates or atlas.ir.view):
+    """GD0530: a prompt without a view does not tell apart what its reader has seen (a warning where
+    no template is at fault). GD0531, a note: a view forgets what may matter."""
+    if problems.errors:
         yield Proof("told.apart", APART, "undecided", "there are errors that come before it")
         return
     pairs = list(_merged(atlas))
@@ -60,7 +60,8 @@ def different_is_told_apart(atlas: Atlas, problems: Problems) -> Iterator[Proof]
         yield Proof("view.forgets", claim, "proved", how, (), pair.witness, histories)
     if not atlas.whole:
         why = f"only whole games are compared, and this one has {atlas.size}"
-        yield Proof("told.harmless", HARMLESS, "undecided", why, (), pairs[0].witness)
+        witness = () if forgets else pairs[0].witness
+        yield Proof("told.harmless", HARMLESS, "undecided", why, (), witness)
         return
     yield from _compared(atlas, {pair.keys: pair for pair in pairs}, problems)
 
@@ -85,22 +86,23 @@ def _compared(
     if found.lossless:
         yield Proof("told.harmless", HARMLESS, "enumerated", atlas.extent)
         return
+    told: set[str] = set()
     for difference in found.differences:
         seat, keys = difference.seat, difference.information_sets
-        nodes = tuple(atlas.sets[key][0][0] for key in keys)
-        prompt = next((p.prompt for p in pairs.values() if keys[1] in p.keys), "")
-        pair = Pair(seat, keys, (nodes[0], nodes[1]), prompt)
-        if seat in atlas.ir.views:
-            _forgets(atlas.ir, pair, difference.reason, problems)
-        else:
-            _same_prompt(atlas.ir, pair, difference.reason, problems)
         code = "GD0531" if seat in atlas.ir.views else "GD0530"
+        if code in told:
+            continue
+        told.add(code)
+        nodes = atlas.sets[keys[0]][0][0], atlas.sets[keys[1]][0][0]
+        prompt = next((p.prompt for p in pairs.values() if keys[1] in p.keys), "")
+        pair = Pair(seat, keys, nodes, prompt)
+        report = _forgets if seat in atlas.ir.views else _same_prompt
+        report(atlas.ir, pair, difference.reason, problems)
         histories = replay(nodes[0]), replay(nodes[1])
         yield Proof(
             "told.harmless", HARMLESS, "refuted", f"{atlas.extent}; {difference.reason}", (code,),
             pair.witness, histories,
         )  # fmt: skip
-        return
 
 
 def _same_prompt(ir: GameIR, pair: Pair, reason: str, problems: Problems) -> None:
@@ -108,8 +110,9 @@ def _same_prompt(ir: GameIR, pair: Pair, reason: str, problems: Problems) -> Non
     problems.add(
         "GD0530", f"`{pair.seat}` is told the same after two histories that it can tell apart",
         ir.span if template is None else template.span,
-        why="told the same" if template is None else "this does not say what was seen",
-        help="" if template is None else "say it: `{{ choice }}`",
+        why="no prompt says which" if template is None else "this does not say what was seen",
+        help="write a `seen` template that does" if template is None else "say it: `{{ choice }}`",
+        severity="warning" if template is None else "error",
         witness=(*pair.witness, reason),
     )  # fmt: skip
 

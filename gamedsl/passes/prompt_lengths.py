@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol
 
 from gamedsl.backends.labels import TokenCounter
+from gamedsl.backends.prompts import Messages
 from gamedsl.diagnostics import Problems
 from gamedsl.passes.atlas import Atlas, replay, story
 from gamedsl.passes.proof import Proof
@@ -15,7 +16,7 @@ from gamedsl.passes.told import text_of
 class Tokenizer(TokenCounter, Protocol):
     """A model's tokenizer: `render` gives the text that its chat template makes of a prompt."""
 
-    def render(self, messages: Sequence[tuple[str, str]]) -> str: ...
+    def render(self, messages: Messages) -> str: ...
 
 
 def prompts_are_so_long(atlas: Atlas, problems: Problems) -> Iterator[Proof]:

@@ -44,9 +44,11 @@ def prompts_render(ir: GameIR, problems: Problems) -> None:
 
 def all_prompts_render(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """As `prompts_render`, then in every history of the atlas."""
-    before = problems.count_errors()
+    if problems.errors:
+        yield Proof("prompts", CLAIM, "undecided", "there are errors that come before it")
+        return
     prompts_render(atlas.ir, problems)
-    if problems.count_errors() == before:
+    if not problems.errors:
         for (node, ask), *_ in atlas.sets.values():
             atlas.prompts.of(node, ask)
         steps = {step.id: step for step in atlas.ir.steps}

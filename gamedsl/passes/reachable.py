@@ -53,15 +53,17 @@ def everything_happens(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """GD0473: a step, action or option; GD0474: a branch, or a cell of a table; GD0475: `end` or an
     `until`: none of which happens in any history."""
     sites = list(sites_of(atlas.ir))
-    missing = [site for site in sites if site.key not in _met(atlas)]
+    met = _met(atlas)
+    missing = [site for site in sites if site.key not in met]
     whole = atlas.whole
     if missing and whole:
         whole = atlas.cover({site.key for site in missing if site.key[0] in ("run", "entered")})
         met = _met(atlas)
         missing = [site for site in missing if site.key not in met]
-    missing = [site for site in missing if not any(_inside(site, other) for other in missing)]
+    wide = [site for site in missing if site.key[0] != "option"]
+    missing = [site for site in missing if not any(_inside(site, other) for other in wide)]
     if not missing:
-        yield Proof("reachable", CLAIM, "proved", f"each is met in {atlas.extent}")
+        yield Proof("reachable", CLAIM, "proved", f"each is met: {atlas.extent}")
         return
     names = tuple(f"not met: {site.what}, line {site.span.line}" for site in missing)
     if not whole:
@@ -94,7 +96,7 @@ def _steps(ir: GameIR) -> Iterator[Site]:
             case Choose():
                 yield Site(step.span, f"the choice `{step.variable}`", "GD0473", ("step", step.id))
                 for action in step.moves:
-                    key = "option", action.span, action.name
+                    key = "action", action.span, action.name
                     yield Site(action.span, f"the action `{action.name}`", "GD0473", key)
                 for option in (o for row in step.options for o in row if not step.moves):
                     if option.span is not None:
@@ -167,7 +169,7 @@ def _met(atlas: Atlas) -> set[object]:
                 )
                 for action in step.moves:
                     if option.name.partition("(")[0] == action.name:
-                        places[step.id, option.name].append(("option", action.span, action.name))
+                        places[step.id, option.name].append(("action", action.span, action.name))
     met: set[object] = {*atlas.watch.met}
     asked = {(ask.step, ask.legal) for node in atlas.nodes for ask in node.state.asks}
     for step_id, legal in asked:

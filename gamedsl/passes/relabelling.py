@@ -17,8 +17,8 @@ from gamedsl.backends.labels import option_names
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import Labels
 from gamedsl.passes.atlas import Atlas, Node, made, path_of, replay, told
-from gamedsl.passes.proof import Proof
 from gamedsl.passes.prompts import sample_book
+from gamedsl.passes.proof import Proof
 from gamedsl.runtime import Env
 from gamedsl.runtime.env import Episode
 
@@ -47,11 +47,7 @@ def replies_are_one_option(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
 
 def _beginnings(labels: list[str]) -> Iterator[tuple[str, str]]:
     """Labels that others begin with; in order, such a pair stands side by side."""
-    ordered = sorted(labels)
-    return (
-        (one, other) for one, other in zip(ordered, ordered[1:], strict=False)
-        if other.startswith(one)
-    )  # fmt: skip
+    return ((one, other) for one, other in pairwise(sorted(labels)) if other.startswith(one))
 
 
 class _Moment(NamedTuple):

@@ -45,10 +45,10 @@ def rewards_are_as_claimed(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
 
 
 def _refutes(claim: Claim, end: Node) -> bool:
-    rewards = end.state.rewards
+    rewards = end.rewards
     if claim.kind == "common":
         return len(set(rewards.values())) > 1
-    return total_of(rewards) != (total_of(end.state.payoffs) if claim.kind == "keeps_sum" else 0)
+    return total_of(rewards) != (total_of(end.payoffs) if claim.kind == "keeps_sum" else 0)
 
 
 def _refuted(atlas: Atlas, claim: Claim, wrong: Node, problems: Problems) -> Proof:
@@ -124,10 +124,10 @@ def _reversal(atlas: Atlas, seat: str) -> tuple[Node, Node] | None:
     """Two plays that differ in the seat's own choices alone: its payoff prefers the second, and its
     reward does not; or it is indifferent, and its reward is not."""
     for ends in _by_context(atlas, seat).values():
-        ends.sort(key=lambda end: (end.state.payoffs[seat], end.state.rewards[seat]))
+        ends.sort(key=lambda end: (end.payoffs[seat], end.rewards[seat]))
         for one, other in pairwise(ends):
-            better = other.state.payoffs[seat] > one.state.payoffs[seat]
-            paid, before = other.state.rewards[seat], one.state.rewards[seat]
+            better = other.payoffs[seat] > one.payoffs[seat]
+            paid, before = other.rewards[seat], one.rewards[seat]
             if (paid <= before) if better else paid != before:
                 return one, other
     return None
@@ -135,15 +135,13 @@ def _reversal(atlas: Atlas, seat: str) -> tuple[Node, Node] | None:
 
 def _multiple(atlas: Atlas, seat: str) -> bool:
     """Whether the reward is a positive multiple of the payoff, plus an amount that is the same for
-    all plays; or, where all choose once and at once, for all plays in which the others (and chance)
-    do the same."""
-    once = all(
-        sum(node.state.kind == "decide" for node in path_of(end)) == 1 for end in atlas.ends
-    )
+    all plays; or, where all choose once, at once and last, for all plays in which the others (and
+    chance) do the same."""
+    once = all(_at_once(end) for end in atlas.ends)
     groups = [*_by_context(atlas, seat).values()] if once else [atlas.ends]
     factors: set[Fraction] = set()
     for ends in groups:
-        low, *rest = [(end.state.payoffs[seat], end.state.rewards[seat]) for end in ends]
+        low, *rest = [(end.payoffs[seat], end.rewards[seat]) for end in ends]
         for payoff, reward in rest:
             if payoff == low[0] and reward != low[1]:
                 return False
@@ -152,12 +150,17 @@ def _multiple(atlas: Atlas, seat: str) -> bool:
     return len(factors) <= 1 and all(factor > 0 for factor in factors)
 
 
+def _at_once(end: Node) -> bool:
+    """Whether all that is chosen in a play is chosen in its last move."""
+    kinds = [node.state.kind for node in path_of(end)]
+    return kinds.count("decide") == 1 and kinds[-2] == "decide"
+
+
 def _reversed(atlas: Atlas, seat: str, pair: tuple[Node, Node], problems: Problems) -> Proof:
     reward = atlas.ir.reward
-    better = pair[0].state.payoffs[seat] < pair[1].state.payoffs[seat]
+    better = pair[0].payoffs[seat] < pair[1].payoffs[seat]
     lines = [
-        f"{story(end)}: `{seat}` has payoff {end.state.payoffs[seat]}, reward "
-        f"{end.state.rewards[seat]}"
+        f"{story(end)}: `{seat}` has payoff {end.payoffs[seat]}, reward {end.rewards[seat]}"
         for end in pair
     ]
     witness = (*lines, "the others, and chance, do the same in both")

@@ -38,7 +38,15 @@ from gamedsl.solve.solution import Solution, checked
 from gamedsl.solve.stages import solve_stages
 from gamedsl.solve.table import Table, one_shot
 from gamedsl.solve.team import team_optimum
-from gamedsl.solve.tree import InfoSet, TooLarge, Tree, TreeBuilder, tabulate, uniform
+from gamedsl.solve.tree import (
+    ImperfectRecall,
+    InfoSet,
+    TooLarge,
+    Tree,
+    TreeBuilder,
+    tabulate,
+    uniform,
+)
 
 __all__ = [
     "METHODS",
@@ -47,6 +55,7 @@ __all__ = [
     "Boundary",
     "Equilibrium",
     "Exploitability",
+    "ImperfectRecall",
     "InfoSet",
     "Policy",
     "Prediction",

@@ -60,12 +60,16 @@ def caught(mutant: Mutant, folder: Path) -> str | None:
     """The first line of the difference that gives a mutant away, or None where nothing does.
 
     The mutant is written to `folder`, with a copy of all other games and protocols, so that they
-    use it. CompileError where it does not compile, ValueError where `old` is not there just once.
+    use it; without their claims, which would give some away before they are compared. CompileError
+    where it does not compile, ValueError where `old` is not there just once.
     """
     games = folder / "games"
     shutil.copytree(GAMES, games)
     for other in [*VARIANTS.glob("*.yaml"), *PROTOCOLS.glob("*.yaml")]:
         shutil.copy(other, games)
+    for copied in games.glob("*.yaml"):
+        text = copied.read_text(encoding="utf-8")
+        copied.write_text(re.sub(r"^claims:.*\n", "", text, flags=re.MULTILINE), encoding="utf-8")
     path = games / mutant.file
     text = path.read_text(encoding="utf-8")
     if text.count(mutant.old) != 1:
