@@ -1,0 +1,156 @@
+"""Second checks of what is proved of prompts, views and labels; see `replay`.
+
+A check returns what it finds wrong, empty for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from gamedsl import Decision, Env
+from gamedsl.backends.prompts import RenderError
+from tests.faults.case import Case
+from tests.faults.histories import Point, played, points, shape
+from tests.faults.leaks import leaks
+
+
+def _decisions(env: Env) -> list[Decision]:
+    return [d for point in points(env) if not point.failed for d in point.episode.decisions]
+
+
+def _prompts(env: Env) -> list[tuple[Decision, str | None]]:
+    """Every decision with all that it is told; None for what cannot be rendered."""
+    found: list[tuple[Decision, str | None]] = []
+    for decision in _decisions(env):
+        try:
+            found.append((decision, "\n".join(text for _, text in decision.messages)))
+        except RenderError:
+            found.append((decision, None))
+    return found
+
+
+def cannot_be_rendered(case: Case) -> list[str]:
+    """A prompt of the broken game fails when it is asked for, and none of the twin's."""
+    wrong = ["the twin fails"] if any(text is None for _, text in _prompts(case.twin)) else []
+    failing = any(text is None for _, text in _prompts(case.broken))
+    return wrong if failing else [*wrong, "every prompt is rendered"]
+
+
+def hidden_in_prompt(case: Case) -> list[str]:
+    """A prompt tells what its reader has not seen: it leaks, or the runtime withholds it: the text
+    fails, or says what the twin says of nothing."""
+    if found := case.leaks_of_twin():
+        return [f"the twin leaks: {found[0]}"]
+    if any(found.kind == "prompt" for found in leaks(case.broken)):
+        return []
+    texts = [text for _, text in _prompts(case.broken)]
+    absent = case.fault.replay.get("absent")
+    if None in texts or (absent and any(absent in text for text in texts if text)):
+        return []
+    return ["every prompt is rendered, and none leaks"]
+
+
+def answer_not_shown(case: Case) -> list[str]:
+    """A prompt does not hold one of the labels that answer it."""
+
+    def lacking(env: Env) -> bool:
+        told = [(d, text.split("\n")) for d, text in _prompts(env) if text]
+        return any(
+            not any(label in line for line in lines[-5:]) for d, lines in told for label in d.labels
+        )
+
+    wrong = ["the twin's prompts lack one"] if lacking(case.twin) else []
+    return wrong if lacking(case.broken) else [*wrong, "every prompt shows every label"]
+
+
+def name_told(case: Case) -> list[str]:
+    """The name that the headline quotes stands in a prompt."""
+
+    def says(env: Env) -> bool:
+        name = re.compile(rf"\b{re.escape(case.quoted()[0])}\b", re.IGNORECASE)
+        return any(name.search(text or "") for _, text in _prompts(env))
+
+    wrong = ["the twin says it too"] if says(case.twin) else []
+    return wrong if says(case.broken) else [*wrong, "no prompt says it"]
+
+
+def payoff_told(case: Case) -> list[str]:
+    """With another payoff the broken game has other prompts, and the twin the same."""
+    other = case.fault.replay["other"]
+
+    def told(env: Env) -> list[str | None]:
+        return [text for _, text in _prompts(env)]
+
+    wrong = []
+    if told(case.twin) != told(case.game("other", case.fault.files(other))):
+        wrong.append("the twin's prompts differ")
+    rich = case.changed(other)
+    if told(case.broken) == told(rich):
+        wrong.append("the prompts do not differ")
+    if shape(case.broken) == shape(rich):
+        wrong.append("the payoffs do not differ")
+    return wrong
+
+
+def one_prompt(case: Case) -> list[str]:
+    """A seat that can tell both histories apart is told the same in both; in the twin it is not."""
+    one, other = case.witness(2)
+    seat = case.quoted()[0]
+    if one.episode.information(seat) == other.episode.information(seat):
+        return [f"`{seat}` cannot tell the two apart"]
+    wrong = [] if _asked(one, seat) == _asked(other, seat) else ["it is told different things"]
+    good = [played(case.twin, moves) for moves in case.histories]
+    if _asked(good[0], seat) == _asked(good[1], seat):
+        wrong.append("it is told the same in the twin")
+    return wrong
+
+
+def _asked(point: Point, seat: str) -> Any:
+    return next(d.messages for d in point.episode.decisions if d.seat == seat)
+
+
+def no_such_option(case: Case) -> list[str]:
+    """What the headline quotes has a label, and is never an option."""
+    names = {name for d in _decisions(case.broken) for name in d.legal}
+    name = case.quoted()[0]
+    return [] if name in case.written("labels") and name not in names else ["it is one"]
+
+
+def option_without_a_label(case: Case) -> list[str]:
+    """It is an option, and the map of labels does not have it."""
+    names = {name for d in _decisions(case.broken) for name in d.legal}
+    name = case.quoted()[0]
+    return [] if name in names and name not in case.written("labels") else ["it has a label"]
+
+
+def one_label_for_two(case: Case) -> list[str]:
+    """One decision offers the same label twice, so that a reply is ambiguous."""
+    double = [d for d in _decisions(case.broken) if len(set(d.labels)) < len(d.labels)]
+    return [] if double else ["no decision offers one label twice"]
+
+
+def label_is_no_reply(case: Case) -> list[str]:
+    """The label, given as a reply without the blanks around it, is no answer."""
+    name = case.quoted()[0]
+    for point in points(case.broken):
+        asked = {d.seat: d for d in point.episode.decisions}
+        for seat, decision in asked.items():
+            if name in decision.legal:
+                label = decision.labels[decision.legal.index(name)]
+                first = label.strip().split("\n")[0]
+                replies = {s: first if s == seat else d.labels[0] for s, d in asked.items()}
+                copy = point.episode.fork()
+                copy.step(replies)
+                return [] if seat in copy.failures else ["it is an answer"]
+    return ["it is never offered"]
+
+
+def no_words(case: Case) -> list[str]:
+    """No labels can be drawn for the broken game."""
+    try:
+        case.broken.reset()
+    except (ValueError, KeyError):
+        case.twin.reset()
+        return []
+    return ["labels are drawn"]
