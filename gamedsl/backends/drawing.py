@@ -58,7 +58,10 @@ class Drawing:
                 bag = bag.without(item) if item in bag else bag
         wanted = 1 if take is None else take
         if bag.total < wanted:
-            raise PlayError(f"{wanted} cannot be drawn from {bag.total}", span)
+            there = f"{wanted} cannot be drawn from {bag.total}"
+            empty = "" if bag.total else f"`{span.text}` is empty: "
+            enough = f"if: len({span.text}) >= {wanted}"
+            raise PlayError(f"{empty}{there}", span, help=f"draw where there is enough: `{enough}`")
         if scope.budget is not None:
             many = sum(min(copies, wanted) for copies in bag.values())
             scope.budget.spend(len(bag) + (0 if take is None else many * wanted), step.span)

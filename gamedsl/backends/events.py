@@ -58,5 +58,10 @@ def information_set(seat: str, step: str, known: str) -> str:
     return _with(f"{seat}:{step}", known)
 
 
+def known_in(key: str) -> str:
+    """What is known in an information set, of its key."""
+    return key.partition(" [")[2].removesuffix("]")
+
+
 def _with(name: str, known: str) -> str:
     return f"{name} [{known}]" if known else name

@@ -17,6 +17,7 @@ from gamedsl.backends.frames import Call, Frame, Inner, Round, spent_in
 from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome, PlayError
 from gamedsl.backends.legal import Options, action_of, arguments
 from gamedsl.backends.numbered import Numbered
+from gamedsl.backends.told import declared
 from gamedsl.backends.world import SCANNED, World
 from gamedsl.ir.builtins import exact, values
 from gamedsl.ir.evaluate import Budget, SpentError, none_here
@@ -181,7 +182,10 @@ class History(Numbered):
                 return self._leave(op.after)
             if loop.at_bound == "end":
                 return op.over
-            raise PlayError(f"`until` has not held after {passes} passes", loop.until.span)
+            raise PlayError(
+                f"`until` has not held after {passes} passes", loop.until.span,
+                help=f"say what happens then: `at_most: {{n: {passes}, then: go_on}}`, or `end`",
+            )  # fmt: skip
         self._world.unbind(loop.resets, by_seat=not loop.in_turn)
         self._frames = (*self._frames[:-1], under_way._replace(passes=passes + 1))
         if loop.count is not None:
@@ -231,17 +235,20 @@ class History(Numbered):
     def _ask(self, op: flow.Ask) -> int | None:
         step, asks, no_move = op.step, [], self._kernel.ir.no_move
         for seat in self._actors(step):
-            seen = self._world.seen[seat]
+            seen, scope = self._world.seen[seat], self._world.scope(seat)
             self._world.spend(len(seen) // SCANNED, step.span)
-            legal = self._kernel.options.legal(step, seat, self._world.scope(seat))
+            legal = self._kernel.options.legal(step, seat, scope)
             if legal:
-                asks.append(Ask(seat, step.id, occurrences(seen, step.id, seat), legal))
+                key = declared(self._kernel.ir, step, seat, scope)
+                before = occurrences(seen, step.id, seat) if key is None else 0
+                asks.append(Ask(seat, step.id, before, legal, key))
             elif no_move == "end":
                 return op.over
             elif no_move != "pass":
                 raise PlayError(
                     f"`{seat}` has no legal `{step.variable}`", step.span,
                     (f"{seat} has seen: {known(seen) or 'nothing'}",),
+                    "say what happens then: `no_move: pass`, or `no_move: end`",
                 )  # fmt: skip
         if not asks:
             return op.after

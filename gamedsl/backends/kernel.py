@@ -26,21 +26,26 @@ Kind = Literal["decide", "chance", "end"]
 
 class PlayError(EvaluationError):
     """The rules say nothing of what should happen here. `span` is the place in the file; `witness`
-    are lines that say how play came there."""
+    are lines that say how play came there, `help` is what can be done, if that can be said."""
 
-    def __init__(self, message: str, span: Span, witness: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, message: str, span: Span, witness: tuple[str, ...] = (), help: str = ""
+    ) -> None:
         super().__init__(message, Const(NONE, span, None))
         self.witness = witness
+        self.help = help
 
 
 class Ask(NamedTuple):
     """One seat that must choose now: `legal` are canonical names, in the order of the step's
-    options; `occurrence` is how often it has chosen at this step before."""
+    options; `occurrence` is how often it has chosen at this step before. `key` names what it knows
+    here, where the step says that (`occurrence` is then 0); None: all that it has seen."""
 
     seat: str
     step: str
     occurrence: int
     legal: tuple[str, ...]
+    key: str | None = None
 
 
 class Outcome(NamedTuple):

@@ -212,7 +212,11 @@ def apply(write: Write, get: Callable[[str], Any]) -> tuple[str, Any]:
             try:
                 new = with_less(old, value)
             except KeyError:
-                raise PlayError(f"there is no {name_of(value)} to drop", span) from None
+                held = f"{statement.value.span.text} in {place.span.text}"
+                raise PlayError(
+                    f"there is no {name_of(value)} to drop", span,
+                    help=f"drop it where it is there: `if: {held}`",
+                ) from None  # fmt: skip
         case DropItem():
             _inside(old, value, span)
             new = (*old[:value], *old[value + 1 :])

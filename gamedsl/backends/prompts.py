@@ -26,8 +26,8 @@ from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.templating import compiled, template_for, variables_before
 from gamedsl.backends.value_text import titled
 from gamedsl.backends.viewing import Viewing
-from gamedsl.ir.game import Entry, GameIR, Template
-from gamedsl.ir.program import Choose, Draw, Show, walk_steps
+from gamedsl.ir.game import GameIR, Template
+from gamedsl.ir.program import Choose, Draw, Entry, Show, walk_steps
 
 Messages = tuple[tuple[Literal["system", "user"], str], ...]
 
@@ -86,7 +86,7 @@ class Prompter:
         what that shows of the `variables`, as `gamedsl.backends.kernel.State` has them, and nothing
         of what it has seen; EvaluationError where an expression of it has no value.
         """
-        view = self.viewing.texts(seat, variables, book)
+        view = self.viewing.texts(seat, step, variables, book)
         place = (seat, step.id, legal, book, seen if view is None else view)
         known = self._cache.get(place)
         if known is None:
@@ -112,7 +112,7 @@ class Prompter:
 
         RenderError: a template of the file fails on a value. EvaluationError as `messages`.
         """
-        view = self.viewing.texts(seat, variables, book)
+        view = self.viewing.texts(seat, step, variables, book)
         return self._parts(seat, step, legal, book, seen, view)
 
     def _parts(
@@ -127,7 +127,7 @@ class Prompter:
         told = (
             tuple(self._event(seat, event, book) for event in seen)
             if view is None
-            else (self._view(seat, view, book),)
+            else (self._view(seat, step, view, book),)
         )
         return (
             self._rules(seat, book),
@@ -157,11 +157,11 @@ class Prompter:
             what = step.variable
         return Part("seen", f"{what}{f' for {actor}' if actor else ''}: {choice}.", None)
 
-    def _view(self, seat: str, texts: tuple[str, ...], book: LabelBook) -> Part:
-        """What the entries of a view show, one below the other."""
-        entries = self.ir.views[seat]
+    def _view(self, seat: str, step: Choose, texts: tuple[str, ...], book: LabelBook) -> Part:
+        """What the entries of a view show, or of what is known at a step, one below the other."""
+        entries = self.ir.told_at(seat, step.id) or ()
         template = template_for(self.ir, "view", seat, self.ir.role_of[seat])
-        if template is not None:
+        if template is not None and step.knows is None:
             shown = {entry.name: text for entry, text in zip(entries, texts, strict=True)}
             return self._fill(template, seat, book, view=shown)
         lines = (

@@ -28,11 +28,12 @@ MAX_CHARACTERS = 10_000
 class Mention:
     """A free name in an expression; `attribute` is what is read of it (`labels.stag`), if anything.
 
-    `start` is the offset of the name, `at` that of the attribute.
+    `start` is the offset of the name, `at` that of the attribute, `end` where the whole ends.
     """
 
     name: str
     start: int
+    end: int
     attribute: str | None = None
     at: int = 0
 
@@ -190,29 +191,32 @@ class _Walk:
 
     def _name(self, node: Any, bound: frozenset[str], loops: int) -> frozenset[str]:
         if node.name not in bound:
-            self.found.mentions.append(Mention(node.name, node.lineno))
+            start = node.lineno
+            self.found.mentions.append(Mention(node.name, start, start + len(node.name)))
         return bound
 
     def _getattr(self, node: Any, bound: frozenset[str], loops: int) -> frozenset[str]:
         at = self.text.find(node.attr, node.lineno)
-        return self._part(node, node.attr, at, bound, loops)
+        return self._part(node, node.attr, at, at + len(node.attr), bound, loops)
 
     def _getitem(self, node: Any, bound: frozenset[str], loops: int) -> frozenset[str]:
         key = node.arg
         if type(key).__name__ == "Const" and isinstance(key.value, str):
-            return self._part(node, key.value, key.lineno + 1, bound, loops)
+            at = key.lineno + 1
+            end = self.text.find("]", at + len(key.value)) + 1
+            return self._part(node, key.value, at, end, bound, loops)
         self.visit(node.node, bound, loops)
         self.visit(key, bound, loops)
         return bound
 
     def _part(
-        self, node: Any, part: str, at: int, bound: frozenset[str], loops: int
+        self, node: Any, part: str, at: int, end: int, bound: frozenset[str], loops: int
     ) -> frozenset[str]:
         of = node.node
         if type(of).__name__ != "Name":
             return self.visit(of, bound, loops)
         if of.name not in bound:
-            self.found.mentions.append(Mention(of.name, of.lineno, part, at))
+            self.found.mentions.append(Mention(of.name, of.lineno, end, part, at))
         elif of.name == "loop" and part not in LOOP:
             self.refuse(f"`loop.{part}`", at, help=f"`loop` has {', '.join(LOOP)}")
         return bound

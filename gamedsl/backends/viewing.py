@@ -11,6 +11,7 @@ from gamedsl.backends.value_text import Words, as_text
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.expr import Apply, Expr, Get, LastBy, Past, Read
 from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose
 from gamedsl.ir.values import name_of
 
 _PICKING = frozenset({"first", "last", "list", "prev", "reversed"})
@@ -31,18 +32,19 @@ class Viewing:
         """What actions with arguments are called, by their values."""
         self._options: dict[str, dict[Any, str]] = {}
         """What the values of other choices are called, by variable."""
-        for step in ir.steps if ir.view else ():
+        for step in ir.steps if ir.view or ir.asked_as else ():
             named = self._instances if step.moves else self._options.setdefault(step.variable, {})
             named.update((option.value, option.name) for row in step.options for option in row)
 
     def texts(
-        self, seat: str, variables: Mapping[str, Any], book: LabelBook
+        self, seat: str, step: Choose, variables: Mapping[str, Any], book: LabelBook
     ) -> tuple[str, ...] | None:
-        """What each entry of a seat's view shows; None for a seat that has none.
+        """What each entry of what a seat is told at a step shows (`GameIR.told_at`); None where
+        that is all that it has seen.
 
         EvaluationError where an expression has no value.
         """
-        entries = self._ir.views.get(seat)
+        entries = self._ir.told_at(seat, step.id)
         if entries is None:
             return None
         scope = Scope(self._ir.seats, variables, self._ir.lets_by_name, {}, seat)

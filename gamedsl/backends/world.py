@@ -207,7 +207,7 @@ class World:
         past = self.bindings.get(f"{step.variable}@past", ())
         self.spend(1 + len(past) // COPIED, step.span)
         self.spend_on(value, step.span)
-        chooser = seat if isinstance(step, Choose) else ""
+        chooser = seat if isinstance(step, Choose) and step.knows is None else ""
         for reader, shown in told(step.readers, owner, chooser, value, type, name, self.scope(me)):
             self.spend(1 + len(self.seen[reader]) // SCANNED, step.span)
             self.seen[reader] = appended(self.seen[reader], step.id, seat, shown)

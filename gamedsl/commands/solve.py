@@ -106,6 +106,9 @@ def _solve(game: Game, args: argparse.Namespace) -> int:
     kept = _picked(report, args.pick)
     if args.save is not None and kept is None:
         raise Unfit(f"there is no policy of `{game.name}` to keep: {_why_none(report)}")
+    if args.save is not None and report.strategies:
+        raise Unfit(f"what is found for `{game.name}` are strategies for whole plays, since a seat "
+                    "forgets; --save keeps policies that draw at each decision")  # fmt: skip
     if args.format == "json":
         print(json.dumps(as_record(report), indent=2, ensure_ascii=False))
     else:

@@ -15,23 +15,27 @@ from math import prod
 from typing import Literal
 
 from gamedsl.runtime.game import Game
+from gamedsl.solve.forgetful import (
+    MAX_PROFILES,
+    Strategy,
+    TooManyStrategies,
+    called,
+    strategies,
+)
 from gamedsl.solve.table import pure_values
-from gamedsl.solve.tree import CHANCE, TERMINAL, Tree, tabulate
-
-MAX_PROFILES = 100_000
-"""Cells that a strategic form has at most."""
+from gamedsl.solve.tree import CHANCE, TERMINAL, ImperfectRecall, Tree, require_recall, tabulate
 
 
 class NormalFormTooLarge(ValueError):
-    """The strategic form has more than `MAX_PROFILES` cells. `counts`: strategies of each seat."""
+    """The strategic form has more than `MAX_PROFILES` cells. `counts`: strategies of each seat,
+    where they were counted: not those of a seat that forgets."""
 
-    def __init__(self, counts: dict[str, int]) -> None:
-        sizes = ", ".join(
-            f"{seat} has {_shown(count)} strategies" for seat, count in counts.items()
-        )
-        many = _shown(prod(counts.values()))
-        super().__init__(f"a strategic form of {many} cells is too large: {sizes}; export the tree")
-        self.counts = counts
+    def __init__(self, counts: dict[str, int] | None = None) -> None:
+        each = (f"{seat} has {_shown(n)} strategies" for seat, n in (counts or {}).items())
+        many = _shown(prod(counts.values())) if counts else f"more than {MAX_PROFILES:,}"
+        sizes = f": {', '.join(each)}" if counts else ""
+        super().__init__(f"a strategic form of {many} cells is too large{sizes}; export the tree")
+        self.counts = counts or {}
 
 
 def to_efg(
@@ -43,7 +47,7 @@ def to_efg(
     ends alone, and equal ones are one outcome. Moves without an alternative are nodes too, unless
     `forced` is "taken". Raises `TooLarge` beyond `limit` nodes.
     """
-    tree = game if isinstance(game, Tree) else tabulate(game.env(), limit, forced)
+    tree = game if isinstance(game, Tree) else tabulate(game.env(), limit, forced, forgetful=True)
     lines = [
         f"EFG 2 R {_quoted(_title(game))} {_list(map(_quoted, tree.seats))}",
         _comment(game),
@@ -83,21 +87,17 @@ def to_nfg(game: Game | Tree, *, limit: int = 200_000) -> str:
     strategy); it is called by these actions, `*` where it cannot come. Raises `TooLarge` beyond
     `limit` nodes, `NormalFormTooLarge` beyond `MAX_PROFILES` cells.
     """
-    tree = game if isinstance(game, Tree) else tabulate(game.env(), limit)
-    reduced = _Reduced(tree)
-    counts = {seat: reduced.count(i) for i, seat in enumerate(tree.seats)}
-    if prod(counts.values()) > MAX_PROFILES:
-        raise NormalFormTooLarge(counts)
-    strategies = [reduced.strategies(i) for i in range(len(tree.seats))]
+    tree = game if isinstance(game, Tree) else tabulate(game.env(), limit, forgetful=True)
+    found = _strategies(tree)
     named = _list(
-        _list(_quoted(_called(tree, seat, strategy)) for strategy in own)
-        for seat, own in enumerate(strategies)
+        _list(_quoted(called(tree, seat, strategy)) for strategy in own)
+        for seat, own in enumerate(found)
     )
     lines = [
         f"NFG 1 R {_quoted(_title(game))} {_list(map(_quoted, tree.seats))}",
         named, _comment(game), "",
     ]  # fmt: skip
-    for profile in product(*reversed(strategies)):  # the first seat's varies fastest
+    for profile in product(*reversed(found)):  # the first seat's varies fastest
         chosen = {
             tree.info_sets[info].key: tree.info_sets[info].actions[place]
             for strategy in profile
@@ -107,8 +107,24 @@ def to_nfg(game: Game | Tree, *, limit: int = 200_000) -> str:
     return "\n".join(lines) + "\n"
 
 
-Strategy = dict[int, int]
-"""The number of an action for each information set of a seat where its own actions let it come."""
+def _strategies(tree: Tree) -> list[list[Strategy]]:
+    """The reduced strategies of each seat. Raises as `to_nfg`."""
+    seats = range(len(tree.seats))
+    try:
+        require_recall(tree)
+    except ImperfectRecall:
+        try:
+            found = [list(strategies(tree, seat, MAX_PROFILES)) for seat in seats]
+        except TooManyStrategies:
+            raise NormalFormTooLarge from None
+        if prod(map(len, found)) > MAX_PROFILES:
+            raise NormalFormTooLarge(dict(zip(tree.seats, map(len, found), strict=True))) from None
+        return found
+    reduced = _Reduced(tree)
+    counts = {seat: reduced.count(i) for i, seat in enumerate(tree.seats)}
+    if prod(counts.values()) > MAX_PROFILES:
+        raise NormalFormTooLarge(counts)
+    return [reduced.strategies(seat) for seat in seats]
 
 
 class _Reduced:
@@ -169,15 +185,6 @@ def _joined(parts: Iterable[list[Strategy]]) -> Iterator[Strategy]:
         for part in combination:
             whole |= part
         yield whole
-
-
-def _called(tree: Tree, seat: int, strategy: Strategy) -> str:
-    """A strategy by its actions, in the order of the sets."""
-    own = [info for info, owner in enumerate(tree.owner) if owner == seat]
-    names = (
-        tree.info_sets[info].actions[strategy[info]] if info in strategy else "*" for info in own
-    )
-    return " ".join(names) or "-"
 
 
 def _numbers(tree: Tree) -> list[int]:

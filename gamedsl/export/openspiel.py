@@ -97,7 +97,7 @@ class Rules:
         )
         self.action = {name: number for number, name in enumerate(self.names)}
         self.facts = facts_of(self.env, payoffs, utility, max_length)
-        self.recall = HistoryTensor.of(self.env.viewer, TENSOR)
+        self.recall = None if ir.asked_as else HistoryTensor.of(self.env.viewer, TENSOR)
         self.type = _type(ir, name, self)
         self.info = pyspiel.GameInfo(
             num_distinct_actions=max(len(self.names), 1),
@@ -117,6 +117,7 @@ def _type(ir: GameIR, name: str, rules: Rules) -> Any:
     chance = any(isinstance(step, Draw) for step in steps)
     told = (s.readers for s in (*steps, *rules.env.viewer.states) if hasattr(s, "readers"))
     public = all(readers.kind == "all" and not readers.fields for readers in told)
+    public = public and not ir.asked_as
     if ir.plain and at_once and len(ir.steps) == 1:
         information = kinds.Information.ONE_SHOT
     elif public:

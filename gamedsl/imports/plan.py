@@ -5,17 +5,20 @@ of one player at one time with the same actions become one step; so do chance mo
 a variable, which everyone may see to whom it tells nothing that an information set of theirs hides.
 Where what a player sees does not tell whether it is asked, and in which set it then is, a step
 before shows it just that. A player may also be told that it is not asked: time passes for all in
-the same way, so that this divides no set of a player with perfect recall.
+the same way, so that this divides no set of a player with perfect recall. Sets that do not fit this
+(`gamedsl.imports.forgetting`) have steps of their own, one for each time at which they are met,
+that say what is known at them: which set it is, where that must be said. Nothing divides them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from gamedsl.imports.clauses import Clauses, Env, Expression, Row, Value, is_function
 from gamedsl.imports.efg import Extensive, InfoSet, Node
+from gamedsl.imports.forgetting import apart
 
 
 @dataclass(eq=False)
@@ -34,14 +37,17 @@ class Step:
     odds: tuple[Fraction, ...] = ()
     condition: Expression | None = None
     value: Expression | None = None
+    knows: str | None = None
+    """What is known at a choice, where it says that."""
 
 
 @dataclass(eq=False)
 class _Slot:
-    """Moves that are one step."""
+    """Moves that are one step. `apart`: of a set that is met at several times, or forgets."""
 
     time: int
     player: int
+    apart: bool
     nodes: list[Node] = field(default_factory=list)
 
     @property
@@ -51,19 +57,9 @@ class _Slot:
         return found
 
 
-class NoTime(Exception):
-    """Some sets cannot be put in an order: from each of them a path leads to the next, from the
-    last to the first."""
-
-    def __init__(self, sets: Sequence[InfoSet]) -> None:
-        super().__init__("no order")
-        self.sets = tuple(sets)
-
-
 class Plan:
-    """The steps for a tree of perfect recall. `options` names the actions of each set; `name`
-    gives a name to what a step of some kind binds, by the labels of its sets. Raises NoTime where
-    there is no such program."""
+    """The steps for a tree. `options` names the actions of each set; `name` gives a name to what a
+    step of some kind binds, by the labels of its sets."""
 
     def __init__(
         self, form: Extensive, options: dict[InfoSet, tuple[Value, ...]],
@@ -76,13 +72,14 @@ class Plan:
         self._options = options
         self._name = name
         self._clauses = clauses
+        self._apart, self._time = apart(form)
         self._members: dict[InfoSet, list[Node]] = {}
+        """The nodes of each set of a player that nothing may divide."""
         for node in form.nodes:
-            if node.set is not None and node.set.player:
+            if node.set is not None and node.set.player and node.set not in self._apart:
                 self._members.setdefault(node.set, []).append(node)
         self._place = {node: i for i, node in enumerate(form.nodes)}
         self._size = _sizes(form)
-        self._time = times(form)
         for slot in self._slots():
             self._add(slot)
 
@@ -99,8 +96,10 @@ class Plan:
         slots: dict[tuple[object, ...], _Slot] = {}
         for node in self.form.nodes:
             if node.set is not None:
-                key = self._time[node], node.set.player, self._options[node.set], node.set.odds
-                slots.setdefault(key, _Slot(key[0], key[1])).nodes.append(node)
+                info, time, own = node.set, self._time[node], node.set in self._apart
+                what = info if own else (info.player, self._options[info], info.odds)
+                slot = slots.setdefault((time, what), _Slot(time, info.player, own))
+                slot.nodes.append(node)
         return sorted(slots.values(), key=lambda s: (s.time, s.player, self._place[s.nodes[0]]))
 
     def _add(self, slot: _Slot) -> None:
@@ -116,16 +115,28 @@ class Plan:
             for step in self.steps:
                 if step.variable in condition.reads:
                     readers &= step.readers
+        if kind == "draw":
+            readers -= self._blind(variable)
         odds = slot.info.odds
         self.steps.append(
-            Step(kind, slot.player, slot.time, variable, readers, options, odds, condition)
-        )
+            Step(
+                kind, slot.player, slot.time, variable, readers, options, odds, condition,
+                knows=self._knows(slot.info) if slot.apart else None,
+            )
+        )  # fmt: skip
+
+    def _knows(self, info: InfoSet) -> str:
+        """What is known in a set: nothing, where its options tell it from all others."""
+        alike = (i.player == info.player and self._options[i] == self._options[info]
+                 for i in self.form.sets)  # fmt: skip
+        return "nothing" if sum(alike) == 1 else f"[{{place: {info.number}}}]"
 
     def _condition(self, slot: _Slot) -> Expression | None:
-        """When a move is made, in terms that its player sees: if need be, of what it is shown."""
+        """When a move is made, in terms that its player sees: if need be, of what it is shown. What
+        says itself what is known is as chance: it may be asked by what is hidden."""
         here, nodes = set(slot.nodes), list(self._at(slot.time))
         seen = [s for s in self.steps if s.time < slot.time or s.kind == "show"]
-        if slot.player:
+        if slot.player and not slot.apart:
             rows: list[Row] = [(self.env[n], n.set if n in here else None) for n in nodes]
             before, seen = seen, [step for step in seen if slot.player in step.readers]
             if not is_function(rows, [step.variable for step in seen]):
@@ -139,8 +150,11 @@ class Plan:
         """A step that tells a player all that it lacks to know which of its sets of this time it
         is in, if any."""
         player, names = slot.player, [step.variable for step in seen]
-        sets = [n.set if n.set and (n.set.player, self._time[n]) == (player, slot.time) else None
-                for n in nodes]  # fmt: skip
+        sets = [
+            n.set if n.set in self._members and self._time[n] == slot.time
+            and n.set.player == player else None
+            for n in nodes
+        ]  # fmt: skip
         told = self._name("show", set())
 
         def enough(telling: tuple[str, list[Value]]) -> bool:
@@ -196,6 +210,16 @@ class Plan:
         for below in self.form.nodes[first : first + self._size[node]]:
             self.env[below][variable] = value
 
+    def _blind(self, variable: str) -> set[int]:
+        """The players whom it serves nothing to see a variable, since they never know it where
+        they are asked."""
+        recalls = {info.player for info in self._members}
+        values: dict[InfoSet, set[Value | None]] = {}
+        for node in self.form.nodes:
+            if node.set is not None and node.set.player not in recalls:
+                values.setdefault(node.set, set()).add(self.env[node].get(variable))
+        return {info.player for info, own in values.items() if len(own) > 1}
+
     def _may_see(self, variable: str) -> frozenset[int]:
         """The players none of whose information sets a variable would divide."""
         hidden = {
@@ -209,44 +233,6 @@ class Plan:
 def _ranked(steps: Iterable[Step]) -> dict[str, int]:
     """What steps bind; what more players see is the better to be read."""
     return {step.variable: len(step.readers) for step in steps}
-
-
-def times(form: Extensive) -> dict[Node, int]:
-    """The time of every node that is no end, from 0: the greatest number of moves that may lie
-    before its set, where whatever precedes a node precedes its set. Raises NoTime."""
-    atom = {node: (node.set if node.set.player else node) for node in form.nodes if node.set}
-    after: dict[object, dict[object, None]] = {one: {} for one in atom.values()}
-    waits: dict[object, int] = dict.fromkeys(after, 0)
-    for node, own in atom.items():
-        if node.parent is not None and own not in after[atom[node.parent]]:
-            after[atom[node.parent]][own] = None
-            waits[own] += 1
-    found: dict[object, int] = {}
-    ready = [one for one, count in waits.items() if count == 0]
-    time = dict.fromkeys(after, 0)
-    while ready:
-        one = ready.pop()
-        found[one] = time[one]
-        for later in after[one]:
-            time[later] = max(time[later], time[one] + 1)
-            waits[later] -= 1
-            if not waits[later]:
-                ready.append(later)
-    if len(found) < len(after):
-        raise NoTime(_circle({o: a for o, a in after.items() if o not in found}, set(found)))
-    return {node: found[own] for node, own in atom.items()}
-
-
-def _circle(after: dict[object, dict[object, None]], done: set[object]) -> list[InfoSet]:
-    """The sets on some circle. Every atom that is left waits for another that is left."""
-    before = {later: one for one, others in after.items() for later in others if later not in done}
-    seen: list[object] = []
-    here = next(iter(before))
-    while here not in seen:
-        seen.append(here)
-        here = before[here]
-    circle = seen[seen.index(here) :][::-1]
-    return [one for one in circle if isinstance(one, InfoSet)]
 
 
 def _sizes(form: Extensive) -> dict[Node, int]:

@@ -7,15 +7,15 @@ What a role is told, chooses and is paid is written in terms of earlier moves, a
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 
-from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics import Problems
 from gamedsl.imports.clauses import Clauses, Row, Value
 from gamedsl.imports.efg import Extensive, InfoSet, Node
 from gamedsl.imports.layout import WIDTH, amount, head, listed, step
 from gamedsl.imports.names import Names, are_numbers, is_name, places, slug
-from gamedsl.imports.plan import NoTime, Plan, Step
+from gamedsl.imports.plan import Plan, Step
 
 MAX_NODES = 50_000
 MAX_OPTIONS = 4096
@@ -24,17 +24,13 @@ MAX_ROLES = 64
 
 def tree_file(form: Extensive, name: str, problems: Problems) -> str | None:
     """The text of a game file; None with problems, where the language has no such game."""
-    if not _fits(form, problems) or not _recalls(form, problems):
+    if not _fits(form, problems):
         return None
     names = Names()
     roles = list(names.of(places(form.players), "player", lower=True).values())
     options = _options(form, names)
     clauses = Clauses(names.new("case"))
-    try:
-        plan = Plan(form, options, _variables(names, form), clauses)
-    except NoTime as error:
-        _no_time(form, error.sets, problems)
-        return None
+    plan = Plan(form, options, _variables(names, form), clauses)
     lines = ["turns:", *_idle(form, roles, names)]
     for one in plan.steps:
         lines += step(_fields(one, roles))
@@ -88,6 +84,8 @@ def _fields(one: Step, roles: list[str]) -> list[tuple[str, str]]:
     if one.kind == "choose":
         fields += [("role", roles[one.player - 1]), ("choose", one.variable)]
         fields.append(("from", listed(one.options)))
+        if one.knows is not None:
+            fields.append(("knows", one.knows))
     elif one.kind == "draw":
         odds = (f"{option}: {p}" for option, p in zip(one.options, one.odds, strict=True))
         fields += [("draw", one.variable), ("from", f"{{{', '.join(odds)}}}")]
@@ -153,69 +151,3 @@ def _fits(form: Extensive, problems: Problems) -> bool:
             problems.add("GD0809", message, form.nodes[0].span, why=f"at most {limit:,}")
             return False
     return True
-
-
-def _recalls(form: Extensive, problems: Problems) -> bool:
-    """Whether no player forgets what it did or knew: at all nodes of a set its last move was the
-    same action of the same set."""
-    first: dict[InfoSet, Node] = {}
-    told: set[InfoSet] = set()
-    for node in form.nodes:
-        info = node.set
-        if info is None or not info.player:
-            continue
-        other = first.setdefault(info, node)
-        if _last(node) == _last(other) or info in told:
-            continue
-        told.add(info)
-        player = form.players[info.player - 1]
-        absent = any(above.set is info for above in _above(node))
-        what = "whether it was here before" if absent else "what it did or knew before"
-        problems.add(
-            "GD0807", f"{player} forgets {what}: information set {info.number}", node.span,
-            why="here it is in the set again" if absent else "here it came another way",
-            notes=(Note(other.span, "first in the set here"),),
-            help="let a player of its own, who is paid the same, move there",
-            witness=(f"one way:     {_path(form, other)}", f"another way: {_path(form, node)}"),
-        )  # fmt: skip
-    return not told
-
-
-def _above(node: Node) -> Iterator[Node]:
-    while node.parent is not None:
-        node = node.parent
-        yield node
-
-
-def _last(node: Node) -> tuple[InfoSet, int] | None:
-    """The player's last move before a node: of which set, and which action."""
-    assert node.set is not None
-    below = node
-    for above in _above(node):
-        assert above.set is not None
-        if above.set.player == node.set.player:
-            return above.set, above.children.index(below)
-        below = above
-    return None
-
-
-def _path(form: Extensive, node: Node) -> str:
-    """The moves to a node, in words."""
-    moves: list[str] = []
-    while node.parent is not None:
-        above = node.parent
-        assert above.set is not None
-        who = "chance" if not above.set.player else form.players[above.set.player - 1]
-        moves.append(f"{who}: {above.set.actions[above.children.index(node)]}")
-        node = above
-    return ", ".join(reversed(moves)) or "the beginning"
-
-
-def _no_time(form: Extensive, sets: tuple[InfoSet, ...], problems: Problems) -> None:
-    shown = [f"set {info.number} of {form.players[info.player - 1]}" for info in sets]
-    problems.add(
-        "GD0808", f"the moves have no order: {', '.join([*shown, shown[0]])}", sets[0].span,
-        why="it comes before and after others",
-        notes=tuple(Note(info.span, "this one too") for info in sets[1:]),
-        help="a step comes before or after another in every play; who moves first must be known",
-    )  # fmt: skip

@@ -52,6 +52,10 @@ class EvaluationError(Exception):
         super().__init__(f"{expr.span}: {message}")
 
 
+class TooMuchWorkError(EvaluationError):
+    """An expression takes more than `MAX_WORK` steps, and is given up."""
+
+
 class SpentError(Exception):
     """A budget is spent. `span` is the place in the file that was at work; `passes` are those of
     the loop that it is, 0 for what is no loop."""
@@ -103,7 +107,7 @@ class Meter:
         if self.budget is not None:
             self.budget.spend(amount, expr.span)
         if self.spent > MAX_WORK:
-            raise EvaluationError(f"this takes more than {MAX_WORK:,} steps to work out", expr)
+            raise TooMuchWorkError(f"this takes more than {MAX_WORK:,} steps to work out", expr)
 
 
 class Scope(NamedTuple):

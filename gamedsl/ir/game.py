@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from gamedsl.ir.expr import Expr
-from gamedsl.ir.program import Choose, Draw, State, Step, walk_steps
+from gamedsl.ir.program import Choose, Draw, Entry, State, Step, walk_steps
 from gamedsl.ir.types import Enum, Type
 from gamedsl.source.spans import Span
 
@@ -45,9 +45,7 @@ class Claim:
     """Something that a file says is true of a game, and that is checked: no rule, and no part of
     any hash. `amount` is that of `constant_sum`, 0 for `zero_sum`."""
 
-    kind: Literal[
-        "zero_sum", "constant_sum", "common_payoff", "symmetric", "keeps_sum", "common"
-    ]
+    kind: Literal["zero_sum", "constant_sum", "common_payoff", "symmetric", "keeps_sum", "common"]
     span: Span = field(compare=False, repr=False)
     amount: int | Fraction = 0
 
@@ -90,7 +88,8 @@ class Labels:
     only: tuple[str, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
     places: tuple[tuple[Span, Span], ...] = field(default=(), compare=False, repr=False)
-    """Where each pair of `fixed` was written: the name and the label."""
+    """Where each pair of `fixed` was written: the name and the label; of masked ones, where the
+    style was, after the key `masked`."""
 
 
 @dataclass(frozen=True)
@@ -107,22 +106,6 @@ class Template:
     """As `gamedsl.source.nodes.Scalar.offsets`: where each character of `text` was written."""
     key_span: Span | None = field(default=None, compare=False, repr=False)
     """Where `key` (or `slot`, where `key` is empty) was written."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One thing that a view shows: the value of an expression, as the seat that is asked may work
-    it out. `title` is what prompts call it, empty where the file does not say; `text` is the
-    expression as it was written, which stands for the title where there is none."""
-
-    title: str
-    text: str
-    value: Expr
-    span: Span = field(compare=False, repr=False)
-
-    @property
-    def name(self) -> str:
-        return self.title or self.text
 
 
 @dataclass(frozen=True)
@@ -190,6 +173,30 @@ class GameIR:
         return tuple(step for step in walk_steps(self.turns) if isinstance(step, Choose))
 
     @cached_property
+    def asked_as(self) -> dict[str, str]:
+        """For each step with `knows`, the first that asks the same: who is asked cannot tell one
+        from the other."""
+        found: dict[str, str] = {}
+        first: list[Choose] = []
+        for step in self.steps:
+            if step.knows is not None:
+                alike = (other for other in first if other.question == step.question)
+                same = next(alike, step)
+                first += [step] if same is step else []
+                found[step.id] = same.id
+        return found
+
+    def told_at(self, seat: str, step: str) -> tuple[Entry, ...] | None:
+        """What a seat is told where it is asked at a step, in place of all that it has seen: what
+        it knows there, or its declared view; None where that is all."""
+        knows = self._knows.get(step)
+        return self.views.get(seat) if knows is None else knows
+
+    @cached_property
+    def _knows(self) -> dict[str, tuple[Entry, ...]]:
+        return {step.id: step.knows for step in self.steps if step.knows is not None}
+
+    @cached_property
     def plain(self) -> bool:
         """Whether it is a fixed sequence of decisions: no chance, state, loops, guards or secrets,
         so that its histories are the products of its options."""
@@ -202,6 +209,7 @@ class GameIR:
                 and step.condition is None
                 and step.place is None
                 and step.actor is None
+                and step.knows is None
                 and step.readers.kind == "all"
                 for step in self.turns
             )

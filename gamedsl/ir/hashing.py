@@ -13,8 +13,9 @@ from typing import Any
 LONG = 64
 """Items of a list from which on its text is kept while a hash is worked out."""
 
-_FIELDS: dict[Any, tuple[str, ...]] = {}
-"""The fields of each class that take part in comparison."""
+_FIELDS: dict[Any, tuple[tuple[str, bool], ...]] = {}
+"""The fields of each class that take part in comparison, and whether they do where they are None.
+"""
 
 
 def digest(*values: Any) -> str:
@@ -49,8 +50,13 @@ def _canonical(value: Any, long: dict[int, str]) -> str:
         kind: type[Any] = type(value)
         names = _FIELDS.get(kind)
         if names is None:
-            names = tuple(field.name for field in dataclasses.fields(kind) if field.compare)
+            names = tuple(
+                (field.name, "hashed" not in field.metadata)
+                for field in dataclasses.fields(kind)
+                if field.compare
+            )
             _FIELDS[kind] = names
-        parts = [_canonical(getattr(value, name), long) for name in names]
+        held = ((getattr(value, name), always) for name, always in names)
+        parts = [_canonical(part, long) for part, always in held if always or part is not None]
         return f"{kind.__name__}({','.join(parts)})"
     raise TypeError(f"no canonical text for {type(value).__name__}")

@@ -17,6 +17,9 @@ from gamedsl.ir.expr import Expr
 from gamedsl.ir.types import Type
 from gamedsl.source.spans import Span
 
+UNLESS_NONE = {"hashed": "unless none"}
+"""Of a field that hashes leave out where it is None: games that do without it keep theirs."""
+
 
 @dataclass(frozen=True)
 class Readers:
@@ -154,6 +157,22 @@ class Action:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """One thing that a seat which is asked is shown: the value of an expression. `title` is what
+    prompts call it, empty where the file does not say; `text` is the expression as it was written,
+    which stands for the title where there is none."""
+
+    title: str
+    text: str
+    value: Expr
+    span: Span = field(compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.title or self.text
+
+
+@dataclass(frozen=True)
 class Choose:
     """One closed decision of one seat, or of several at once, each blind to the others.
 
@@ -164,6 +183,10 @@ class Choose:
     `options` is every option there can ever be, per actor; those that are legal are the elements of
     `legal`, or the instances of `moves`, or, where there is neither, all of them. They are offered
     in the order of `options`.
+
+    Where `knows` is there, who is asked knows what it shows and no more: not what it has seen, nor
+    at which of the steps that ask the same it is (`question`), and its own choice only where
+    `readers` say so.
     """
 
     id: str
@@ -182,6 +205,8 @@ class Choose:
     place: Place | None = None
     """The part of declared state that is written, where `variable` is declared state."""
     readers: Readers = EVERYONE
+    knows: tuple[Entry, ...] | None = field(default=None, metadata=UNLESS_NONE)
+    """All that who is asked knows; None: all that it has seen."""
 
     def options_of(self, seat: str) -> tuple[Choice, ...]:
         return self.options[self.actors.index(seat)]
@@ -198,6 +223,12 @@ class Choose:
         """The only option of a seat, which is taken without asking; None where it has a choice."""
         options = self.options_of(seat)
         return options[0].name if len(options) == 1 else None
+
+    @property
+    def question(self) -> tuple[Any, ...]:
+        """What is asked: equal for steps that look the same to a seat which knows no more than
+        `knows` shows."""
+        return self.actors, self.joint, self.options, self.legal, self.moves, self.knows
 
     @property
     def static(self) -> bool:

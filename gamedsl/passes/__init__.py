@@ -49,7 +49,7 @@ PASSES: tuple[Pass, ...] = (
         "readers", "what a seat is asked, told and may choose depends on what it has seen alone",
         told.LEAKS, by_rules(only_readers_learn),
     ),
-    Pass("plays", plays.CLAIM, ("GD0402", "GD0437", "GD0460"), plays.plays_end),
+    Pass("plays", plays.CLAIM, ("GD0402", "GD0437", "GD0460", "GD0602"), plays.plays_end),
     Pass("told.alike", told.ALIKE, ("GD0440",), told.seen_alike_is_told_alike),
     Pass("recall", told.RECALL, (), told.seats_remember),
     Pass("chance", chance.CLAIM, (), chance.chance_sums_to_one, _has_chance),

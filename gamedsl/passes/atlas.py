@@ -10,9 +10,9 @@ same is found everywhere.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import pairwise, product, zip_longest
 from math import prod
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +23,6 @@ from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
 from gamedsl.passes.proof import Grade, Moves
-from gamedsl.runtime.positions import key_of
 from gamedsl.source.spans import Span
 
 if TYPE_CHECKING:
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
 QUICK, USUAL, THOROUGH = 1_000, 20_000, 300_000
 """Histories that are gone through at most: when a game is loaded, validated, validated with care.
 Each takes two or three kilobytes."""
+
+TOLD = 200_000
+"""Moves that the prompts tell that are looked at in a game that is not gone through whole."""
 
 MOVES = 400
 """Moves of all random plays together."""
@@ -133,6 +135,8 @@ class Atlas:
         self.failure: Failure | None = None
         self.spent: SpentError | None = None
         self.estimate = 0.0
+        self._known: dict[tuple[int, str], tuple[int, int]] = {}
+        self._numbers: dict[tuple[int, str, str, str], int] = {}
         try:
             self._explore()
         except SpentError as error:
@@ -168,13 +172,60 @@ class Atlas:
         return [node for node in self.nodes if node.state.kind == "end"]
 
     @cached_property
-    def sets(self) -> dict[str, list[tuple[Node, Ask]]]:
-        """The histories of each information set, by its key; with what is asked there."""
-        found: dict[str, list[tuple[Node, Ask]]] = {}
+    def sets(self) -> dict[Hashable, list[tuple[Node, Ask]]]:
+        """The histories of each information set, by its `key`; with what is asked there."""
+        found: dict[Hashable, list[tuple[Node, Ask]]] = {}
         for node in self.nodes:
             for ask in node.state.asks:
-                found.setdefault(key_of(node.state, ask), []).append((node, ask))
+                found.setdefault(self.key(node, ask), []).append((node, ask))
         return found
+
+    @cached_property
+    def asked(self) -> list[tuple[Node, Ask]]:
+        """A history of each information set, whose prompts are looked at: all, or of a game that is
+        not gone through whole as many as tell `TOLD` moves, the deepest and the first in turn."""
+        found = [members[0] for members in self.sets.values()]
+        if self.whole:
+            return found
+        depth = {id(node): 0 for node in self.nodes}
+        for node in self.nodes:
+            if node.before is not None:
+                depth[id(node)] = depth.get(id(node.before), 0) + 1
+        found.sort(key=lambda one: depth[id(one[0])])
+        half, chosen, told = len(found) // 2, list[tuple[Node, Ask]](), 0
+        for pair in zip_longest(reversed(found[half:]), found[:half]):
+            for one in pair:
+                if one is not None and told <= TOLD:
+                    chosen.append(one)
+                    told += depth[id(one[0])]
+        return chosen
+
+    def key(self, node: Node, ask: Ask) -> Hashable:
+        """The information set in which a seat is asked, in less than its name: one is the same as
+        another exactly where `gamedsl.runtime.decision.key_of` says so."""
+        if ask.key is not None:
+            return ask.key
+        return ask.seat, ask.step, self.known(node, ask.seat)
+
+    def known(self, node: Node, seat: str) -> int:
+        """A number for all that a seat has seen: the same exactly where it has seen the same. Only
+        what a move adds is gone through, so that long plays are as much work as they are long."""
+        path: list[Node] = []
+        at: Node | None = node
+        while at is not None and (id(at), seat) not in self._known:
+            path.append(at)
+            at = at.before
+        number, length = (0, 0) if at is None else self._known[id(at), seat]
+        for after in reversed(path):
+            seen = after.state.seen(seat)
+            if after.before is None or seen[:length] != after.before.state.seen(seat):
+                number = length = 0
+            for event in seen[length:]:
+                place = number, event.step, event.seat, event.name
+                number = self._numbers.setdefault(place, len(self._numbers) + 1)
+            length = len(seen)
+            self._known[id(after), seat] = number, length
+        return number
 
     @cached_property
     def prompts(self) -> Prompts:

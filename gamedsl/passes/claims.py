@@ -10,10 +10,14 @@ from math import prod
 from typing import NamedTuple
 
 from gamedsl.backends.kernel import Amounts
+from gamedsl.backends.places import path_of as path_of_place
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir.evaluate import Scope
 from gamedsl.ir.game import Claim, GameIR
+from gamedsl.ir.program import Draw, walk_steps
 from gamedsl.passes.atlas import QUICK, Atlas, Node, made, path_of, replay, told
 from gamedsl.passes.proof import Proof
+from gamedsl.runtime.positions import acting
 
 
 def payoffs_are_as_claimed(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
@@ -134,8 +138,14 @@ class _Asymmetry(NamedTuple):
     witness: tuple[str, ...]
 
 
-Group = tuple[str, frozenset[tuple[str, str]]]
-"""What happens at a step, in no order: who chooses what, or what chance brings for whom."""
+Group = frozenset[tuple[str | int, ...]]
+"""What happens at a step of choices: the step, who, and what. Or all that chance brings up to the
+next choice: the step, for whom, how often that was before, and what. Chance is in no order, but for
+what it brings to the same seat at the same step: the rest of its order says nothing more."""
+
+
+Asked = frozenset[tuple[str, str, frozenset[str], frozenset[tuple[str, int, str, str]]]]
+"""Who is asked, the step, the options, and what was seen: step, how often before, whose, what."""
 
 
 class _Like(NamedTuple):
@@ -143,7 +153,7 @@ class _Like(NamedTuple):
     everybody who is asked may choose and has seen; at the end, what is paid; and the odds."""
 
     odds: Fraction
-    asked: frozenset[tuple[object, ...]]
+    asked: Asked
     paid: frozenset[tuple[str, object]]
 
 
@@ -153,37 +163,72 @@ def _asymmetries(atlas: Atlas) -> Iterator[_Asymmetry]:
     which the exchanged seats are asked the same, have seen the same, and are paid the same.
     Exchanges of neighbours are enough: all others are made of them."""
     found: dict[tuple[Group, ...], tuple[Node, _Like]] = {}
+    keys = _Keys(atlas.ir)
     for node in atlas.nodes:
+        key = keys.of(node)
         if node.state.kind != "chance":
-            found[_key(node)] = node, _like(node)
+            found[key] = node, _like(node)
     seats = atlas.ir.seats
     for one, other in pairwise(seats):
         swap = _Swap(one, other)
         for key, (node, like) in found.items():
-            twin = found.get(swap.key(key))
-            how = _difference(swap, like, twin[1]) if twin else "what comes of it cannot happen"
+            exchanged = swap.key(key)
+            twin = found.get(exchanged)
+            how, shown = _difference(swap, like, twin[1]) if twin else (
+                "what comes of it cannot happen", ()
+            )  # fmt: skip
             if how:
-                lines = [*told(node)]
-                if node.state.kind == "end":
-                    lines.append(f"payoffs: {amounts_of(node.payoffs)}")
+                lines = [_said(key), "exchanged:", _said(exchanged), *shown]
                 if twin is not None and node.state.kind == twin[0].state.kind == "end":
-                    lines += ["exchanged:", *told(twin[0])]
+                    lines.insert(1, f"payoffs: {amounts_of(node.payoffs)}")
                     lines.append(f"payoffs: {amounts_of(twin[0].payoffs)}")
                 yield _Asymmetry(one, other, node, how, tuple(lines))
 
 
-def _key(node: Node) -> tuple[Group, ...]:
-    groups: list[tuple[str, bool, dict[str, str]]] = []
-    for before, after in pairwise(path_of(node)):
-        state, drawn = before.state, before.state.kind == "chance"
-        step = state.draws[0] if drawn else state.asks[0].step
-        part = made(after)
-        last = groups[-1] if groups else None
-        if drawn and last and last[:2] == (step, True) and not last[2].keys() & part.keys():
-            last[2].update(part)
-        else:
-            groups.append((step, drawn, dict(part)))
-    return tuple((step, frozenset(part.items())) for step, _, part in groups)
+class _Keys:
+    """What happened in a history, of each in turn: that of a history comes after that of the one
+    which it follows."""
+
+    def __init__(self, ir: GameIR) -> None:
+        self._draws = {step.id: step for step in walk_steps(ir.turns) if isinstance(step, Draw)}
+        self._ir = ir
+        self._known: dict[int, tuple[Group, ...]] = {}
+
+    def of(self, node: Node) -> tuple[Group, ...]:
+        self._known[id(node)] = key = () if node.before is None else self._after(node, node.before)
+        return key
+
+    def _after(self, node: Node, before: Node) -> tuple[Group, ...]:
+        groups, state = self._known[id(before)], before.state
+        if state.kind != "chance":
+            step = state.asks[0].step
+            return (*groups, frozenset((step, *part) for part in made(node).items()))
+        step = state.draws[0]
+        whom = " ".join(state.draws[1]) or self._owner(before, self._draws[step])
+        drawn = before.before is not None and before.before.state.kind == "chance"
+        here = groups[-1] if drawn else frozenset()
+        many = sum(each[:2] == (step, whom) for each in here)
+        return (*(groups[:-1] if drawn else groups), here | {(step, whom, many, node.drawn)})
+
+    def _owner(self, node: Node, step: Draw) -> str:
+        """The seat that a draw without an index is for, if it is for one: whose part of the state
+        it goes to, or who acts and is alone to see it, or not to."""
+        ir, state = self._ir, node.state
+        if step.place is not None:
+            scope = Scope(ir.seats, state.variables, ir.lets_by_name, state.streams, acting(state))
+            return next((key for key in path_of_place(step.place, scope) if key in ir.seats), "")
+        return (acting(state) or "") if step.readers.kind in ("owner", "others") else ""
+
+
+def _said(key: tuple[Group, ...]) -> str:
+    """A history in words, the last of it."""
+    parts = []
+    for group in key:
+        steps: dict[str | int, list[str]] = {}
+        for step, whom, *_, what in sorted(group, key=str):
+            steps.setdefault(step, []).append(f"{whom} {what}".strip())
+        parts += [f"{step}: {', '.join(each)}" for step, each in steps.items()]
+    return "; ".join(parts[-12:]) or "at the start"
 
 
 def _like(node: Node) -> _Like:
@@ -201,15 +246,33 @@ def _like(node: Node) -> _Like:
     return _Like(odds, asked, frozenset(state.payoffs.items() if state.kind == "end" else ()))
 
 
-def _difference(swap: _Swap, like: _Like, twin: _Like) -> str:
+def _difference(swap: _Swap, like: _Like, twin: _Like) -> tuple[str, tuple[str, ...]]:
+    """What is not alike, empty for nothing, and lines that show it."""
     if like.odds != twin.odds:
-        return "the odds of chance differ"
+        return "the odds of chance differ", (f"with odds of {twin.odds}, not {like.odds}",)
     asked = swap.asked(like.asked)
     if asked != twin.asked:
-        others = {each[:2] for each in asked} != {each[:2] for each in twin.asked}
-        return "others are asked" if others else "what they may choose, or have seen, differs"
+        if {each[:2] for each in asked} != {each[:2] for each in twin.asked}:
+            names = ", ".join(sorted({str(each[0]) for each in twin.asked})) or "nobody"
+            wanted = ", ".join(sorted({str(each[0]) for each in asked})) or "nobody"
+            return "others are asked", (f"asked: {names}, not {wanted}",)
+        return "what they may choose, or have seen, differs", _unlike(asked, twin.asked)
     same = {(swap(seat), amount) for seat, amount in like.paid} == twin.paid
-    return "" if same else "the payoffs are not exchanged"
+    return "" if same else "the payoffs are not exchanged", ()
+
+
+def _unlike(asked: Asked, twin: Asked) -> tuple[str, ...]:
+    """What one who is asked may choose, or has seen, in one and not in the other."""
+    seat, step, legal, seen = min(asked - twin, key=str)
+    others = next(each for each in twin if each[:2] == (seat, step))
+    if legal != others[2]:
+        may, might = (", ".join(sorted(map(str, each))) for each in (others[2], legal))
+        return (f"`{seat}` may choose {may}, not {might}",)
+    has, had = (
+        ", ".join(f"{e[2]}.{e[0]}={e[3]}".lstrip(".") for e in sorted(part, key=str)) or "nothing"
+        for part in (others[3] - seen, seen - others[3])
+    )
+    return (f"`{seat}` has seen {has}, not {had}",)
 
 
 class _Swap:
@@ -217,28 +280,29 @@ class _Swap:
 
     def __init__(self, one: str, other: str) -> None:
         self._twin = {one: other, other: one}
+        self._known: dict[Group, Group] = {}
         self._word = re.compile(rf"(?<!\w)({re.escape(one)}|{re.escape(other)})(?!\w)")
 
     def __call__(self, text: str) -> str:
         return self._word.sub(lambda found: self._twin[found[0]], text)
 
     def key(self, groups: tuple[Group, ...]) -> tuple[Group, ...]:
-        return tuple(
-            (step, frozenset((self(who), self(what)) for who, what in part))
-            for step, part in groups
-        )
+        return tuple(map(self._group, groups))
 
-    def asked(self, asked: frozenset[tuple[object, ...]]) -> frozenset[tuple[object, ...]]:
-        """Every text in it."""
+    def _group(self, group: Group) -> Group:
+        if group not in self._known:
+            self._known[group] = frozenset(
+                (step, *(self(part) if isinstance(part, str) else part for part in rest))
+                for step, *rest in group
+            )
+        return self._known[group]
 
-        def exchanged(part: object) -> object:
-            if isinstance(part, str):
-                return self(part)
-            if isinstance(part, tuple | frozenset):
-                return type(part)(map(exchanged, part))
-            return part
-
-        return frozenset(tuple(map(exchanged, each)) for each in asked)
+    def asked(self, asked: Asked) -> Asked:
+        return frozenset(
+            (self(seat), step, frozenset(map(self, legal)),
+             frozenset((e, n, self(whose), self(name)) for e, n, whose, name in seen))
+            for seat, step, legal, seen in asked
+        )  # fmt: skip
 
 
 def total_of(payoffs: Amounts) -> Fraction:

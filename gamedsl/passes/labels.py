@@ -21,7 +21,7 @@ def labels_are_distinct(ir: GameIR, problems: Problems) -> None:
 
 
 def _enough_words(ir: GameIR, problems: Problems) -> None:
-    name, place = ir.labels.style, ir.labels.span or ir.span
+    name, place = ir.labels.style, _style(ir)
     if name not in (AUTO, *STYLES):
         guess = did_you_mean(name, (AUTO, *STYLES))
         problems.add(
@@ -88,6 +88,13 @@ def _different(ir: GameIR, problems: Problems) -> None:
                 notes=(Note(_place(ir, first[label], 1), f"the label of `{other}`"),),
             )  # fmt: skip
         first.setdefault(label, index)
+
+
+def _style(ir: GameIR) -> Span:
+    """Where the style of masked labels was written, with its key."""
+    for key, style in ir.labels.places:
+        return key._replace(end=style.end)
+    return ir.labels.span or ir.span
 
 
 def _place(ir: GameIR, index: int, part: int) -> Span:

@@ -13,11 +13,10 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.passes.atlas import Atlas, story
-from gamedsl.passes.proof import Proof
 from gamedsl.passes.prompts import sample_book, sample_parts
+from gamedsl.passes.proof import Proof
 from gamedsl.passes.told import text_of
 from gamedsl.source.spans import Span
-
 
 CLAIM = "no prompt says a name that labels mask"
 
@@ -27,7 +26,7 @@ def prompts_stay_masked(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     before, words = problems.count_errors(), _pattern(atlas.ir)
     names_stay_masked(atlas.ir, problems)
     if problems.count_errors() == before and words is not None:
-        for (node, ask), *_ in atlas.sets.values():
+        for node, ask in atlas.asked:
             text = text_of(atlas.prompts.of(node, ask))
             found = words.search(text)
             if found is not None:

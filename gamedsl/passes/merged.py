@@ -7,7 +7,7 @@ what it forgets matters is worked out where a game is gone through whole (`gamed
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from gamedsl.ir.program import Choose, Draw, Show, walk_steps
 from gamedsl.passes.atlas import Atlas, Node, replay, story
 from gamedsl.passes.proof import Proof
 from gamedsl.passes.told import text_of
+from gamedsl.runtime.decision import key_of
 
 APART = "where a seat has seen something else, it is told something else"
 HARMLESS = "what prompts leave out makes no difference to what may follow"
@@ -27,7 +28,7 @@ class Pair(NamedTuple):
     """Two histories that a seat can tell apart, and its prompt, which is the same in both."""
 
     seat: str
-    keys: tuple[str, str]
+    keys: tuple[Hashable, Hashable]
     nodes: tuple[Node, Node]
     prompt: str
 
@@ -63,22 +64,21 @@ def different_is_told_apart(atlas: Atlas, problems: Problems) -> Iterator[Proof]
         witness = () if forgets else pairs[0].witness
         yield Proof("told.harmless", HARMLESS, "undecided", why, (), witness)
         return
-    yield from _compared(atlas, {pair.keys: pair for pair in pairs}, problems)
+    yield from _compared(atlas, pairs, problems)
 
 
 def _merged(atlas: Atlas) -> Iterator[Pair]:
     """Each information set whose prompt an earlier one has, with that one."""
-    first: dict[object, tuple[str, Node]] = {}
-    for key, ((node, ask), *_) in atlas.sets.items():
+    first: dict[object, tuple[Hashable, Node]] = {}
+    for node, ask in atlas.asked:
+        key = atlas.key(node, ask)
         if len(ask.legal) > 1 and (messages := atlas.prompts.of(node, ask)):
             known, other = first.setdefault((ask.seat, messages), (key, node))
             if known != key:
                 yield Pair(ask.seat, (known, key), (other, node), text_of(messages))
 
 
-def _compared(
-    atlas: Atlas, pairs: dict[tuple[str, str], Pair], problems: Problems
-) -> Iterator[Proof]:
+def _compared(atlas: Atlas, pairs: list[Pair], problems: Problems) -> Iterator[Proof]:
     from gamedsl.runtime import Env
     from gamedsl.solve.merging import merging
 
@@ -86,6 +86,9 @@ def _compared(
     if found.lossless:
         yield Proof("told.harmless", HARMLESS, "enumerated", atlas.extent)
         return
+    named = {
+        key_of(node.state, ask): (key, node) for key, ((node, ask), *_) in atlas.sets.items()
+    }  # fmt: skip
     told: set[str] = set()
     for difference in found.differences:
         seat, keys = difference.seat, difference.information_sets
@@ -93,9 +96,10 @@ def _compared(
         if code in told:
             continue
         told.add(code)
-        nodes = atlas.sets[keys[0]][0][0], atlas.sets[keys[1]][0][0]
-        prompt = next((p.prompt for p in pairs.values() if keys[1] in p.keys), "")
-        pair = Pair(seat, keys, nodes, prompt)
+        (one, node), (other, after) = named[keys[0]], named[keys[1]]
+        nodes = node, after
+        prompt = next((p.prompt for p in pairs if other in p.keys), "")
+        pair = Pair(seat, (one, other), nodes, prompt)
         report = _forgets if seat in atlas.ir.views else _same_prompt
         report(atlas.ir, pair, difference.reason, problems)
         histories = replay(nodes[0]), replay(nodes[1])

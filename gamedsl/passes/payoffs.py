@@ -7,11 +7,21 @@ game hides shows when it is played, as an `EvaluationError`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.ir.evaluate import EvaluationError, Meter, Scope, evaluate
+from gamedsl.ir.evaluate import (
+    MAX_WORK,
+    EvaluationError,
+    Meter,
+    Scope,
+    TooMuchWorkError,
+    evaluate,
+)  # fmt: skip
 from gamedsl.ir.expr import Apply, Const, Expr, Get, LetCall, LetMap, Local, Me, Read, Stream, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import Amounts, History, amount_of, bind, count_outcomes, histories
@@ -49,8 +59,8 @@ def payoffs_are_defined(ir: GameIR, problems: Problems) -> None:
         key = tuple(amount for amounts in streams.values() for amount in amounts.values())
         if key not in seen and (risky_split or not seen):
             seen.add(key)
-            meter = Meter()
-            if not _rewards(ir, history, streams, meter, problems):
+            meter, witness = Meter(), partial(_witness, ir, history)
+            if not rewards_are_defined(ir, streams, witness, meter, problems):
                 return
             work += meter.spent
         if work > WORK:
@@ -69,11 +79,11 @@ def _streams(
             try:
                 value = amount_of(amount, scope.seated(seat), own)
             except EvaluationError as error:
-                why, help = _cause(error)
+                why, help = cause_of(error)
                 what = "payoff" if name == "payoff" else f"score `{name}`"
                 problems.add(
                     "GD0402",
-                    f"the {what} of `{seat}` has no value in some outcome: {error.message}",
+                    f"the {what} of `{seat}` {fault_of(error, 'in some outcome')}",
                     error.span,
                     why=why,
                     witness=_witness(ir, history),
@@ -85,9 +95,15 @@ def _streams(
     return streams
 
 
-def _rewards(
-    ir: GameIR, history: History, streams: dict[str, Amounts], meter: Meter, problems: Problems
+def rewards_are_defined(
+    ir: GameIR,
+    streams: Mapping[str, Mapping[str, int | Fraction]],
+    witness: Callable[[], tuple[str, ...]],
+    meter: Meter,
+    problems: Problems,
 ) -> bool:
+    """Whether every seat has a reward, given what was paid to each stream; GD0602 where one has
+    none, with the lines of `witness`. The work is added to `meter`."""
     lets = {let.name: let for let in ir.reward.lets}
     payoffs = streams.get("payoff") or dict.fromkeys(ir.seats, 0)
     scope = Scope(ir.seats, {}, lets, {**streams, "payoff": payoffs, "streams": streams})
@@ -99,11 +115,11 @@ def _rewards(
             paid = ", ".join(f"{s} {amount}" for s, amount in payoffs.items())
             problems.add(
                 "GD0602",
-                f"the reward of `{seat}` has no value in some outcome: {error.message}",
+                f"the reward of `{seat}` {fault_of(error, 'in some outcome')}",
                 _setting(ir, error.expr),
                 why=f"`{ir.reward.name}` gives none",
-                notes=(Note(error.span, _cause(error)[0]),),
-                witness=(*_witness(ir, history), f"payoffs: {paid}"),
+                notes=(Note(error.span, cause_of(error)[0]),),
+                witness=(*witness(), f"payoffs: {paid}"),
                 help="set its params otherwise, or use another reward"
                 if ir.reward.places
                 else "use another reward, or change this one",
@@ -120,9 +136,18 @@ def _setting(ir: GameIR, expr: Expr) -> Span:
     return next((places[name] for name in read if name in places), ir.reward.use)
 
 
-def _cause(error: EvaluationError) -> tuple[str, str]:
+def fault_of(error: EvaluationError, where: str) -> str:
+    """What is wrong with what has no value, as the end of a sentence."""
+    if isinstance(error, TooMuchWorkError):
+        return f"takes more than {MAX_WORK:,} steps to work out"
+    return f"has no value {where}: {error.message}"
+
+
+def cause_of(error: EvaluationError) -> tuple[str, str]:
     """What stands under the expression, and the remedy."""
     expr = error.expr
+    if isinstance(error, TooMuchWorkError):
+        return "given up here", "go through a smaller collection, or check a smaller game"
     if isinstance(expr, Apply) and expr.function in ("/", "//", "%"):
         divisor = expr.arguments[1].span.text
         if len(divisor) < 60 and "\n" not in divisor:

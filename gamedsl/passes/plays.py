@@ -9,19 +9,27 @@ happens, as an `EvaluationError`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 
 from gamedsl.backends.events import known
+from gamedsl.backends.interpreter import Interpreter
 from gamedsl.backends.kernel import PlayError
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.evaluate import SpentError
-from gamedsl.passes.atlas import WORK, Atlas, Failure, replay
-from gamedsl.passes.proof import Proof
+from gamedsl.ir.evaluate import EvaluationError, Meter, SpentError
+from gamedsl.ir.expr import Const, expressions_in
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.types import NUMBER
+from gamedsl.passes.atlas import WORK, Atlas, Failure, Node, path_of, replay, told
+from gamedsl.passes.payoffs import cause_of, fault_of, rewards_are_defined
+from gamedsl.passes.proof import Moves, Proof
 
 CLAIM = "every play ends, with one payoff and one reward for each seat"
 
 
 def plays_end(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """GD0402, GD0437: a play comes to a point of which the rules say nothing; with its moves.
+    GD0602: one ends in which somebody has no reward.
     GD0460: a play takes so much work that it is not made to its end."""
     if atlas.spent is not None:
         _unfinished(atlas, atlas.spent, problems)
@@ -38,16 +46,48 @@ def _failed(atlas: Atlas, failure: Failure, problems: Problems) -> Proof:
     code = "GD0437" if isinstance(error, PlayError) else "GD0402"
     if isinstance(error, PlayError):
         problems.add(
-            "GD0437", error.message, error.span, why="in some play", witness=(
-                *error.witness, *witness)[:8],
+            "GD0437", error.message, error.span, why="in some play", help=error.help,
+            witness=(*error.witness, *witness)[:8],
         )  # fmt: skip
-    elif not (atlas.ir.plain and problems.errors):  # there it is found by going through outcomes
+    elif _of_reward(atlas.ir, error):
+        code = "GD0602"
+        if not atlas.ir.plain:  # there it is found by going through outcomes
+            _no_reward(atlas, failure, problems)
+    elif not (atlas.ir.plain and problems.errors):
+        why, help = cause_of(error)
         problems.add(
-            "GD0402", f"this has no value in some play: {error.message}", error.span,
-            why="no value", witness=witness,
+            "GD0402", f"this {fault_of(error, 'in some play')}", error.span, why=why, help=help,
+            witness=witness,
         )  # fmt: skip
-    histories = () if failure.node is None else (replay(failure.node),)
+    histories = () if failure.node is None else (_replayed(failure.node, failure.move),)
     return Proof("plays", CLAIM, "refuted", atlas.extent, (code,), witness, histories)
+
+
+def _of_reward(ir: GameIR, error: EvaluationError) -> bool:
+    """Whether what has no value stands in the reward file."""
+    parts = expressions_in((ir.reward.split, tuple(let.body for let in ir.reward.lets)))
+    return any(part.span == error.span for part in parts)
+
+
+def _no_reward(atlas: Atlas, failure: Failure, problems: Problems) -> None:
+    """GD0602, of the play as it is without a reward, which can be played to its end."""
+    assert failure.node is not None
+    ir, node = atlas.ir, failure.node
+    nothing = Const(NUMBER, ir.reward.split.span, 0)
+    state = Interpreter(replace(ir, reward=replace(ir.reward, split=nothing, lets=()))).start()
+    for after in path_of(node)[1:]:
+        state.apply(*after.move)
+    streams = {**state.streams, "payoff": state.payoffs}
+    rewards_are_defined(ir, streams, partial(told, node), Meter(), problems)
+
+
+def _replayed(node: Node, move: tuple[int, ...]) -> Moves:
+    """The moves of a history and the one at which the rules fail."""
+    state = node.state
+    if state.kind == "chance":
+        return (*replay(node), *(state.outcomes[number].name for number in move))
+    names = (ask.legal[number] for ask, number in zip(state.asks, move, strict=False))
+    return (*replay(node), *names)
 
 
 def _told(atlas: Atlas, failure: Failure) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ class Tokenizer(TokenCounter, Protocol):
 def prompts_are_so_long(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """Facts: the longest prompt of all information sets met. Nothing is refuted."""
     longest, where = 0, None
-    for (node, ask), *_ in atlas.sets.values():
+    for node, ask in atlas.asked:
         messages = atlas.prompts.of(node, ask) if len(ask.legal) > 1 else ()
         size = len(text_of(messages))
         if messages and atlas.tokenizer is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def all_prompts_render(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
         return
     prompts_render(atlas.ir, problems)
     if not problems.errors:
-        for (node, ask), *_ in atlas.sets.values():
+        for node, ask in atlas.asked:
             atlas.prompts.of(node, ask)
         steps = {step.id: step for step in atlas.ir.steps}
         for _, ask, error in atlas.prompts.failures[:1]:
@@ -92,6 +93,11 @@ def _undefined(seat: str, step: Choose, error: EvaluationError, problems: Proble
     )  # fmt: skip
 
 
+def _stands_in(text: str, label: str) -> bool:
+    """Whether a label stands in a text, and not as a part of a longer word."""
+    return re.search(rf"(?<!\w){re.escape(label)}(?!\w)", text) is not None
+
+
 def _options_shown(
     ir: GameIR,
     past: Past,
@@ -103,8 +109,9 @@ def _options_shown(
     template = template_for(ir, "ask", step.id, step.variable)
     if template is None:
         return
-    text = "\n".join(part.text for part in parts)
-    hidden = [name for name in past.legal if book.label(name) not in text]
+    told = (p for p in parts if p.template is not None or p.slot not in ("rules", "form", "who"))
+    text = "\n".join(part.text for part in told)
+    hidden = [name for name in past.legal if not _stands_in(text, book.label(name))]
     if hidden:
         problems.add(
             "GD0519", f"the prompt does not say how to answer `{hidden[0]}`", template.span,

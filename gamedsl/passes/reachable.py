@@ -41,12 +41,14 @@ _OPEN = Read, LastBy, Past, Local, Me, LetCall, LetMap
 class Site(NamedTuple):
     """Something written at `span` that may happen: what it is, and the code of it never doing so.
     `key` is how a history tells that it did: a step that was come to, an option that was legal, a
-    place that was run or entered (see `gamedsl.passes.atlas.Watch`)."""
+    place that was run or entered (see `gamedsl.passes.atlas.Watch`). `end` is where its parts end,
+    if that is behind `span`."""
 
     span: Span
     what: str
     code: str
     key: tuple[object, ...]
+    end: int = 0
 
 
 def everything_happens(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
@@ -97,7 +99,11 @@ def _steps(ir: GameIR) -> Iterator[Site]:
                 yield Site(step.span, f"the choice `{step.variable}`", "GD0473", ("step", step.id))
                 for action in step.moves:
                     key = "action", action.span, action.name
-                    yield Site(action.span, f"the action `{action.name}`", "GD0473", key)
+                    what, inside = f"the action `{action.name}`", (action.when, action.body)
+                    spans = [e.span for e in expressions_in(inside)]
+                    spans += [s.span for s in walk_steps(action.body)]
+                    end = max((s.end for s in spans if s.source is action.span.source), default=0)
+                    yield Site(action.span, what, "GD0473", key, end)
                 for option in (o for row in step.options for o in row if not step.moves):
                     if option.span is not None:
                         key = "option", option.span, option.name
@@ -183,4 +189,4 @@ def _met(atlas: Atlas) -> set[object]:
 def _inside(site: Site, other: Site) -> bool:
     """Whether a site stands in another: what does not happen has no parts that do."""
     a, b = site.span, other.span
-    return a != b and b.start <= a.start and a.end <= b.end
+    return a != b and b.start <= a.start and a.end <= max(b.end, other.end)

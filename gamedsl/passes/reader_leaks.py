@@ -3,17 +3,32 @@ tell it openly."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gamedsl.diagnostics import Diagnostic, Note, Problems
-from gamedsl.ir.expr import Cell, Expr, Field, Get, LastBy, Local, Me, Past, Read, walk
-from gamedsl.ir.game import Entry, GameIR
-from gamedsl.ir.program import Choose, Draw, Loop, Place, Readers, Show, Stage, walk_steps
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import (
+    Choose,
+    Draw,
+    Entry,
+    Loop,
+    Place,
+    Readers,
+    Show,
+    Stage,
+    walk_steps,
+)
 from gamedsl.passes.reader_expressions import Cause, Reading
+from gamedsl.passes.reader_remedies import Flow, Remedies, named, root_of, shown
 from gamedsl.passes.reader_sets import Seats, each
 from gamedsl.source.spans import Span
 
 _WORDS = {
     "all": "all", "owner": "its owner alone", "others": "all but its owner", "nobody": "nobody",
 }  # fmt: skip
+
+MANY = 3
+"""Seats that are not all named, besides the first."""
 
 
 class Leaks:
@@ -23,33 +38,49 @@ class Leaks:
     def __init__(self, ir: GameIR, reading: Reading, problems: Problems) -> None:
         self._ir = ir
         self._seats = reading.table.names
-        self._everyone = reading.table.everyone
+        self._remedies = Remedies(ir, reading)
+        self._names = self._remedies.names
         self._variables = reading.variables
         self._problems = problems
-        self._found: dict[tuple[str, int, int], Diagnostic] = {}
+        self._found: dict[_Place, Diagnostic] = {}
+        self._flows: dict[_Place, Flow] = {}
+        self._asked: dict[_Place, Seats] = {}
         self._declared = _declarations(ir)
         self.turn: int | None = None
-        """The seat in whose pass of a loop the walk is: the owner of what is shown there."""
+        """The seat in whose pass of a loop, or in whose action, the walk is, where that is written
+        out in the file of the game: the owner of what is shown there."""
 
     def report(self) -> None:
-        self._problems.extend(self._found.values())
+        for place, found in sorted(self._found.items(), key=lambda item: item[0]):
+            if place in self._flows:
+                help = self._remedies.of(self._flows[place]) + found.help
+                found = replace(found, help=help)
+            self._problems.extend([found])
 
     def asked(self, step: Choose, seat: int, cause: Cause, what: str, readers: Seats) -> None:
-        """What decides `what` of a seat is hidden from it; of all who must read it, `readers`."""
-        name, missing = self._seats[seat], (readers | 1 << seat) & ~cause.readers
+        """What decides `what` of a seat ("is asked" or "may choose") is hidden from it; of all who
+        must read it, `readers`."""
+        place = _place(cause.expr.span)
+        found = self._found.get(place)
+        before = self._asked.get(place, 0) if found is not None and found.code == "GD0440" else 0
+        seats = self._asked[place] = before | 1 << seat
+        names, several = self._few(seats), bool(seats & (seats - 1))
+        asked = f"whether {names} {'are' if several else 'is'} asked"
+        missing = (readers | 1 << seat) & ~cause.readers
         self._add(
-            "GD0440", f"{what} depends on {_shown(cause.expr)}, which it cannot see", cause,
-            missing, why=f"`{name}` would have to know this",
-            notes=(Note(step.span, f"`{name}` chooses {_named(step.variable)} here"),),
+            "GD0440", f"{asked if what == 'is asked' else f'what {names} may choose'} depends on "
+            f"{shown(cause.expr)}, which {'they' if several else 'it'} cannot see", cause,
+            missing, needs=readers | 1 << seat, why=f"{names} would have to know this",
+            notes=(Note(step.span, f"`{self._seats[seat]}` chooses {named(step.variable)} here"),),
         )  # fmt: skip
 
     def watched(self, step: Choose | Draw | Show, cause: Cause, audience: Seats) -> None:
         """What decides whether a step happens is hidden from some who see that it does."""
         names = self._names(audience & ~cause.readers)
         self._add(
-            "GD0442", f"{names} would learn {_shown(cause.expr)} by seeing {_named(step.variable)}",
-            cause, audience & ~cause.readers, why="this decides whether it happens",
-            notes=(Note(step.span, f"{_named(step.variable)} is seen by {self._names(audience)}"),),
+            "GD0442", f"{names} would learn {shown(cause.expr)} by seeing {named(step.variable)}",
+            cause, audience & ~cause.readers, needs=audience, why="this decides whether it happens",
+            notes=(Note(step.span, f"{named(step.variable)} is seen by {self._names(audience)}"),),
         )  # fmt: skip
 
     def stored(self, variable: str, span: Span, cause: Cause, missing: Seats, what: str) -> None:
@@ -57,26 +88,25 @@ class Leaks:
         read it."""
         names = self._names(missing)
         why = (
-            f"this is stored in {_named(variable)}"
+            f"this is stored in {named(variable)}"
             if what == "what"
             else f"this decides {what} it is written"
         )
         whole = self._variables.get(variable)
-        fewer = whole is not None and not whole.parts
+        fewer = variable if whole is not None and not whole.parts else ""
         self._add(
-            "GD0441", f"{names} would learn {_shown(cause.expr)} from {_named(variable)}", cause,
-            missing, why=why, notes=(Note(span, f"{_named(variable)} is written here"),
+            "GD0441", f"{names} would learn {shown(cause.expr)} from {named(variable)}", cause,
+            missing, why=why, notes=(Note(span, f"{named(variable)} is written here"),
                                      *self._declaration(variable)),
-            otherwise=f", or declare {_named(variable)} with `seen_by: "
-            f"{self._listed(cause.readers)}`" if fewer else "",
+            hide=fewer,
         )  # fmt: skip
 
     def counted(self, variable: str, span: Span, cause: Cause, missing: Seats) -> None:
         """What decides how long a list is is hidden from some."""
         self._add(
-            "GD0445", f"{self._names(missing)} would learn {_shown(cause.expr)} from the length of "
-            f"{_named(variable)}", cause, missing, why="the length depends on this",
-            notes=(Note(span, f"{_named(variable)} is written here"), *self._declaration(variable)),
+            "GD0445", f"{self._names(missing)} would learn {shown(cause.expr)} from the length of "
+            f"{named(variable)}", cause, missing, why="the length depends on this",
+            notes=(Note(span, f"{named(variable)} is written here"), *self._declaration(variable)),
             otherwise=", or keep what is hidden in a set, whose size is hidden too",
         )  # fmt: skip
 
@@ -84,9 +114,9 @@ class Leaks:
         """That a seat has no legal option tells others something."""
         name = self._seats[seat]
         self._add(
-            "GD0447", f"{self._names(missing)} would learn {_shown(cause.expr)} where `{name}` "
+            "GD0447", f"{self._names(missing)} would learn {shown(cause.expr)} where `{name}` "
             "is passed over", cause, missing, why=f"this decides whether `{name}` can choose",
-            notes=(Note(step.span, f"{_named(step.variable)} is chosen here"),),
+            notes=(Note(step.span, f"{named(step.variable)} is chosen here"),),
             otherwise=", or add an action that is always legal, such as `pass`",
         )  # fmt: skip
 
@@ -97,7 +127,7 @@ class Leaks:
         `own` says that it could see its own part of the value."""
         name, missing = self._seats[seat], 1 << seat
         self._add(
-            "GD0508", f"`{name}` reads this in its view, and cannot see {_shown(cause.expr)}",
+            "GD0508", f"`{name}` reads this in its view, and cannot see {shown(cause.expr)}",
             cause, missing, why="a prompt may only show what its reader has seen",
             notes=(Note(entry.span, f"in the view of `{name}`"),), witness=told,
             otherwise=f", or show its own part alone: `{entry.text}.me`" if own else "",
@@ -108,19 +138,19 @@ class Leaks:
         name = self._seats[seat]
         notes = () if readers.span is None else (Note(readers.span, "it is tested here"),)
         self._add(
-            "GD0443", f"`{name}` cannot work out whether it sees {_named(variable)}", cause,
+            "GD0443", f"`{name}` cannot work out whether it sees {named(variable)}", cause,
             1 << seat, why=f"`{name}` cannot see this", notes=notes,
         )  # fmt: skip
 
     def left(self, step: Draw, bag: Place, missing: Seats) -> None:
         """What is left in a collection tells what was drawn."""
-        names, drawn = self._names(missing), _named(step.variable)
+        names, drawn = self._names(missing), named(step.variable)
         self._keep(Diagnostic(
-            "GD0444", f"{names} would learn {drawn} from what is left in {_named(bag.variable)}",
+            "GD0444", f"{names} would learn {drawn} from what is left in {named(bag.variable)}",
             bag.span, why="it is drawn from here",
             notes=(Note(step.span, f"{drawn} is {_sight(step.readers)}"),
                    *self._declaration(bag.variable)),
-            help=f"declare {_named(bag.variable)} with `seen_by: nobody`",
+            help=f"declare {named(bag.variable)} with `seen_by: nobody`",
         ))  # fmt: skip
 
     def untold(self, step: Choose | Draw, variable: str, missing: Seats) -> None:
@@ -128,9 +158,9 @@ class Leaks:
         names, span = self._names(missing), step.readers.span or step.span
         verb = "drawn" if isinstance(step, Draw) else "chosen"
         self._keep(Diagnostic(
-            "GD0446", f"{names} may read {_named(variable)}, but would not be told what is {verb}",
+            "GD0446", f"{names} may read {named(variable)}, but would not be told what is {verb}",
             span, why=f"it is {_sight(step.readers)}", notes=self._declaration(variable),
-            help=f"leave `seen_by` out here, or declare {_named(variable)} with the same",
+            help=f"leave `seen_by` out here, or declare {named(variable)} with the same",
         ))  # fmt: skip
 
     # words
@@ -144,69 +174,64 @@ class Leaks:
         *,
         why: str,
         notes: tuple[Note, ...],
+        needs: Seats = 0,
+        hide: str = "",
         otherwise: str = "",
         witness: tuple[str, ...] = (),
     ) -> None:
         place = cause.expr.span
         on_the_way = tuple(
-            Note(let.span, f"{_shown(let)} reads it") for let in reversed(cause.through)
+            Note(let.span, f"{shown(let)} reads it") for let in reversed(cause.through)
         )
-        hidden = self._declaration(_root(cause.expr))
+        hidden = self._declaration(root_of(cause.expr))
         notes = (*on_the_way, *hidden, *notes)
         self._keep(Diagnostic(
             code, message, place, why=why,
             notes=tuple(note for note in notes if not _within(place, note.span)),
-            help=self._remedy(cause, missing) + otherwise, witness=witness,
-        ))  # fmt: skip
+            help=otherwise, witness=witness,
+        ), self._flow(cause, missing, needs, hide))  # fmt: skip
 
-    def _keep(self, found: Diagnostic) -> None:
-        span = found.span
-        place = span.source.name, span.start, span.end  # a file may be read more than once
+    def _flow(self, cause: Cause, missing: Seats, needs: Seats, hide: str) -> Flow:
+        needs = needs or missing | cause.readers
+        me = 0 if cause.me is None else 1 << cause.me
+        turn = 0 if self.turn is None else 1 << self.turn
+        return Flow(
+            cause, missing, needs, me, bool(turn) and me in (0, turn), needs == turn,
+            cause.readers, hide,
+        )  # fmt: skip
+
+    def _keep(self, found: Diagnostic, flow: Flow | None = None) -> None:
+        """Of what is found at one place, the first of the lowest code is said, of all seats."""
+        place = _place(found.span)
         known = self._found.get(place)
         if known is None or found.code < known.code:
             self._found[place] = found
+            self._flows.pop(place, None)
+            if flow is not None:
+                self._flows[place] = flow
+        elif flow is not None and found.code == known.code:
+            self._flows[place].join(flow)
+            if found.code == "GD0440":
+                self._found[place] = replace(known, message=found.message, why=found.why)
 
-    def _remedy(self, cause: Cause, missing: Seats) -> str:
-        """A step that tells what is missing; else who should see the variable."""
-        root, expr = _root(cause.expr), cause.expr
-        if cause.through and any(isinstance(part, Me | Local) for part in walk(expr)):
-            expr = cause.through[0]
-        text = _text(expr)
-        if (
-            text not in " ".join(expr.span.text.split()) or len(text) > 50 or '"' in text
-            or any(isinstance(part, Local) for part in walk(expr))
-        ):  # fmt: skip
-            return f"let {_named(root)} be seen by {self._names(missing)}"
-        quoted = text if text.replace(".", "").replace("_", "").isalnum() else f'"{text}"'
-        name = f"known_{_short(root)}"
-        seen_by = self._listed(missing | cause.readers)
-        if self.turn is not None and missing | cause.readers == 1 << self.turn:
-            seen_by = "owner"
-        if cause.me is not None and any(isinstance(part, Me) for part in walk(expr)):
-            mine = 1 << cause.me
-            seen_by = "owner" if missing == mine else "all" if missing & mine else "others"
-        return (
-            f"tell it before, and read `{name}` instead: "
-            f"`- {{show: {quoted}, as: {name}, seen_by: {seen_by}}}`"
-        )
-
-    def _names(self, seats: Seats) -> str:
-        if seats == self._everyone and len(self._seats) > 1:
-            return "all"
-        names = [f"`{self._seats[seat]}`" for seat in each(seats)]
-        *first, last = names or ["nobody"]
-        return f"{', '.join(first)} and {last}" if first else last
-
-    def _listed(self, seats: Seats) -> str:
-        """Seats as `seen_by` lists them."""
-        if seats == self._everyone:
-            return "all"
-        names = [self._seats[seat] for seat in each(seats)]
-        return f"[{', '.join(names)}]" if len(names) > 1 else (names or ["nobody"])[0]
+    def _few(self, seats: Seats) -> str:
+        """Seats in words, not all of them where there are many."""
+        first, *more = each(seats)
+        if len(more) < MANY:
+            return " and ".join(f"`{self._seats[seat]}`" for seat in (first, *more))
+        return f"`{self._seats[first]}` and {len(more)} others"
 
     def _declaration(self, name: str) -> tuple[Note, ...]:
         found = self._declared.get(name)
-        return () if found is None else (Note(found[0], f"{_named(name)} is {found[1]}"),)
+        return () if found is None else (Note(found[0], f"{named(name)} is {found[1]}"),)
+
+
+_Place = tuple[str, int, int]
+"""The name of a file, and where something in it begins and ends."""
+
+
+def _place(span: Span) -> _Place:
+    return span.source.name, span.start, span.end  # a file may be read more than once
 
 
 def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
@@ -242,33 +267,6 @@ def _sight(readers: Readers, chosen: bool = False) -> str:
     if readers.kind == "test":
         return "seen by those of whom a test holds"
     return f"seen by {_WORDS[readers.kind]}"
-
-
-def _root(expr: Expr) -> str:
-    """The name of the variable that an expression takes a part of; else its text."""
-    while isinstance(expr, Get | Cell | Field):
-        expr = expr.of
-    return expr.name if isinstance(expr, Read | LastBy | Past | Local) else _text(expr)
-
-
-def _text(expr: Expr) -> str:
-    text = " ".join(expr.span.text.split())
-    name = _short(expr.name) if isinstance(expr, Read) else ""
-    return name if name not in text else text
-
-
-def _short(name: str) -> str:
-    """A name as the file of a stage has it: without that of the stage."""
-    return name.rpartition(".")[2]
-
-
-def _named(name: str) -> str:
-    return f"`{_short(name)}`"
-
-
-def _shown(expr: Expr) -> str:
-    text = _text(expr)
-    return f"`{text}`" if len(text) <= 50 else _named(_root(expr))
 
 
 def _within(inner: Span, outer: Span) -> bool:

@@ -119,7 +119,6 @@ class Stores:
             if not self.reading.readers(readers.test, own) >> seat & 1:
                 cause = self.reading.cause(readers.test, seat, own)
                 self.leaks.unknown(readers, variable, seat, cause)
-                return
 
     # conditions
 
@@ -136,6 +135,15 @@ class Stores:
     def cause(self, condition: Condition, seats: Seats) -> Cause:
         return self.first(condition.expr, seats & ~condition.readers, condition.scope)
 
+    def causes(self, condition: Condition, seats: Seats) -> Iterator[Cause]:
+        """What it is in a condition that some seats cannot read: of each of them, if it is not
+        what others cannot read either."""
+        missing = seats & ~condition.readers
+        while missing:
+            cause = self.first(condition.expr, missing, condition.scope)
+            yield cause
+            missing &= cause.readers & ~(missing & -missing)
+
     # telling
 
     def show(self, step: Show, here: Context) -> Sight:
@@ -150,7 +158,8 @@ class Stores:
         """Check that those who see a step happen know whether it does."""
         for condition in here.conditions:
             if self.leaks is not None and audience & ~condition.readers:
-                self.leaks.watched(step, self.cause(condition, audience), audience)
+                for cause in self.causes(condition, audience):
+                    self.leaks.watched(step, cause, audience)
 
     def draw(self, step: Draw, here: Context) -> Sight | None:
         """Go through a step of chance; who reads what it binds, unless it writes state."""

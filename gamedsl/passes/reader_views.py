@@ -7,7 +7,8 @@ from gamedsl.backends.labels import draw_labels
 from gamedsl.backends.prompts import Prompter, default_title
 from gamedsl.backends.value_text import titled
 from gamedsl.ir.evaluate import EvaluationError
-from gamedsl.ir.game import Entry, GameIR
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Entry
 from gamedsl.passes.reader_expressions import Reading
 from gamedsl.passes.reader_leaks import Leaks
 from gamedsl.passes.reader_roles import top
@@ -37,7 +38,7 @@ def _told(ir: GameIR, seat: str, place: int, entry: Entry) -> tuple[str, ...]:
             if past.seat != seat:
                 continue
             try:
-                texts = viewing.texts(seat, past.variables, book)
+                texts = viewing.texts(seat, step, past.variables, book)
             except EvaluationError:
                 continue
             assert texts is not None

@@ -137,7 +137,7 @@ class Walk(Stores):
                 self.learn(name, Sight(inner.readers(self.everyone), self.everyone))
         last: list[Scope] = []
         for me, start in self.passes(loop, inner, self.those(seats, inner.scope)):
-            with self.turn(me):
+            with self.turn(me, self.written_out(loop)):
                 last.append(self.steps(loop.body, start).scope)
         by_seat = loop.items is not None and _are_roles(loop.items)
         return self.joined(loop, before, ends or ([] if by_seat else last))
@@ -160,14 +160,19 @@ class Walk(Stores):
             yield None, here
 
     @contextmanager
-    def turn(self, me: int | None) -> Iterator[None]:
-        """In the pass of a seat."""
+    def turn(self, me: int | None, there: bool) -> Iterator[None]:
+        """In the pass of a seat, or in its action; `there` says whether a step can be put in."""
         if self.leaks is None or me is None:
             yield
             return
-        before, self.leaks.turn = self.leaks.turn, me
+        before, self.leaks.turn = self.leaks.turn, me if there else None
         yield
         self.leaks.turn = before
+
+    def written_out(self, loop: Loop) -> bool:
+        """Whether the steps of a loop stand below it, in the file of the game."""
+        own = loop.span.source is self.ir.span.source
+        return own and all(step.span != loop.span for step in loop.body)
 
     def end(self, loop: Loop, here: Context) -> Scope:
         """What is known after a pass, where `until` is read: what the pass bound, all of which it
@@ -221,7 +226,9 @@ class Walk(Stores):
                 if scope is None:
                     continue
                 inner = self.under(inner, step.condition).knowing(scope)
-            sure = self.sight(step.readers, inner.scope, step.type, seat).also(1 << seat)
+            sure = self.sight(step.readers, inner.scope, step.type, seat)
+            if step.knows is None:
+                sure = sure.also(1 << seat)
             if step.type == SEAT:
                 chosen = tuple(option.value for option in step.options_of(self.ir.seats[seat]))
                 sure = sure.being(self.reading.table.of(chosen))
@@ -265,15 +272,18 @@ class Walk(Stores):
     def asked(self, step: Choose, seat: int, here: Context, sure: Sight) -> None:
         """Check what the actor must read, and what those must who see the choice."""
         assert self.leaks is not None
-        own, scope, name = 1 << seat, here.scope, f"`{self.ir.seats[seat]}`"
+        own, scope = 1 << seat, here.scope
+        if step.knows is not None:  # being asked tells it nothing that it could keep
+            own = 0
         audience = self.sight(step.readers, scope, step.type, seat, sure=False).any | own
         self.test(step.readers, step.variable, scope)
         for condition in here.conditions:
             if own & ~condition.readers:
                 cause = self.cause(condition, own)
-                self.leaks.asked(step, seat, cause, f"whether {name} is asked", audience)
+                self.leaks.asked(step, seat, cause, "is asked", audience)
             elif audience & ~condition.readers:
-                self.leaks.watched(step, self.cause(condition, audience), audience)
+                for cause in self.causes(condition, audience):
+                    self.leaks.watched(step, cause, audience)
         read: list[tuple[Expr, Scope]] = []
         if step.legal is not None:
             read.append((step.legal, scope))
@@ -282,7 +292,7 @@ class Walk(Stores):
         for expr, inner in read:
             if own & ~self.reading.readers(expr, inner):
                 cause = self.reading.cause(expr, seat, inner)
-                self.leaks.asked(step, seat, cause, f"what {name} may choose", own)
+                self.leaks.asked(step, seat, cause, "may choose", own)
         if self.ir.no_move == "pass" or (self.ir.no_move == "end" and self.stages):
             self.passed(step, seat, read, audience)
         if step.place is not None:
@@ -303,7 +313,6 @@ class Walk(Stores):
             if audience & ~able:
                 missing = audience & ~able
                 self.leaks.passed(step, seat, self.first(expr, missing, scope), missing)
-                return
 
     def guards(self, action: Action, scope: Scope) -> tuple[list[tuple[Expr, Scope]], Scope]:
         """What decides which instances of an action are legal, each with its scope; and the scope
@@ -334,7 +343,8 @@ class Walk(Stores):
         chosen = Read(step.type, action.span, step.variable)
         around = here.scope.given(**{step.variable: Sight(readers, self.everyone)})
         condition = Condition(chosen, around, readers)
-        self.steps(action.body, Context(scope, (*here.conditions, condition)))
+        with self.turn(seat, action.span.source is self.ir.span.source):
+            self.steps(action.body, Context(scope, (*here.conditions, condition)))
 
 
 def _goes_round(loop: Loop) -> bool:

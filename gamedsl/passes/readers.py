@@ -10,6 +10,9 @@ the same, and chooses from the same.
   follows that whether a variable is bound is known to all who read the variable.
 - What is stored is read by all who read the place, and so are the conditions around it and the keys
   of the place. The choice of an action is a condition of its body.
+- Where a step says what is known (`knows`), being asked tells its actor nothing else: what decides
+  whether it is asked may be hidden from it, and its own choice is told to it only as to others.
+  What it may choose follows from what it knows (`gamedsl.passes.knowing`).
 - What a declared view shows a seat is worked out from what that seat reads.
 - What is drawn, chosen or shown is told; only `show` tells what is worked out from hidden things.
   What is drawn out of a collection is seen by all who read the collection.
@@ -27,6 +30,7 @@ from typing import TYPE_CHECKING
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, Readers, Show, Stage, State, walk_steps
+from gamedsl.passes.knowing import options_follow_from_what_is_known
 
 if TYPE_CHECKING:
     from gamedsl.passes.reader_expressions import Reading
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 
 def only_readers_learn(ir: GameIR, problems: Problems) -> None:
     """Information flows only to those who are told it. See the module docstring."""
+    options_follow_from_what_is_known(ir, problems)
     if is_open(ir):
         return
     from gamedsl.passes.reader_leaks import Leaks

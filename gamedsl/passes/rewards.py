@@ -70,7 +70,8 @@ def _refuted(atlas: Atlas, claim: Claim, wrong: Node, problems: Problems) -> Pro
 
 
 def rewards_keep_incentives(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
-    """GD0611, a note: a seat's reward does not prefer what its payoff prefers."""
+    """GD0611, a note: a seat's reward does not prefer what its payoff prefers. It is not noted
+    where a reward that claims to be `common` is not: then that is to be corrected first."""
     name = "rewards.incentives"
     if _own_payoff(atlas.ir):
         yield Proof(name, INCENTIVES, "proved", "each is rewarded with its own payoff")
@@ -167,14 +168,18 @@ def _reversed(atlas: Atlas, seat: str, pair: tuple[Node, Node], problems: Proble
     prefers = "does not prefer what its payoff prefers" if better else (
         "prefers one of two plays that its payoff finds equally good"
     )  # fmt: skip
-    problems.add(
-        "GD0611", f"under `{reward.name}` the reward of `{seat}` {prefers}", reward.use,
-        severity="note", why="equilibria of rewards may be others than those of payoffs",
-        help="nothing, if this is meant: what is learned are equilibria of rewards",
-        witness=witness,
-    )  # fmt: skip
+    common = any(claim.kind == "common" for claim in reward.claims)
+    noted = not (common and any(d.code == "GD0610" for d in problems.found))
+    if noted:
+        problems.add(
+            "GD0611", f"under `{reward.name}` the reward of `{seat}` {prefers}", reward.use,
+            severity="note", why="equilibria of rewards may be others than those of payoffs",
+            help="nothing, if this is meant: what is learned are equilibria of rewards",
+            witness=witness,
+        )  # fmt: skip
+    codes = ("GD0611",) if noted else ()
     histories = replay(pair[0]), replay(pair[1])
     return Proof(
         "rewards.incentives", INCENTIVES, "refuted", "by the two plays of the witness",
-        ("GD0611",), witness, histories,
+        codes, witness, histories,
     )  # fmt: skip

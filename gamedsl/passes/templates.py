@@ -108,11 +108,12 @@ def _refused(template: Template, parsed: Parsed, problems: Problems) -> None:
 def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Problems) -> None:
     name, slot = mention.name, template.slot
     span = locate(template, mention.start, mention.start + len(name))
+    whole = locate(template, mention.start, mention.end)
     scope = names_in(slot, ir)
     variables = {step.variable: step for step in reversed(_bindings(ir))}
     let = ir.lets_by_name.get(name)
     if slot == "ask" and (name == "seen" or name in variables) and _is_of_a_view(
-        ir, template, mention, span, problems
+        ir, template, mention, whole, problems
     ):  # fmt: skip
         return
     if name in scope:
@@ -121,7 +122,7 @@ def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Prob
         if mention.attribute is not None:
             _no_part(template, mention, (), problems)
     elif name in variables and slot == "ask":
-        _check_variable(ir, template, mention, span, variables[name], problems)
+        _check_variable(ir, template, mention, whole, variables[name], problems)
     elif name in variables or any(row.name == name for row in SCOPE):
         _not_here(ir, name, slot, span, name in variables, problems)
     elif let is not None or name in PAYOFF_WORDS:
@@ -199,13 +200,18 @@ def _is_of_a_view(
         if template_for(ir, "ask", step.id, step.variable) is not template:
             continue
         for seat in step.actors:
-            if seat in ir.views:
+            told = ir.told_at(seat, step.id)
+            if told is not None:
+                view = step.knows is None
+                here, what = ("its view", "view") if view else ("what it knows here", "`knows`")
                 problems.add(
-                    "GD0508", f"`{seat}` reads this, and is told its view alone, not "
+                    "GD0508", f"`{seat}` reads this, and is told {here} alone, not "
                     f"`{mention.name}`", span,
-                    why="a prompt shows what is in the view of its reader",
-                    notes=tuple(Note(e.span, "in the view") for e in ir.views[seat][:1]),
-                    help=f"leave it out, or put it into the view: `{mention.name}`"
+                    why="a prompt shows what is in the view of its reader" if view
+                    else "a prompt shows what its reader knows",
+                    notes=tuple(Note(e.span, f"in the {what}" if view else "known here")
+                                for e in told[:1]),
+                    help=f"leave it out, or put it into {'the ' * view}{what}: `{mention.name}`"
                     if mention.name != "seen" else "leave it out",
                 )  # fmt: skip
                 return True

@@ -144,11 +144,11 @@ def _game(folder: Path, info: Record, notes: list[str]) -> Game | None:
 def _tree(game: Game | None, notes: list[str]) -> Tree | None:
     if game is None:
         return None
-    from gamedsl.solve import TooLarge, tabulate
+    from gamedsl.solve import ImperfectRecall, TooLarge, tabulate
 
     try:
         return tabulate(game.env(), limit=50_000)
-    except TooLarge:
+    except (TooLarge, ImperfectRecall):
         notes.append("The game is too large for its tree to be written out.")
         return None
 

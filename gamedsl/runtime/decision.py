@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.backends.events import Seen
-from gamedsl.backends.kernel import State
+from gamedsl.backends.events import Seen, information_set
+from gamedsl.backends.kernel import Ask, State
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.prompts import NOTHING
 
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from gamedsl.runtime.env import Env
 
 Message = tuple[str, str]
+
+
+def key_of(state: State, ask: Ask) -> str:
+    """The information set in which a seat is asked, as `Decision.information_set` has it."""
+    if ask.key is not None:
+        return ask.key
+    return information_set(ask.seat, ask.step, state.known(ask.seat))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,7 @@ class Decision:
     def told(self, book: LabelBook) -> tuple[Message, ...]:
         """The prompt under other labels. As `messages`."""
         env = self._env
-        variables = self._state.variables if self.seat in env.ir.views else NOTHING
         step = env.step_of(self.step)
+        restricted = env.ir.told_at(self.seat, self.step) is not None
+        variables = self._state.variables if restricted else NOTHING
         return env.prompter.messages(self.seat, step, self.legal, book, self.seen, variables)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
-from gamedsl.backends.events import Seen, information, information_set
+from gamedsl.backends.events import Seen, information
 from gamedsl.backends.interpreter import Interpreter
 from gamedsl.backends.kernel import Kernel, Outcome
 from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
@@ -25,7 +25,7 @@ from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import count_outcomes, histories, payoffs_of
 from gamedsl.ir.program import Choose
-from gamedsl.runtime.decision import Action, Decision
+from gamedsl.runtime.decision import Action, Decision, key_of
 from gamedsl.runtime.history import Position, Tree, entries, least_payoffs
 from gamedsl.runtime.transcripts import params_as_data
 from gamedsl.runtime.views import View, Viewer
@@ -158,12 +158,13 @@ class Env:
 
     def _decide(self, book: LabelBook, position: Position, forced: bool) -> list[Decision]:
         decisions, state = [], position.state
-        for seat, step, occurrence, legal in state.asks:
+        for ask in state.asks:
+            seat, step, occurrence, legal, declared = ask
             if forced or len(legal) > 1:
-                seen = state.seen(seat)
+                seen = state.seen(seat) if declared is None else ()
                 labels = tuple(map(book.label, legal))
-                key = information_set(seat, step, state.known(seat))
-                role = self.ir.role_of[seat]
+                key, role = key_of(state, ask), self.ir.role_of[seat]
+                step = self.ir.asked_as.get(step, step)
                 decisions.append(
                     Decision(
                         seat, role, step, occurrence, key, legal, labels, seen, self, book, state
@@ -232,6 +233,12 @@ class Episode:
         if self.payoffs:
             return ()
         return self.env.decisions(self._book, self._position, self._forced)
+
+    @property
+    def asking(self) -> str | None:
+        """The step at which seats must act now, as transcripts have it; None where nobody must. A
+        decision has the first of the steps that its seat cannot tell apart."""
+        return self._position.state.asks[0].step if self.decisions else None
 
     @property
     def chance(self) -> tuple[Outcome, ...]:

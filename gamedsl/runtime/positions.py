@@ -11,18 +11,18 @@ from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gamedsl.backends.codegen.playing import Play
-from gamedsl.backends.codegen.standing_in import StandIn
-from gamedsl.backends.events import information_set
-from gamedsl.backends.interpreter import History
-from gamedsl.backends.kernel import Ask, Kernel, State
+from gamedsl.backends.interpreter import History, Interpreter
+from gamedsl.backends.kernel import Kernel, State
 from gamedsl.ir.expr import LastBy, Past, Read, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, Show, walk_steps
 
-__all__ = ["Ask", "State", "count_histories", "key_of", "position", "seen_by_all"]
+if TYPE_CHECKING:
+    from gamedsl.backends.codegen.playing import Play
+
+__all__ = ["State", "acting", "count_histories", "position", "seen_by_all"]
 
 
 def seen_by_all(ir: GameIR) -> bool:
@@ -30,7 +30,10 @@ def seen_by_all(ir: GameIR) -> bool:
     that nobody moves together with others."""
     return all(
         step.readers.kind == "all" and not step.readers.fields
-        and not (isinstance(step, Choose) and step.joint and len(step.actors) > 1)
+        and not (
+            isinstance(step, Choose)
+            and (step.knows is not None or (step.joint and len(step.actors) > 1))
+        )
         for step in walk_steps(ir.turns)
         if isinstance(step, Choose | Draw | Show)
     )  # fmt: skip
@@ -39,18 +42,35 @@ def seen_by_all(ir: GameIR) -> bool:
 def position(state: State) -> Hashable:
     """What the rest of a game depends on: equal for two histories only if all that may follow is
     the same. What seats have seen is no part of it."""
-    inner: Any = state
-    if isinstance(inner, StandIn):
-        inner = inner._reference
+    inner = _reference_of(state)
     if isinstance(inner, History):
-        world = inner._world
-        parts = (inner._frames, inner._drawn, world.bindings, world.paid)
+        world, dead = inner._world, _dead(inner._kernel)
+        held = {name: value for name, value in world.bindings.items() if name not in dead}
+        parts = (inner._frames, inner._drawn, held, world.paid)
         return inner.kind, inner._place, inner._me, frozen(parts)
+    from gamedsl.backends.codegen.playing import Play
+
     if not isinstance(inner, Play):
         raise TypeError(f"the positions of {type(state).__name__} are not known")
     own = _slots(type(inner))
     values = [getattr(inner, slot) for slot in own]
     return inner.kind, inner._site, inner.me, frozen((inner._drawn, values))
+
+
+def acting(state: State) -> str | None:
+    """The seat whose turn it is, as `me` reads it in the rules; None for nobody's."""
+    inner = _reference_of(state)
+    found: str | None = inner._me if isinstance(inner, History) else inner.me
+    return found
+
+
+def _reference_of(state: State) -> Any:
+    """A history of the reference, where a generated one has let it stand in; else the same."""
+    if isinstance(state, History):
+        return state
+    from gamedsl.backends.codegen.standing_in import StandIn
+
+    return state._reference if isinstance(state, StandIn) else state
 
 
 def frozen(value: Any) -> Hashable:
@@ -61,11 +81,6 @@ def frozen(value: Any) -> Hashable:
         return tuple([(frozen(k), frozen(v)) for k, v in value.items()])
     found: Hashable = value
     return found
-
-
-def key_of(state: State, ask: Ask) -> str:
-    """The information set in which a seat is asked, as `Decision.information_set` has it."""
-    return information_set(ask.seat, ask.step, state.known(ask.seat))
 
 
 def count_histories(kernel: Kernel, limit: int) -> int | None:
@@ -92,9 +107,16 @@ def count_histories(kernel: Kernel, limit: int) -> int | None:
     return found
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
+def _dead(kernel: Interpreter) -> frozenset[str]:
+    return frozenset(unread(kernel.ir))
+
+
+@lru_cache(maxsize=64)
 def _slots(kind: type[Play]) -> tuple[str, ...]:
     """The slots that a generated class has for its game, but for variables that no rule reads."""
+    from gamedsl.backends.codegen.playing import Play
+
     dead = {f"{what}_{name}" for name in unread(kind.kernel.ir) for what in ("v", "f")}
     classes = kind.__mro__[: kind.__mro__.index(Play)]
     slots = (slot for c in classes for slot in getattr(c, "__slots__", ()))

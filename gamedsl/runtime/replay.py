@@ -204,7 +204,7 @@ def _draw(episode: Episode, drawn: Drawn) -> str:
 
 def _choose(episode: Episode, chosen: Chosen) -> str:
     asked = episode.decisions
-    if not asked or asked[0].step != chosen.step:
+    if episode.asking != chosen.step:
         raise DisagreementError(f"nobody chooses {chosen.step} here: {_asked(episode)}")
     if {decision.seat for decision in asked} != set(chosen.choices):
         who = ", ".join(chosen.choices) or "nobody"
@@ -240,7 +240,7 @@ def _asked(episode: Episode) -> str:
     """What the game waits for."""
     if episode.chance:
         return f"chance draws {_place(*episode.drawing)}"
-    return " and ".join(f"{d.seat} chooses {d.step}" for d in episode.decisions)
+    return " and ".join(f"{d.seat} chooses {episode.asking}" for d in episode.decisions)
 
 
 def _place(step: str, index: Sequence[str]) -> str:

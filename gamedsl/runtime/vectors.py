@@ -1,7 +1,8 @@
 """Views as vectors of floats, of one size for every moment of a game, with a name for each float.
 
 First whose view it is, at which step the seat is asked and how often it was before, then the parts
-of the declared state that the seat may ever see, then what steps bind, as it was told last. Members
+of the declared state that the seat may ever see, then what steps bind, as it was told last, then
+what steps with `knows` show, which is zeros elsewhere, as all else is there. Members
 of enums, seats, truth values and options of a choice are one-hot, as are ranges of up to `ONE_HOT`
 numbers; longer ranges are scaled to 0..1; a number of no declared range is itself. A list has its
 length and as many places as it may have items, filled from the front; a set is a 0 or 1 for each
@@ -218,6 +219,12 @@ class Layout:
             for slot in viewer.slots.values()
             if any(may_see(r, seat, owner) for r, owner in slot.readers) or slot.chosen_by(seat)
         ]
+        self._known = [
+            (step.id, entry.name, Maybe(code_of(entry.value.type, self._seats), "is known", True))
+            for step in viewer.ir.steps
+            if seat in step.actors and viewer.ir.asked_as.get(step.id) == step.id
+            for entry in step.knows or ()
+        ]
         self.components: tuple[Component, ...] = tuple(self._components())
 
     def vector(self, view: View) -> tuple[float, ...]:
@@ -230,6 +237,9 @@ class Layout:
             code.write(view.state.get(name, HIDDEN), out)
         for place, code in self._bound:
             code.write(view.bound.get(place, HIDDEN), out)
+        for step, name, code in self._known:
+            known = view.known or {}
+            code.write(known.get(name, HIDDEN) if step == view.step else HIDDEN, out)
         return tuple(out)
 
     def _components(self) -> Iterable[Component]:
@@ -240,6 +250,8 @@ class Layout:
             yield from code.components(name)
         for (name, key), code in self._bound:
             yield from code.components(name + "".join(f"[{part}]" for part in key))
+        for step, name, code in self._known:
+            yield from code.components(f"{step} knows {name}")
 
     def _seen(self, state: State, seat: str) -> Code:
         """The code of what a seat may ever see of a declared variable."""

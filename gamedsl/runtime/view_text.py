@@ -27,6 +27,10 @@ def text_of(view: View, viewer: Viewer) -> str:
         shown = one_line(value, viewer.slots[name, key].type)
         grouped.setdefault(name, []).append(" ".join((*key, shown)))
     lines += [f"{name}: {', '.join(values)}" for name, values in grouped.items()]
+    if view.known is not None and view.step is not None:
+        for entry in viewer.knows[view.step]:
+            lines.append(titled(entry.name, as_text(view.known[entry.name], entry.value.type)))
+        return "\n".join((*lines, "knows nothing else"))
     lines.append(f"seen: {known(view.seen) or 'nothing'}")
     return "\n".join(lines)
 

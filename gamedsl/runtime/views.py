@@ -18,7 +18,7 @@ from gamedsl.backends.events import Event, Seen, occurrences
 from gamedsl.backends.kernel import State as Play
 from gamedsl.backends.readers import reads
 from gamedsl.backends.value_text import HIDDEN, Hidden
-from gamedsl.ir.evaluate import Scope
+from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, Readers, Show, Stage, State, walk_steps
 from gamedsl.ir.types import (
@@ -62,6 +62,9 @@ class View:
     bound: Mapping[tuple[str, Key], Any]
     seen: Seen
     _viewer: Viewer = field(repr=False, compare=False)
+    known: Mapping[str, Any] | None = None
+    """Where the step says what is known at it, that, by the names of its entries; the view then has
+    nothing else: no state, nothing bound, no events."""
 
     @property
     def occurrence(self) -> int:
@@ -84,11 +87,16 @@ class View:
             for part in (name, *key[:-1]) if key else ():
                 inner = inner.setdefault(part, {})
             inner[key[-1] if key else name] = data_of(value, self._viewer.slots[name, key].type)
+        known = {}
+        if self.known is not None and self.step is not None:
+            types = {entry.name: entry.value.type for entry in self._viewer.knows[self.step]}
+            known["knows"] = {n: data_of(value, types[n]) for n, value in self.known.items()}
         return {
             "seat": self.seat,
             "role": self.role,
             "step": self.step,
             "legal": list(self.legal),
+            **known,
             "state": state,
             "bound": bound,
             "seen": [event._asdict() for event in self.seen],
@@ -137,6 +145,7 @@ class Viewer:
         self.states: tuple[State, ...] = (*ir.state, *stages)
         self.types = {state.name: state.type for state in self.states}
         self._steps = {step.id: step for step in steps if isinstance(step, Choose | Draw | Show)}
+        self.knows = {step.id: step.knows for step in ir.steps if step.knows is not None}
         self.slots = self._find_slots()
         self.names = {
             (step.variable, option.value): option.name
@@ -150,19 +159,23 @@ class Viewer:
     def view(self, seat: str, play: Play, step: str | None, legal: tuple[str, ...]) -> View:
         """What a seat sees at this point of a play, where it must choose at `step` (or nowhere).
 
-        ValueError where there is no such seat.
+        ValueError where there is no such seat; EvaluationError where an expression of what is
+        known at the step has no value.
         """
         if seat not in self.ir.role_of:
             raise ValueError(f"there is no seat `{seat}`; there are {', '.join(self.ir.seats)}")
-        variables = play.variables
+        variables, role = play.variables, self.ir.role_of[seat]
         scope = Scope(self.ir.seats, variables, self.ir.lets_by_name, {}, seat)
+        if step in self.knows:
+            step = self.ir.asked_as[step]
+            known = {entry.name: evaluate(entry.value, scope) for entry in self.knows[step]}
+            return View(seat, role, step, legal, {}, {}, (), self, known)
         state = {
             s.name: masked(variables[s.name], s.type, s.readers, seat, scope)
             for s in self.states
             if s.name in variables
         }
         seen = play.seen(seat)
-        role = self.ir.role_of[seat]
         return View(seat, role, step, legal, state, self.told(seat, seen), seen, self)
 
     def layout(self, seat: str) -> Layout:

@@ -80,8 +80,7 @@ class Moves:
 
     def instances(self, action: Action, names: Names) -> tuple[Choice, ...] | None:
         """Every instance of an action that there can ever be, in order."""
-        place = self.section.entry(action.name)
-        span = place.key.span if place is not None else action.span
+        span = action.span
         if not action.parameters:
             return (Choice(action.name, action.name, span),)
         spaces = []
@@ -127,7 +126,7 @@ class Moves:
         if wrong or self.problems.count_errors() > before:
             return None
         bound = tuple(n for n in names.declared if n not in known)
-        action = Action(name, tuple(parameters), when, steps, node.span)
+        action = Action(name, tuple(parameters), when, steps, entry.key.span)
         self.read[name] = action, bound
         return self.read[name]
 

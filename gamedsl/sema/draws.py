@@ -251,6 +251,5 @@ class Draws(Bindings):
                 "GD0433", f"these probabilities sum to {total}, not to 1", node.span,
                 why="exactly 1 is needed", help="write fractions, such as `1/3`",
             )  # fmt: skip
-            return None
         pairs = zip((c.value for c in options.choices), odds, strict=True)
         return Source("weights", weights=tuple(p for p in pairs if p[1])), options.type

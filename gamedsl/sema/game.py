@@ -261,10 +261,12 @@ def read_labels(node: Node | None, names: Names, problems: Problems) -> Labels:
 def _masked(node: Mapping) -> Labels:
     style = node.get("masked")
     name = style.text if isinstance(style, Scalar) else "auto"
+    written = node.entry("masked")
+    places = () if written is None else ((written.key.span, written.value.span),)
     match node.get("per"):
         case Scalar(text="game" | "episode" as per):
-            return Labels("masked", name, per, span=node.span)
-    return Labels("masked", name, span=node.span)
+            return Labels("masked", name, per, span=node.span, places=places)
+    return Labels("masked", name, span=node.span, places=places)
 
 
 def _by_type(node: Mapping, entries: list[Entry], names: Names, problems: Problems) -> Labels:
@@ -303,7 +305,9 @@ def _by_type(node: Mapping, entries: list[Entry], names: Names, problems: Proble
         only += [name for name, _ in known.choices]
     if first is None:
         return Labels("plain", span=node.span)
-    return Labels("partly", first.style, first.per, only=tuple(only), span=node.span)
+    return Labels(
+        "partly", first.style, first.per, only=tuple(only), span=node.span, places=first.places
+    )
 
 
 def read_templates(root: Mapping, problems: Problems) -> tuple[Template, ...]:

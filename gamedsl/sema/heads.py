@@ -11,6 +11,7 @@ from gamedsl.ir.program import (
     Action,
     Choose,
     Do,
+    Entry,
     ForEach,
     Pay,
     Place,
@@ -30,9 +31,14 @@ from gamedsl.sema.options import Options, read_options
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import LetName, StateName, TypeName, is_reserved_stream
 from gamedsl.sema.statements import read_statements
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+from gamedsl.sema.view import read_entries
+from gamedsl.source import nodes
+from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 from gamedsl.syntax import ast
+
+NOTHING = "nothing"
+"""What `knows` says of who knows nothing."""
 
 
 class Heads(Draws, ABC):
@@ -55,15 +61,15 @@ class Heads(Draws, ABC):
                 return step
         return None
 
-    def lost(self, item: Mapping, head: Entry) -> None:
+    def lost(self, item: Mapping, head: nodes.Entry) -> None:
         """The names that a wrong step would have bound: reading them is no second problem."""
         source, moves = item.get("from"), self.moves.section.entries if self.moves else ()
         named: list[Node | None] = [head.value, item.get("as"), *(entry.key for entry in moves)]
         if isinstance(source, Mapping | Sequence):
-            named += [part.key if isinstance(part, Entry) else part for part in source]
+            named += [part.key if isinstance(part, nodes.Entry) else part for part in source]
         self.names.broken.update(node.text for node in named if isinstance(node, Scalar))
 
-    def choose(self, item: Mapping, head: Entry, condition: ir.Expr | None) -> Step | None:
+    def choose(self, item: Mapping, head: nodes.Entry, condition: ir.Expr | None) -> Step | None:
         actors, source = self.actors(item), item.get("from")
         if actors is None or source is None:
             return None
@@ -91,11 +97,20 @@ class Heads(Draws, ABC):
         elif not self.declare(variable, type, joint, seats, span):
             return None
         choices = tuple(o.choices for o in options)
+        knows = self.knows(item.get("knows"))
         return Choose(
             self.number(variable), variable, seats, joint, choices, type, item.span,
             condition=condition, actor=actor, legal=options[0].legal, moves=options[0].moves,
-            place=place, readers=readers,
+            place=place, readers=readers, knows=knows,
         )  # fmt: skip
+
+    def knows(self, node: Node | None) -> tuple[Entry, ...] | None:
+        """What who is asked knows, where the step says; `nothing` is a word unless it is a name."""
+        if node is None:
+            return None
+        if isinstance(node, Scalar) and node.text == NOTHING and not self.names.anywhere(NOTHING):
+            return ()
+        return read_entries(node, self.typer, self.problems, "in what is known here", self.facts)
 
     def apart(self, moves: tuple[Action, ...]) -> bool:
         """Whether actions that several roles take at once write only what is the actor's own, so
@@ -154,7 +169,8 @@ class Heads(Draws, ABC):
                     return (typed.value,), False, None
                 return None if typed is None else (seats, False, typed)
             if not named:
-                unknown_role(text, part.span, self.names, self.problems, "all")
+                if text not in self.names.broken:
+                    unknown_role(text, part.span, self.names, self.problems, "all")
                 return None
             found += [s for s in named if s not in found]
         single = len(items) == 1 and not isinstance(role, Sequence) and len(found) == 1
@@ -295,7 +311,7 @@ class Heads(Draws, ABC):
 
     # the other heads
 
-    def show(self, item: Mapping, head: Entry, condition: ir.Expr | None) -> Step | None:
+    def show(self, item: Mapping, head: nodes.Entry, condition: ir.Expr | None) -> Step | None:
         name = item.get("as")
         typed = self.expression(head.value)
         readers = self.readers(item.get("seen_by"))
@@ -313,7 +329,7 @@ class Heads(Draws, ABC):
             return None
         return Show(self.number(name.text), name.text, typed, readers, item.span, condition)
 
-    def do(self, item: Mapping, head: Entry, condition: ir.Expr | None) -> Step | None:
+    def do(self, item: Mapping, head: nodes.Entry, condition: ir.Expr | None) -> Step | None:
         statements = read_statements(
             head.value, self.typer, self.problems, me=self.acting is not None, facts=self.facts
         )
@@ -321,7 +337,7 @@ class Heads(Draws, ABC):
             return None
         return Do(self.number("do"), statements, item.span, condition)
 
-    def pay(self, item: Mapping, head: Entry, condition: ir.Expr | None) -> Step | None:
+    def pay(self, item: Mapping, head: nodes.Entry, condition: ir.Expr | None) -> Step | None:
         stream, value = head.value, item.get("value")
         assert isinstance(stream, Scalar)
         if value is None or is_reserved_stream(stream, self.problems):

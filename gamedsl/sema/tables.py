@@ -38,8 +38,11 @@ class Key:
     def read(self, span: Span) -> ir.Expr:
         step = self.step
         if not step.joint:
-            return ir.Read(step.type, span, step.variable)
-        read = ir.Read(PerSeat(step.type), span, step.variable)
+            if len(step.actors) == 1:
+                return ir.Read(step.type, span, step.variable)
+            read: ir.Expr = ir.LastBy(PerSeat(step.type, True), span, step.variable)
+        else:
+            read = ir.Read(PerSeat(step.type), span, step.variable)
         return ir.Get(step.type, span, read, ir.Const(SEAT, span, self.seat))
 
 

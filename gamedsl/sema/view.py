@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.ir.game import Entry
+from gamedsl.ir.program import Entry
+from gamedsl.sema.narrow import Facts
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.values import syntax
@@ -19,7 +20,7 @@ def read_view(node: Node | None, typer: GameTyper, problems: Problems) -> Views:
     """The view of each seat that has one, in seat order; a role that is not named has none."""
     names = typer.names
     if isinstance(node, Sequence | Scalar):
-        entries = _entries(node, typer, problems)
+        entries = read_entries(node, typer, problems)
         return tuple((seat, entries) for seat in names.seats)
     found: dict[str, tuple[Entry, ...]] = {}
     for part in node if isinstance(node, Mapping) else ():
@@ -34,12 +35,16 @@ def read_view(node: Node | None, typer: GameTyper, problems: Problems) -> Views:
                 why="the second time",
                 help=f"give it under `{name}`, or for each seat of it, not both",
             )  # fmt: skip
-        found.update(dict.fromkeys(seats, _entries(part.value, typer, problems)))
+        found.update(dict.fromkeys(seats, read_entries(part.value, typer, problems)))
     return tuple((seat, found[seat]) for seat in names.seats if seat in found)
 
 
-def _entries(node: Node, typer: GameTyper, problems: Problems) -> tuple[Entry, ...]:
-    """The entries of one list, or the only one; each has a name of its own."""
+def read_entries(
+    node: Node, typer: GameTyper, problems: Problems, where: str = "in this view",
+    facts: Facts = frozenset(),
+) -> tuple[Entry, ...]:  # fmt: skip
+    """The entries of one list, or the only one; each has a name of its own. `facts` is what is
+    known not to be none."""
     found: list[Entry] = []
     places: dict[str, Span] = {}
     for title, expression in _written(node):
@@ -48,11 +53,13 @@ def _entries(node: Node, typer: GameTyper, problems: Problems) -> tuple[Entry, .
             continue
         text = " ".join(expression.text.split())
         span = title.span if title else expression.span
-        entry = Entry(title.text if title else "", text, typer.expression(tree, me=True), span)
+        entry = Entry(
+            title.text if title else "", text, typer.expression(tree, me=True, facts=facts), span
+        )
         first = places.setdefault(entry.name, span)
         if first is not span:
             problems.add(
-                "GD0319", f"`{entry.name}` stands twice in this view", span,
+                "GD0319", f"`{entry.name}` stands twice {where}", span,
                 why="the second time", notes=(Note(first, "the first time"),),
                 help=f"give it another title: `{{a title: {text}}}`, or delete one of the two",
             )  # fmt: skip

@@ -15,7 +15,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from gamedsl.backends.events import information_set
+from gamedsl.backends.events import known_in
+from gamedsl.runtime.decision import key_of
 
 if TYPE_CHECKING:
     from gamedsl.backends.kernel import Ask, Kernel, State
@@ -219,11 +220,13 @@ class _Growth:
         self, row: int, state: State, asks: tuple[Ask, ...], movers: tuple[int, ...],
         chosen: tuple[int, ...],
     ) -> Node:  # fmt: skip
-        seat, step, _, legal = asks[movers[len(chosen)]]
-        number = self._ir.seats.index(seat)
-        known = state.known(seat)
+        ask = asks[movers[len(chosen)]]
+        seat, step, _, legal, declared = ask
+        number, step = self._ir.seats.index(seat), self._ir.asked_as.get(step, step)
+        key = key_of(state, ask)
+        known = state.known(seat) if declared is None else known_in(key)
         new = len(self.info), Info(number, step, known, legal)
-        info = self.info.setdefault(information_set(seat, step, known), new)[0]
+        info = self.info.setdefault(key, new)[0]
         node = self._placed(Node("decision", seat=number, info=info, step=step), row)
         self._pending.append(_Open(node, row, state, asks, movers, chosen))
         return node

@@ -190,6 +190,9 @@ class _Outline:
         else:
             who, verb = _actor(step), "chooses"
         text = f"{who} {verb} {step.variable}: {_options(step)}"
+        if step.knows is not None:
+            known = ", ".join(entry.name for entry in step.knows)
+            text += f"; knows {known or 'nothing'}"
         more = tuple(filter(None, map(_effect, step.moves)))
         return Item("choose", text, where, step, more, condition, seats=seats)
 

@@ -130,20 +130,21 @@ class _Noting(Walk):
 def _glance(ir: GameIR, step: Choose | Draw | Show, note: _Note, seat: int) -> Glance:
     """What a seat has of a step, all its owners together."""
     asked = bool(note.asked >> seat & 1)
+    own = asked and not (isinstance(step, Choose) and step.knows is not None)
     type = step.value.type if isinstance(step, Show) else step.type
     parts = {
         owner: _of_sight(sight, seat, ir, type)
         for owner, sight in note.sights.items()
-        if not (asked and owner == seat and len(note.sights) > 1)
+        if not (own and owner == seat and len(note.sights) > 1)
     }
-    if asked and len(note.sights) == 1:
+    if own and len(note.sights) == 1:
         return Glance(True, "all")
     kinds = {one.sees for one in parts.values()}
     happens: Sees = "happens" if note.known >> seat & 1 else "nothing"
     if kinds == {"all"}:
         return Glance(asked, "all")
     if kinds <= {"nothing"}:
-        return Glance(True, "some", "its own") if asked else Glance(False, happens)
+        return Glance(True, "some", "its own") if own else Glance(asked, happens)
     notes = {one.note for one in parts.values() if one.note}
     if len(kinds) == 1 and len(notes) == 1:
         return Glance(asked, "some", notes.pop())

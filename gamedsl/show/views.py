@@ -41,7 +41,7 @@ class Views:
     def table(self) -> Cells | None:
         """The payoff table; None where roles decide more than once, or knowing something, or in a
         game too large to go through."""
-        from gamedsl.solve import TooLarge, one_shot, tabulate
+        from gamedsl.solve import ImperfectRecall, TooLarge, one_shot, tabulate
 
         ir = self.game.ir
         normal = ir.plain and len(ir.steps) == 1
@@ -51,7 +51,7 @@ class Views:
             return None
         try:
             found = one_shot(tabulate(self.game.env()))
-        except TooLarge:
+        except (TooLarge, ImperfectRecall):
             return None
         return None if found is None else cells_of(found)
 

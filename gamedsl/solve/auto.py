@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.solve.backward import Perfect, backward_induction, perfect_information
+from gamedsl.solve.forgetful import TooManyStrategies, absent_minded, table_of
 from gamedsl.solve.oneshot import OneShot, study
 from gamedsl.solve.positions import PositionsSolved, solve_positions
 from gamedsl.solve.qre import Path, fits, qre_path
@@ -21,7 +22,14 @@ from gamedsl.solve.solution import Solution
 from gamedsl.solve.stages import Staged, solve_stages
 from gamedsl.solve.table import one_shot
 from gamedsl.solve.team import TeamOptimum, common_payoff, team_optimum
-from gamedsl.solve.tree import ImperfectRecall, TooLarge, Tree, Utility, tabulate
+from gamedsl.solve.tree import (
+    ImperfectRecall,
+    TooLarge,
+    Tree,
+    Utility,
+    require_recall,
+    tabulate,
+)
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
@@ -77,6 +85,8 @@ class Report:
     team: TeamOptimum | None = None
     path: Path | None = None
     sampled: Sampled | None = None
+    strategies: bool = False
+    """Whether a seat forgets: policies are then of whole strategies, and `tree` is their table."""
 
 
 @dataclass
@@ -90,6 +100,7 @@ class Job:
     limit: int
     progress: Progress
     tree: Tree | None = None
+    strategies: bool = False
     did: list[str] = field(default_factory=list)
 
     def say(self, line: str) -> None:
@@ -152,19 +163,43 @@ def solve(
     if isinstance(found.get("perfect"), PositionsSolved):
         size = {"histories": found["perfect"].histories, "positions": found["perfect"].positions}
     return Report(
-        game, utility, chosen, tuple(job.did), size, perf_counter() - began, tree=job.tree, **found
-    )
+        game, utility, chosen, tuple(job.did), size, perf_counter() - began, tree=job.tree,
+        strategies=job.strategies, **found,
+    )  # fmt: skip
 
 
 def _tree(job: Job) -> Tree:
+    """The tree; of a game in which a seat forgets, its table of pure strategies as one."""
     job.progress("writing out the tree", 0, None, "")
+    tree = tabulate(job.game.env(), limit=4 * job.limit, forgetful=True)
     try:
-        return tabulate(job.game.env(), limit=4 * job.limit)
+        require_recall(tree)
     except ImperfectRecall as error:
+        return _table_of_strategies(job, tree, str(error))
+    return tree
+
+
+def _table_of_strategies(job: Job, tree: Tree, where: str) -> Tree:
+    try:
+        table = table_of(tree)
+    except TooManyStrategies as error:
         raise Unfit(
-            f"a seat of `{job.game.name}` forgets its own past, at {error}: no method here is for "
-            "games of imperfect recall"
+            f"a seat of `{job.game.name}` forgets its own past, at {where}: such a game is solved "
+            f"as a table of pure strategies, and there are {error}"
         ) from error
+    job.strategies = True
+    job.say(
+        f"a seat forgets its own past, at {where}: what follows is of strategies that are drawn "
+        "once, before the game; whether to draw anew at each decision can do as well, it does not "
+        "say"
+    )
+    absent = absent_minded(tree)
+    if absent is not None:
+        job.say(
+            f"`{absent}` may come to one information set twice in a play: by drawing anew each "
+            "time it may even earn more than by any such strategy"
+        )
+    return table
 
 
 def _choose(job: Job) -> str:
@@ -215,7 +250,8 @@ def _equilibria(job: Job, method: str) -> dict[str, Any]:
         found = study(tree, job.utility)
     except ValueError as error:
         raise Unfit(f"`equilibria` does not fit `{job.game.name}`: {error}") from error
-    job.say("everybody decides once, blind to the others: the game is its table")
+    if not job.strategies:
+        job.say("everybody decides once, blind to the others: the game is its table")
     if found.pick is not None:
         return {"one_shot": found, "solution": found.found[found.pick].solution}
     if not fits(tree):
@@ -331,6 +367,11 @@ def _exactly(job: Job, found: dict[str, Any]) -> dict[str, Any]:
 def _mccfr(job: Job, method: str) -> dict[str, Any]:
     from gamedsl.solve.large import solve_large
 
+    if job.game.ir.asked_as:
+        job.say(
+            "steps say what is known at them: if a seat forgets by that, small regrets at each "
+            "decision do not make a good policy"
+        )
     solution, sampled, sampling = solve_large(
         job.game, job.utility, job.iterations, job.seed, job.progress
     )

@@ -122,7 +122,7 @@ def _estimate(
     game: Game, plays: Plays, utility: Utility, seed: int, games: int
 ) -> dict[str, tuple[float, float]]:
     """Each seat's mean over games played by a policy, and its standard error."""
-    from gamedsl.runtime.positions import key_of
+    from gamedsl.runtime.decision import key_of
 
     kernel, random = game.kernel(), Random(f"{seed} values").random
     earned: dict[str, list[float]] = {seat: [] for seat in game.ir.seats}

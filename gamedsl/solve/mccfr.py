@@ -18,7 +18,7 @@ from operator import mul
 from random import Random
 from typing import TYPE_CHECKING, Literal
 
-from gamedsl.runtime.positions import key_of
+from gamedsl.runtime.decision import key_of
 from gamedsl.solve.tree import Tree, Utility
 
 if TYPE_CHECKING:

@@ -227,7 +227,7 @@ def _policy(
     start: State, found: Positions, number: dict[Hashable, int], chosen: list[int]
 ) -> dict[str, dict[str, Fraction]] | None:
     """The policy at every information set that some seat's own play can lead to."""
-    from gamedsl.runtime.positions import key_of
+    from gamedsl.runtime.decision import key_of
 
     policy: dict[str, dict[str, Fraction]] = {}
     for seat in range(len(found.seats)):

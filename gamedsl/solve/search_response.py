@@ -21,7 +21,7 @@ from random import Random
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from gamedsl.runtime.positions import key_of
+from gamedsl.runtime.decision import key_of
 from gamedsl.solve.mccfr import REPORTS, draw
 from gamedsl.solve.respond import Number, Policy, exploitability
 from gamedsl.solve.tree import ImperfectRecall, TooLarge, Tree, Utility, tabulate

@@ -1,8 +1,8 @@
 """What a solver found: a policy, what it earns and how far it is from what it claims to be.
 
-Every solver of a tree gives its answer through `checked`, which works out values and regrets anew by
-best response: nothing is reported because an algorithm says that it converged. Those for games that
-are too large for a tree do the same in their own way, and say how far it can be relied on.
+Every solver of a tree gives its answer through `checked`, which works out values and regrets anew
+by best response: nothing is reported because an algorithm says that it converged. Those for games
+that are too large for a tree do the same in their own way, and say how far it can be relied on.
 """
 
 from __future__ import annotations

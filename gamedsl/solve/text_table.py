@@ -7,6 +7,7 @@ from fractions import Fraction
 from textwrap import wrap
 
 from gamedsl.solve.dominance import Elimination
+from gamedsl.solve.forgetful import BEFORE
 from gamedsl.solve.matrix import AllEquilibria, Mixture
 from gamedsl.solve.oneshot import Found, OneShot
 from gamedsl.solve.outcomes import Correlated, Welfare
@@ -71,7 +72,8 @@ def _equilibria(game: OneShot) -> list[str]:
         lines += _components(game, game.every)
     if game.note and not game.complete:
         lines += wrap(f"listed: {game.note}", WIDTH)
-    if len(found) > 1 and game.pick is not None:
+    kept = not game.table.keys[0].endswith(BEFORE)
+    if len(found) > 1 and game.pick is not None and kept:
         lines.append(
             f"  number {game.pick + 1} is what --save keeps: of the largest welfare, pure first "
             "(--pick takes another)"

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from gamedsl.runtime.positions import key_of
+from gamedsl.runtime.decision import key_of
 
 if TYPE_CHECKING:
     from gamedsl.backends.kernel import Ask, State
@@ -192,8 +192,7 @@ class TreeBuilder:
         self._children[parent] = tuple(children)
 
     def tree(self, *, forgetful: bool = False) -> Tree:
-        """Raises `ImperfectRecall` where a seat forgets its own past, unless it may (`forgetful`).
-        """
+        """Raises `ImperfectRecall` where a seat forgets its past, unless it may (`forgetful`)."""
         built = Tree(
             self._seats, self._roles, tuple(s for _, s in self._sets.values()), tuple(self._info),
             tuple(self._children), tuple(self._odds), tuple(self._payoffs), tuple(self._rewards),

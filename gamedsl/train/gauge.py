@@ -109,15 +109,15 @@ class Gauge:
     def _tabulate(self, env: Env, recipe: Recipe) -> Any:
         if recipe.exploitability == "off":
             return None
-        from gamedsl.solve import TooLarge, tabulate
+        from gamedsl.solve import ImperfectRecall, TooLarge, tabulate
 
         try:
             tree = tabulate(env) if self.known else None
-        except TooLarge:
+        except (TooLarge, ImperfectRecall):
             tree = None
         if tree is None and recipe.exploitability == "on":
             raise TrainError(
-                f"`{env.ir.name}` is too large for exact exploitability",
+                f"`{env.ir.name}` has no exact exploitability: it is too large, or a seat forgets",
                 "leave `exploitability` at `auto`, or lower the game's params",
             )
         return tree

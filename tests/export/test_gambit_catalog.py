@@ -17,7 +17,7 @@ from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.render import render
 from gamedsl.export.gambit import to_efg, to_nfg
 from gamedsl.imports import import_file
-from gamedsl.solve import exploitability, tabulate
+from gamedsl.solve import exploitability, solve, tabulate
 from gamedsl.solve.equilibria import mixed_equilibria, pure_equilibria
 from gamedsl.solve.table import one_shot
 from tests.export import shapes
@@ -42,8 +42,6 @@ ORDERLESS = {
 }  # fmt: skip
 """Games whose moves have no order."""
 
-IMPORTED = [name for name in TREES if name not in FORGETFUL | ORDERLESS]
-
 
 def imported(name: str, folder: Path) -> gamedsl.Game:
     problems = Problems()
@@ -67,14 +65,13 @@ def test_recall_is_told_as_gambit_does(name: str) -> None:
     assert gambit.read_efg(str(CATALOG / name)).is_perfect_recall == (name not in FORGETFUL)
 
 
-@pytest.mark.parametrize("name", sorted(FORGETFUL | ORDERLESS))
-def test_what_the_language_has_not(name: str) -> None:
-    problems = Problems()
-    assert import_file(CATALOG / name, problems) is None
-    assert {d.code for d in problems.found} == {"GD0807" if name in FORGETFUL else "GD0808"}
+@pytest.mark.parametrize("name", TREES)
+def test_steps_say_what_is_known_where_they_must(name: str, tmp_path: Path) -> None:
+    steps = imported(name, tmp_path).ir.steps
+    assert any(s.knows is not None for s in steps) == (name in FORGETFUL | ORDERLESS)
 
 
-@pytest.mark.parametrize("name", IMPORTED)
+@pytest.mark.parametrize("name", TREES)
 def test_trees_there_and_back(name: str, tmp_path: Path) -> None:
     """Gambit reads of its own file and of ours the same tree, and so do we."""
     game = imported(name, tmp_path)
@@ -82,7 +79,7 @@ def test_trees_there_and_back(name: str, tmp_path: Path) -> None:
     theirs = shapes.of_gambit(gambit.read_efg(str(CATALOG / name)))
     assert shapes.of_gambit(gambit.read_efg(io.StringIO(text))) == theirs
     assert shapes.of_text((CATALOG / name).read_text()) == theirs
-    assert shapes.of_tree(tabulate(game.env(), forced="asked")) == theirs
+    assert shapes.of_tree(tabulate(game.env(), forced="asked", forgetful=True)) == theirs
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -106,7 +103,7 @@ def cells(game: Any) -> list[tuple[Fraction, ...]]:
     return found
 
 
-@pytest.mark.parametrize("name", IMPORTED)
+@pytest.mark.parametrize("name", [name for name in TREES if name not in FORGETFUL])
 def test_equilibria_of_trees(name: str, tmp_path: Path) -> None:
     """At what Gambit finds, in rationals, nobody gains by leaving; and of pure equilibria both find
     as many."""
@@ -118,6 +115,33 @@ def test_equilibria_of_trees(name: str, tmp_path: Path) -> None:
     ours = pure_equilibria(tree, "payoffs").found
     assert ours is not None
     assert bool(ours) == bool(gambit.nash.enumpure_solve(game).equilibria)
+
+
+@pytest.mark.parametrize("name", sorted(FORGETFUL))
+def test_equilibria_of_the_forgetful(name: str, tmp_path: Path) -> None:
+    """Gambit solves no game of imperfect recall, but its strategic form: of two players both find
+    the same, of others as many that are pure."""
+    game = imported(name, tmp_path)
+    report = solve(game)
+    assert report.strategies
+    assert report.one_shot is not None
+    form = gambit.read_efg(str(CATALOG / name)).to_nfg()
+    theirs = equilibria(gambit.read_nfg(io.StringIO(form)))
+    found = [one.solution for one in report.one_shot.found]
+    if len(game.ir.seats) != 2:
+        assert len([one for one in report.one_shot.found if one.pure]) == len(theirs)
+        return
+    assert report.one_shot.complete
+    ours = {tuple(shares(row.values()) for row in one.policy.values()) for one in found}
+    assert ours == {
+        tuple(shares(found[s] for s in player.strategies) for player in found.game.players)
+        for found in theirs
+    }
+
+
+def shares(row: Any) -> tuple[Fraction, ...]:
+    """The probabilities of a mixture that are not 0, in the order of the strategies."""
+    return tuple(p for p in (Fraction(str(p)) for p in row) if p)
 
 
 @pytest.mark.parametrize("name", TABLES)

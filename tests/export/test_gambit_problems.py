@@ -45,10 +45,6 @@ WRONG = {
     "an outcome that pays otherwise": (
         HEAD + MOVE + 't "" 4 "" { 1 2 }\nt "" 4 "" { 1 3 }', "GD0806", 4, 6,
     ),
-    "a player who forgets a move": (
-        HEAD + MOVE + 'p "" 1 2 "" { "x" "y" } 0\n' + ENDS + 'p "" 1 2 0\n' + ENDS, "GD0807", 6, 1,
-    ),
-    "an absent-minded player": (HEAD + MOVE + MOVE + ENDS + ENDS[:19], "GD0807", 3, 1),
     "too many combinations": (TABLE + "{ 200 200 }\n", "GD0809", 2, 1),
     "strategies of one": (TABLE + "{ 2 }\n", "GD0805", 2, 1),
     "a player without strategies": (TABLE + "{ 2 { } }\n", "GD0805", 1, 26),
@@ -66,12 +62,6 @@ def test_a_wrong_file(name: str) -> None:
     assert import_text(text, "wrong", problems) is None
     found = [(d.code, d.span.line, d.span.column) for d in problems.found]
     assert found == [(code, line, column)], render(problems.found)
-
-
-def test_a_player_who_forgets_is_shown_two_ways() -> None:
-    problems = Problems()
-    import_text(WRONG["a player who forgets a move"][0], "wrong", problems)
-    assert problems.found[0].witness == ("one way:     ann: l", "another way: ann: r")
 
 
 @pytest.mark.parametrize("code", [code for code in codes.codes() if code.startswith("GD08")])

@@ -52,13 +52,13 @@ def hidden_in_prompt(case: Case) -> list[str]:
 
 
 def answer_not_shown(case: Case) -> list[str]:
-    """A prompt does not hold one of the labels that answer it."""
+    """A prompt does not hold one of the labels that answer it, below the rules."""
 
     def lacking(env: Env) -> bool:
-        told = [(d, text.split("\n")) for d, text in _prompts(env) if text]
         return any(
-            not any(label in line for line in lines[-5:]) for d, lines in told for label in d.labels
-        )
+            not any(label in line for line in decision.messages[-1][1].split("\n")[-5:])
+            for decision in _decisions(env) for label in decision.labels
+        )  # fmt: skip
 
     wrong = ["the twin's prompts lack one"] if lacking(case.twin) else []
     return wrong if lacking(case.broken) else [*wrong, "every prompt shows every label"]

@@ -11,6 +11,7 @@ import pytest
 import gamedsl
 from gamedsl import Action, Episode
 from gamedsl.backends.interpreter import History
+from gamedsl.backends.kernel import PlayError
 from gamedsl.backends.prompts import Messages
 from gamedsl.compiler import Result, compile_file
 from gamedsl.diagnostics import Problems, codes
@@ -106,6 +107,42 @@ def test_symmetry_is_found_unasked(name: str, symmetric: bool) -> None:
     assert any(p.name == "claims.symmetric" for p in found) == symmetric
 
 
+EACH_DRAWS = """roles: [ann, bob]
+state:
+  deck: {bag: 1..3, copies: 2, seen_by: nobody}
+  hand: {per: role, list: 1..3, at_most: 2, seen_by: owner}
+  die: {per: role, of: 0..2, start: 0, seen_by: owner}
+turns:
+  - each: roles
+    turns:
+      - {draw: hand.me, from: 2 of deck}
+      - {draw: die.me, from: DIE}
+  - {role: all, choose: move, from: [stay, pass]}
+payoffs: sum(hand.me) + die.me if move.me == stay else 1
+claims: symmetric
+"""
+
+
+def test_what_each_draws_in_turn_has_no_order(tmp_path: Path) -> None:
+    result = checked(EACH_DRAWS.replace("DIE", "1..2"), tmp_path)
+    assert result.diagnostics == []
+    assert proof(result, "claims.symmetric").grade == "enumerated"
+    odds = EACH_DRAWS.replace("DIE", '"[1, 2] if me == ann else [1, 1, 2]"')
+    (problem,) = checked(odds, tmp_path).diagnostics
+    assert (problem.code, problem.message.split(": ")[1]) == ("GD0472", "the odds of chance differ")
+
+
+def test_the_witness_of_an_exchange_says_what_differs(tmp_path: Path) -> None:
+    rules = (
+        "roles: [ann, bob]\nturns:\n  - {draw: coin, from: 1..2, seen_by: ann}\n"
+        "  - {role: all, choose: move, from: 1..2}\npayoffs: 1\nclaims: symmetric\n"
+    )
+    (problem,) = [d for d in checked(rules, tmp_path).diagnostics if d.code == "GD0472"]
+    assert problem.witness == (
+        "coin: 1", "exchanged:", "coin: 1", "`ann` has seen coin=1, not nothing",
+    )  # fmt: skip
+
+
 def test_an_exchange_renames_seats_that_are_chosen(tmp_path: Path) -> None:
     rules = (
         "roles: [ann, bob, cleo]\n"
@@ -176,6 +213,39 @@ def test_a_game_that_is_generated_is_covered_by_the_reference(tmp_path: Path) ->
     assert result.diagnostics[0].span.text == "-1"
 
 
+STUCK = """roles: [left, right]
+state: {deck: {bag: 1..3}}
+turns:
+  - repeat: 4
+    turns:
+      - {role: left, choose: move, from: 1..9}
+      - {draw: card, from: deck, seen_by: all}
+  - {role: right, choose: answer, from: 1..2}
+payoffs: 1
+"""
+
+
+def test_the_moves_of_a_play_that_fails_end_with_the_one_that_does(tmp_path: Path) -> None:
+    result = checked(STUCK, tmp_path)
+    (problem,) = result.diagnostics
+    assert problem.message == "`deck` is empty: 1 cannot be drawn from 0"
+    assert problem.help == "draw where there is enough: `if: len(deck) >= 1`"
+    (moves,) = proof(result, "plays").histories
+    assert len(moves) == 7
+    with pytest.raises(PlayError, match="is empty"):
+        played(built(tmp_path / "example.yaml"), moves)
+
+
+def test_a_reward_that_is_not_common_is_said_once(tmp_path: Path) -> None:
+    """What it makes of incentives comes later."""
+    file = "reward: pooled\nclaims: common\nsplit: sum(payoff) - payoff.me\n"
+    (tmp_path / "pooled.yaml").write_text(file, encoding="utf-8")
+    game = "extends: prisoners_dilemma\nrewards: pooled\n"
+    assert [d.code for d in checked(game, tmp_path).diagnostics] == ["GD0610"]
+    (tmp_path / "pooled.yaml").write_text(file.replace(" - payoff.me", ""), encoding="utf-8")
+    assert [d.code for d in checked(game, tmp_path).diagnostics] == ["GD0611"]
+
+
 # information
 
 
@@ -184,9 +254,10 @@ def test_two_histories_that_a_leak_tells_apart() -> None:
     found = proof(compile_file(path), "told.alike")
     assert found.grade == "refuted"
     one, other = (played(built(path), moves) for moves in found.histories)
-    seat = one.decisions[0].seat
-    assert one.decisions[0].information_set == other.decisions[0].information_set
-    assert one.view(seat).data != other.view(seat).data
+    asked = [d for play in (one, other) for d in play.decisions if d.seat == "second"]
+    keys = [d.information_set for d in asked]
+    assert keys[0] == keys[1]
+    assert one.view("second").data != other.view("second").data
 
 
 def test_two_histories_with_one_prompt() -> None:
@@ -216,7 +287,7 @@ def test_recall_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ir is not None
     (found,) = [p for p in prove(PASSES, Atlas(ir), Problems()) if p.name == "recall"]
     assert found.grade == "proved"
-    monkeypatch.setattr(History, "known", lambda self, seat: "")
+    monkeypatch.setattr(History, "seen", lambda self, seat: ())
     (found,) = [p for p in prove(PASSES, Atlas(ir), Problems()) if p.name == "recall"]
     assert found.grade == "refuted"
     assert len(found.histories) == 2

@@ -204,6 +204,16 @@ def test_a_table_of_steps_in_turn_with_values(tmp_path: Path) -> None:
     assert paid(game, "many", "-1") == [1, 2]
 
 
+def test_a_table_of_one_step_that_each_comes_to_in_turn(tmp_path: Path) -> None:
+    text = (
+        "game: g\nroles: [a, b]\nactions: {a: [l, r], b: [up, down]}\nprotocol: round_robin\n"
+        "payoffs: |\n  a, b | up   | down\n  l    | 1, 2 | 3, 4\n  r    | 5, 6 | 7, 8\n"
+    )
+    game = load(tmp_path, text)
+    cells = [paid(game, one, other) for one in ("l", "r") for other in ("up", "down")]
+    assert cells == [[1, 2], [3, 4], [5, 6], [7, 8]]
+
+
 def test_a_protocol_has_its_own_params(tmp_path: Path) -> None:
     text = "game: g\nparams: {n: 7}\nroles: [a, b]\nprotocol: {use: bids, n: n - 5}\npayoffs: n\n"
     bids = (

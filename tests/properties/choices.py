@@ -39,6 +39,8 @@ class Choices(Expressions):
     words: int = 0
     unplayed: bool = False
     """Whether somebody may have no legal action."""
+    forgets: bool = False
+    """Whether decisions may say what is known at them."""
 
     # names and types
 
@@ -116,8 +118,22 @@ class Choices(Expressions):
         step = {**item, **head} if self.chance(50) else {**head, **item}
         readers = self.seen_by_choice(step, actors, joint)
         budget.spend(count**at_once)
+        if self.forgets and self.chance(60):
+            return self.knowing(step, actors, joint)
         guarded = self.guard(step, acting, readers, who)
         self.bind_choice(name, kind, readers, actors, joint, always and not guarded)
+        return step
+
+    def knowing(self, step: Step, actors: tuple[str, ...], joint: bool) -> Step:
+        """A decision that says what is known at it. Nobody sees what is chosen, so that anything
+        may decide whether it is made."""
+        eye = Eye("referee", actors if joint or len(actors) > 1 else ())
+        facts = {f"fact {i}": self.truth(eye) for i in range(self.number_in(0, 2))}
+        shown = [{title: fact} for title, fact in facts.items() if fact is not None]
+        step |= {"knows": shown or "nothing", "seen_by": "nobody"}
+        if self.chance(50) and (test := self.truth(eye)):
+            step["if"] = test
+        self.acted.update(actors)
         return step
 
     def actors(self, acting: tuple[str, ...], item: Step) -> tuple[tuple[str, ...], bool, str]:

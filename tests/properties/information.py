@@ -35,6 +35,11 @@ class Witness:
 
     def note(self, state: History) -> None:
         for ask in state.asks:
+            if ask.key is not None:
+                legal = self.asked.setdefault((ask.seat, ask.key), ask.legal)
+                if legal != ask.legal:
+                    raise DifferenceError(f"{ask.key}\nthen {legal}\n or {ask.legal}")
+                continue
             seen = state.seen(ask.seat)
             now = (ask.step, ask.occurrence, ask.legal, self.readable(state, ask.seat))
             before = self.asked.setdefault((ask.seat, seen), now)

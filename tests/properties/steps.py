@@ -54,10 +54,11 @@ class Steps(Chances):
     def each(self, budget: Budget) -> Step | None:
         """A decision of each role in turn, in one step."""
         inside = Budget(max(int(budget.room ** (1 / len(self.seats))), 1))
-        first = len(self.vars)
+        first, acted = len(self.vars), set(self.acted)
         step = self.choose(inside, self.seats)
         if step is None or "role" in step:
             del self.vars[first:]
+            self.acted = acted
             return None
         budget.spend(inside.used ** len(self.seats))
         return {"each": "roles", **step}

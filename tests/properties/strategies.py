@@ -84,6 +84,11 @@ class Writer(Declarations):
         for _ in range(self.number_in(1, 4)):
             found = self.pattern(budget) if self.chance(45) else []
             steps += found or self.step(budget, (), 2)
+        if self.forgets:
+            names, seat = list(self.members(2)), self.pick(self.seats)
+            for _ in range(self.number_in(1, 2)):
+                step = {"role": seat, "choose": self.fresh("pick"), "from": names}
+                steps.append(self.knowing(step, (seat,), joint=False))
         idle = [seat for seat in self.seats if seat not in self.acted or not steps]
         if len(idle) > 1 and self.chance(60):
             names, pick = self.members(2), self.fresh("pick")
@@ -199,6 +204,14 @@ def bold_files(draw: st.DrawFn) -> str:
     """The same, but that its expressions may have no value in some play."""
     writer = Writer(draw)
     writer.bold = True
+    return writer.file()
+
+
+@st.composite
+def forgetful_files(draw: st.DrawFn) -> str:
+    """The same as the first, but that decisions may say what is known at them."""
+    writer = Writer(draw)
+    writer.forgets = True
     return writer.file()
 
 

@@ -93,7 +93,8 @@ class FakeEnv:
     """Such a game, as an env and its kernel in one."""
 
     def __init__(self, seats: Sequence[str], *args, **kwargs) -> None:
-        self.ir = SimpleNamespace(seats=tuple(seats), role_of={s: s.split("_")[0] for s in seats})
+        roles = {seat: seat.split("_")[0] for seat in seats}
+        self.ir = SimpleNamespace(seats=tuple(seats), role_of=roles, asked_as={})
         self.kernel = self
         self._args, self._kwargs = args, kwargs
 

@@ -58,6 +58,8 @@ class Choices:
         if not step.static:
             with lines.block("if not found:"):
                 self._nothing(lines, op, f"return {self._jumps.to(op.after)}")
+        if step.knows is not None:
+            lines(f"s._knows = ({self._knows(step)},)")
         lines("s._places = (found,)")
         lines("s.counts = (len(found),)")
         lines("s.asked = (me,)")
@@ -66,14 +68,14 @@ class Choices:
     def _ask_all(self, lines: Lines, place: int, op: flow.Ask) -> None:
         """Ask several at once."""
         step = op.step
-        if step.static and step.condition is None:
+        if step.static and step.condition is None and step.knows is None:
             sizes = "".join(f"range({len(options)}), " for options in step.options).rstrip()
             lines(f"s._places = {self._make.module.table('PLACES', f'({sizes})')}")
             lines(f"s.counts = {literal(tuple(map(len, step.options)))}")
             lines(f"s.asked = {literal(step.actors)}")
             self._stop(lines, place)
             return
-        lines("asked, legal = [], []")
+        lines("asked, legal, knows = [], [], []")
         with lines.block(f"for me in {literal(step.actors)}:"):
             if step.condition is not None:
                 with lines.block(f"if not {self._make.holds(step.condition, Reader('me'))}:"):
@@ -82,13 +84,22 @@ class Choices:
             with lines.block("if found:"):
                 lines("asked.append(me)")
                 lines("legal.append(found)")
+                if step.knows is not None:
+                    lines(f"knows.append({self._knows(step)})")
             with lines.block("else:"):
                 self._nothing(lines, op, "pass")
         with lines.block("if not asked:"):
             lines(f"return {self._jumps.to(op.after)}")
         lines("s.asked, s._places = tuple(asked), tuple(legal)")
+        if step.knows is not None:
+            lines("s._knows = tuple(knows)")
         lines("s.counts = tuple(map(len, legal))")
         self._stop(lines, place)
+
+    def _knows(self, step: Choose) -> str:
+        """The code of the names of what `me` knows."""
+        entries = (self._make.value(entry.value, Reader("me")) for entry in step.knows or ())
+        return f"({''.join(f'name_of({code}), ' for code in entries)})"
 
     def _stop(self, lines: Lines, place: int) -> None:
         lines(f"s._site = asks_{place}")

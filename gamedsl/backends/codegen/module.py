@@ -141,8 +141,8 @@ def _assemble(ir: GameIR, run: Flow, module: Module, facts: Facts) -> str:
         slot: starts.get(key) or (zero if key[0] == "d" else EMPTY_SLOTS[key[0]])
         for key, slot in slots.items()
     }
-    base = ("_asks", "_drawn", "_known", "_log", "_lottery", "_moves", "_places", "_result",
-            "_seen", "_site", "asked", "counts", "kind", "me")  # fmt: skip
+    base = ("_asks", "_drawn", "_known", "_knows", "_log", "_lottery", "_moves", "_places",
+            "_result", "_seen", "_site", "asked", "counts", "kind", "me")  # fmt: skip
     lines = Lines("class State(Play):")
     lines(f"__slots__ = ({''.join(f'{slot!r}, ' for slot in slots.values()).rstrip()})")
     lines("")

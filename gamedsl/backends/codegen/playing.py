@@ -16,6 +16,7 @@ from gamedsl.backends.chance import Lottery, Single, ticket
 from gamedsl.backends.codegen.sites import Go
 from gamedsl.backends.events import Seen, appended, occurrences
 from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome
+from gamedsl.backends.told import key_from
 from gamedsl.ir.outcome import Settlement
 from gamedsl.ir.values import name_of
 
@@ -40,6 +41,7 @@ class Play(ABC):
         "_asks",
         "_drawn",
         "_known",
+        "_knows",
         "_log",
         "_lottery",
         "_moves",
@@ -66,6 +68,8 @@ class Play(ABC):
     counts: tuple[int, ...]
     _places: tuple[Sequence[int], ...]
     """The places of what each who is asked may choose, among the options of the step."""
+    _knows: tuple[tuple[str, ...], ...]
+    """The names of what each who is asked knows, where the step says that; else as it was."""
     _asks: tuple[Any, tuple[Ask, ...]]
     """After which move `asks` was asked for last, and what it was."""
     _site: Any
@@ -86,7 +90,7 @@ class Play(ABC):
     def __init__(self) -> None:
         self.kind = "end"
         self.me = None
-        self.asked = self.counts = self._places = self._drawn = ()
+        self.asked = self.counts = self._places = self._drawn = self._knows = ()
         self._log = self._moves = self._result = self._site = None
         self._lottery = NOTHING
         self._known = self._unknown
@@ -195,11 +199,18 @@ class Play(ABC):
         if self.kind != "decide":
             return ()
         if self._asks[0] is not self._moves:
-            step = self._site.step
-            asks = [
-                Ask(seat, step, occurrences(self.seen(seat), step, seat), legal)
-                for seat, legal in zip(self.asked, self.legal, strict=True)
-            ]
+            step, ir = self._site.step, self.kernel.ir
+            if step in ir.asked_as:
+                rule = self.kernel.steps[step]
+                asks = [
+                    Ask(seat, step, 0, legal, key_from(ir, rule, seat, names))
+                    for seat, legal, names in zip(self.asked, self.legal, self._knows, strict=True)
+                ]
+            else:
+                asks = [
+                    Ask(seat, step, occurrences(self.seen(seat), step, seat), legal)
+                    for seat, legal in zip(self.asked, self.legal, strict=True)
+                ]
             self._asks = self._moves, tuple(asks)
         return self._asks[1]
 

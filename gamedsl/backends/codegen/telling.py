@@ -69,7 +69,7 @@ class Telling:
     ) -> None:  # fmt: skip
         """Log an event of `seat`. All but the step and the type of its value are code: whose the
         value is ("None": nobody's), its name, and the value."""
-        chooser = seat if isinstance(step, Choose) else ""
+        chooser = seat if isinstance(step, Choose) and step.knows is None else ""
         if step.readers.fields:
             self._fields(lines, step.readers, type, owner, chooser, name, value)
             told = "told"
