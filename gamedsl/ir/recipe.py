@@ -46,6 +46,7 @@ class Project:
     eta: tuple[float, float]
     change: float
     fit: float
+    fitter: Literal["auto", "newton", "adam"]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import GameIR, Setting
 from gamedsl.ir.recipe import Recipe
 
+
 def contradictions(
     ir: GameIR, recipe: Recipe, given: Mapping[str, Setting], problems: Problems
 ) -> None:

@@ -32,6 +32,7 @@ from gamedsl.train.runfolder import RunFolder, write_adapters
 from gamedsl.train.scoring import GRAPH_TOKENS, Scorer
 from gamedsl.train.transcripts import transcripts
 
+
 class Observer(Protocol):
     """Someone who is told what happens; the loop knows nothing else about it."""
 

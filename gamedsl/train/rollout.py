@@ -110,9 +110,7 @@ class _Deals:
             yield bundle
             return
         odds = np.array([float(outcome.probability) for outcome in outcomes])
-        for (outcome,), games in zip(
-            *sample_joint(self._rng, [odds], bundle.games), strict=True
-        ):
+        for (outcome,), games in zip(*sample_joint(self._rng, [odds], bundle.games), strict=True):
             episode = bundle.episode.fork()
             episode.draw(int(outcome))
             deal = self._numbers.setdefault((bundle.deal, int(outcome)), 1 + len(self._numbers))

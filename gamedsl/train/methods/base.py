@@ -36,6 +36,16 @@ class Learner:
         for group in self.optimizer.param_groups:
             group["lr"] = lr
 
+    def scores(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+        """log pi [labels] of each as the policy gives it, scored now if need be; on the CPU."""
+        self.scorer.score(queries)
+        return [self.scorer.log_pi(query) for query in queries]
+
+    def played(self, log_pi: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Scores of the policy as log-probabilities of what is played."""
+        warmth = self.recipe.temperature
+        return list(log_pi) if warmth == 1 else [(one / warmth).log_softmax(0) for one in log_pi]
+
 
 class Method(Protocol):
     """A way to learn. Its numbers follow from the recipe, the step and `state` alone."""
