@@ -64,7 +64,7 @@ def _exact(tree: Any, games: int, gauge: Gauge) -> Estimator:
         for key, row in zip(places, rows, strict=True):
             reach, q = worth[key]
             counts.append(games * reach * row)
-            sums = counts[-1] * (np.array(q) - np.dot(row, q))
+            sums = counts[-1] * (np.array(q) - row @ np.array(q))
             gains.append(np.maximum(sums, 0.0))
             losses.append(np.minimum(sums, 0.0))
         total = round(sum(float(count.sum()) for count in counts))

@@ -22,9 +22,9 @@ from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.begin import begin
 from gamedsl.train.checkpoint import Checkpoint
+from gamedsl.train.estimate import estimator_of
 from gamedsl.train.gauge import Gauge, counted, earned
 from gamedsl.train.interrupt import Interrupt
-from gamedsl.train.estimate import estimator_of
 from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner, Record
 from gamedsl.train.rollout import play

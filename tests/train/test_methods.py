@@ -23,7 +23,7 @@ from gamedsl.train.methods.project import action_values, target
 from gamedsl.train.reference import Reference
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
-from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of
+from tests.train.conftest import DILEMMA, HIDDEN, policy_of, recipe_of, run_of
 
 HOSTILE = {"first": {"open": {"bet": 0.02}}, "second": {"reply": {"bet": 0.02}}}
 
@@ -73,27 +73,36 @@ def test_values_are_means_over_samples() -> None:
     assert found[0].tolist() == [2, -0.5, 0]
 
 
-@pytest.mark.parametrize("fitter", ["newton", "adam"])
-@pytest.mark.parametrize("model", ["tabular", "tiny"])
-def test_the_policy_is_brought_to_its_targets(compiled, model: str, fitter: str) -> None:
-    """One step from the model's own start, with values that ask for unequal moves."""
-    game = compiled(DILEMMA)
-    settings = {"project__eta": [1, 1], "magnet__weight": [0.2, 0.2], "inner_steps": 60}
-    recipe = recipe_of(
-        game, model=model, method="project", project__fit=0.001, project__fitter=fitter,
-        **settings,
-    )  # fmt: skip
+def _fitted(game, model: str, fitter: str) -> tuple[float, float]:
+    """How far one step with values that ask for unequal moves left the policy from its targets, and
+    how far they were, in probability."""
+    settings = {"project__eta": [1, 1], "magnet__weight": [0.2, 0.2], "project__fit": 0.001}
+    recipe = recipe_of(game, model=model, method="project", project__fitter=fitter, **settings)
     learner, measured = _learner(game, recipe)
     before = [learner.scorer.log_pi(query).double() for query in measured.queries]
     asked = [torch.tensor([0.3, -0.3]), torch.tensor([-0.2, 0.4])]
     weights = _weights([[3, -3], [-2, 4]], [[10, 10], [10, 10]])
     method_of(learner).update(measured.queries, weights, 1)
     after = learner.policy.log_probs(measured.queries)
-    for log_pi, q, now in zip(before, asked, after, strict=True):
-        raw = (log_pi + 0.2 * math.log(0.5) + q) / 1.2
-        assert now.exp().tolist() == pytest.approx(raw.softmax(0).tolist(), abs=0.01)
     for query, now in zip(measured.queries, after, strict=True):
         assert learner.scorer.log_pi(query).tolist() == pytest.approx(now.tolist(), abs=1e-5)
+    goals = [
+        ((log_pi + 0.2 * math.log(0.5) + q) / 1.2).softmax(0)
+        for log_pi, q in zip(before, asked, strict=True)
+    ]
+    off = [abs(now.exp()[0] - goal[0]) for now, goal in zip(after, goals, strict=True)]
+    far = [abs(was.exp()[0] - goal[0]) for was, goal in zip(before, goals, strict=True)]
+    return float(max(off)), float(max(far))
+
+
+def test_the_policy_is_brought_to_its_targets(compiled) -> None:
+    """In a table by either way; in a network only by the one that minds interference."""
+    game = compiled(DILEMMA)
+    for model, fitter in (("tabular", "newton"), ("tabular", "adam"), ("tiny", "newton")):
+        off, far = _fitted(game, model, fitter)
+        assert off < 0.02 < far
+    off, far = _fitted(game, "tiny", "adam")
+    assert off > 0.05
 
 
 def test_decisions_that_no_game_came_to_are_pulled_to_the_magnet(compiled) -> None:
@@ -173,8 +182,9 @@ def test_a_mixed_equilibrium_is_reached_and_held(kuhn, tmp_path, method: str, se
 
 @pytest.mark.parametrize("settings", [{}, {"scale": "group", "allow": ["group_std"]}])
 def test_plain_gradients_do_not_get_there(kuhn, tmp_path, settings) -> None:
-    steps, _ = _last(kuhn, tmp_path / "run", method="grpo", group_by="deal", start=HOSTILE,
-                     steps=120, lr=4e-4, betas=[0, 0.999], lr_schedule="linear", **settings)  # fmt: skip
+    plain = {"method": "grpo", "group_by": "deal", "betas": [0, 0.999], "lr_schedule": "linear"}
+    given = {**plain, "start": HOSTILE, "steps": 120, "lr": 4e-4, **settings}
+    steps, _ = _last(kuhn, tmp_path / "run", **given)
     assert min(record["exploitability"] for record in steps) > 0.06
 
 
@@ -203,8 +213,8 @@ def test_samples_are_all_that_a_sampled_run_learns_from(
 
     changed = {}
     for estimator in ("sampled", "tree"):
-        recipe = recipe_of(kuhn, model="tiny", method=method, estimator=estimator, steps=2,
-                           group_by="deal", games=500, lora__rank=2, inner_steps=2)  # fmt: skip
+        recipe = recipe_of(kuhn, method=method, estimator=estimator, steps=3,
+                           group_by="deal", games=500)  # fmt: skip
         parameters, told = [], []
         for number, patched in enumerate((False, True)):
             with monkeypatch.context() as patch:
@@ -257,16 +267,7 @@ def test_uniform_worth_by_hand(kuhn) -> None:
 
 
 def test_labels_drawn_anew_are_grouped_by_deal_too(compiled) -> None:
-    text = """
-game: bluff
-roles: [holder, caller]
-turns:
-  - {deal: card, from: [low, high], seen_by: owner}
-  - {role: holder, choose: claim, from: [low, high]}
-  - {role: caller, choose: answer, from: [trust, doubt]}
-payoffs: 1 if me == holder else 0
-labels: {masked: syllables, per: episode}
-"""
+    text = HIDDEN + "labels: {masked: syllables, per: episode}\n"
     game = compiled(text)
     recipe = recipe_of(game, group_by="deal", games=64, group_size=16)
     policy = policy_of(game, recipe)

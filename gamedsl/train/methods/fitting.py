@@ -6,6 +6,7 @@ end the scorer holds the scores of the policy as it then is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from gamedsl.train.checkpoint import adapters_of, put_back
 from gamedsl.train.methods.base import Learner, Record, finite, learning_rate
 from gamedsl.train.methods.tangent import Tangent
 
-DAMPING, LEAST, MOST = 0.01, 1e-6, 10.0
+DAMPING, LEAST, MOST = 0.01, 1e-4, 10.0
 LESS, MORE = 0.3, 4.0
 """Damping at first, its bounds, and what it is multiplied by after a move that helped or not."""
 SLOWER, FASTER = 0.5, 1.1
@@ -191,4 +192,4 @@ def _squares(missing: Sequence[torch.Tensor], counts: Sequence[torch.Tensor]) ->
 
 def _norm(parameters: Sequence[torch.nn.Parameter]) -> float:
     squares = [float(p.grad.pow(2).sum()) for p in parameters if p.grad is not None]
-    return sum(squares) ** 0.5
+    return math.sqrt(sum(squares))

@@ -38,7 +38,7 @@ class Projection:
     def __init__(self, learner: Learner) -> None:
         self._learner = learner
         self._anchor = Anchor(learner.policy, learner.recipe, learner.known)
-        self._fitters = {"newton": Newton(learner), "adam": Adam(learner)}
+        self._newton, self._adam = Newton(learner), Adam(learner)
 
     def update(self, queries: Sequence[Query], weights: Weights, step: int) -> Record:
         learner, recipe = self._learner, self._learner.recipe
@@ -59,19 +59,22 @@ class Projection:
         return record | {"magnet_weight": alpha, "eta": eta}
 
     def state(self) -> dict[str, Any]:
-        fitters = {name: fitter.state() for name, fitter in self._fitters.items()}
-        return {"magnet": self._anchor.adapters, **fitters}
+        return {
+            "magnet": self._anchor.adapters,
+            "newton": self._newton.state(),
+            "adam": self._adam.state(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         self._anchor.put(state["magnet"])
-        for name, fitter in self._fitters.items():
-            fitter.restore(state[name])
+        self._newton.restore(state["newton"])
+        self._adam.restore(state["adam"])
 
     def _fitter(self, queries: Sequence[Query]) -> Newton | Adam:
-        wanted = self._learner.recipe.project.fitter
+        wanted: str = self._learner.recipe.project.fitter
         if wanted == "auto":
             wanted = "newton" if fits(self._learner.policy, queries) else "adam"
-        return self._fitters[wanted]
+        return self._newton if wanted == "newton" else self._adam
 
 
 def action_values(weights: Weights) -> list[np.ndarray]:

@@ -121,7 +121,7 @@ class _Part:
         sizes = [parameter.numel() for parameter in self.parameters]
         with torch.no_grad():
             for parameter, step in zip(self.parameters, step_P.split(sizes), strict=True):
-                parameter += step.view_as(parameter)
+                parameter.add_(step.view_as(parameter))
 
     def undo(self) -> None:
         with torch.no_grad():
