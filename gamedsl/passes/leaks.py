@@ -13,10 +13,11 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.passes.atlas import Atlas, story
-from gamedsl.passes.prompts import sample_book, sample_parts
 from gamedsl.passes.proof import Proof
+from gamedsl.passes.prompts import sample_book, sample_parts
 from gamedsl.passes.told import text_of
 from gamedsl.source.spans import Span
+
 
 CLAIM = "no prompt says a name that labels mask"
 

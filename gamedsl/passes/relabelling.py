@@ -17,8 +17,8 @@ from gamedsl.backends.labels import option_names
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import Labels
 from gamedsl.passes.atlas import Atlas, Node, made, path_of, replay, told
-from gamedsl.passes.prompts import sample_book
 from gamedsl.passes.proof import Proof
+from gamedsl.passes.prompts import sample_book
 from gamedsl.runtime import Env
 from gamedsl.runtime.env import Episode
 
