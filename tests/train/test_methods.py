@@ -197,11 +197,11 @@ def test_without_its_magnet_it_does_not_get_there(kuhn, tmp_path) -> None:
 
 @pytest.mark.parametrize("method", ["grpo", "magnet", "project"])
 def test_samples_are_all_that_a_sampled_run_learns_from(
-    kuhn, tmp_path, monkeypatch: pytest.MonkeyPatch, method: str
+    compiled, tmp_path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     """With garbage for everything that is solved or tabulated, the parameters are the same to the
     byte; with `estimator: tree` they are not."""
-    tabulate = Gauge._tabulate
+    game, tabulate = compiled(HIDDEN), Gauge._tabulate
 
     def garbage(self, env, recipe):
         tree = tabulate(self, env, recipe)
@@ -213,14 +213,14 @@ def test_samples_are_all_that_a_sampled_run_learns_from(
 
     changed = {}
     for estimator in ("sampled", "tree"):
-        recipe = recipe_of(kuhn, method=method, estimator=estimator, steps=3,
-                           group_by="deal", games=500)  # fmt: skip
+        given = {"method": method, "estimator": estimator, "group_by": "deal", "games": 500}
+        recipe = recipe_of(game, steps=3, **given)
         parameters, told = [], []
         for number, patched in enumerate((False, True)):
             with monkeypatch.context() as patch:
                 if patched:
                     patch.setattr(gauge.Gauge, "_tabulate", garbage)
-                run, _ = run_of(kuhn, recipe, tmp_path / f"{estimator}{number}")
+                run, _ = run_of(game, recipe, tmp_path / f"{estimator}{number}")
             state = checkpoint.latest(run)
             parameters.append(
                 b"".join(t.numpy().tobytes() for t in state.adapters["shared"].values())
