@@ -19,7 +19,14 @@ from gamedsl.train.loop import train
 from gamedsl.train.runfolder import open_run
 from tests.conftest import ROOT
 from tests.train.conftest import (
-    ANEW, DILEMMA, HIDDEN, OFFER, policy_of, recipe_of, run_of, untimed,
+    ANEW,
+    DILEMMA,
+    HIDDEN,
+    OFFER,
+    policy_of,
+    recipe_of,
+    run_of,
+    untimed,
 )  # fmt: skip
 
 

@@ -94,6 +94,8 @@ class Newton:
                 counts = tangent.counts([target.exp() for target in goal.targets])
                 missing = _missing(tangent, goal)
                 wrong = _squares(missing, counts)
+        if not learner.known:
+            self._tangent = None  # the next step asks something else
         return {
             "loss": left, "wanted": first, "fitted": tries, "tangents": made,
             "damping": self._damping,
@@ -106,7 +108,7 @@ class Newton:
     def restore(self, state: dict[str, Any]) -> None:
         """The tangent is made again where it was made."""
         self._damping = state["damping"]
-        if state["made_at"] and self._learner.known:
+        if state["made_at"]:
             now = adapters_of(self._learner.policy)
             put_back(self._learner.policy, state["made_at"])
             self._learner.scorer.forget()

@@ -73,7 +73,8 @@ class Projection:
     def _fitter(self, queries: Sequence[Query]) -> Newton | Adam:
         wanted: str = self._learner.recipe.project.fitter
         if wanted == "auto":
-            wanted = "newton" if fits(self._learner.policy, queries) else "adam"
+            few = self._learner.known and fits(self._learner.policy, queries)
+            wanted = "newton" if few else "adam"
         return self._newton if wanted == "newton" else self._adam
 
 

@@ -25,6 +25,8 @@ from gamedsl.policies.base import Policy, Query
 
 MOST = 2**28
 """Numbers that J may have, all adapters together: 1 GiB."""
+MANY = 64
+"""Log-odds, and so backward passes, that an adapter may have."""
 RARE = 0.02
 """The least that a log-odds counts, where 1 is that of an even choice."""
 
@@ -130,9 +132,10 @@ class _Part:
 
 
 def fits(policy: Policy, queries: Sequence[Query]) -> bool:
-    """Whether J has few enough numbers."""
-    size = 0
+    """Whether J has few enough rows and numbers."""
+    size = most = 0
     for name in policy.adapters:
         rows = sum(len(query.labels) - 1 for query in queries if query.adapter == name)
         size += rows * sum(parameter.numel() for parameter in policy.parameters(name))
-    return size <= MOST
+        most = max(most, rows)
+    return size <= MOST and most <= MANY
