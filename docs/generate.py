@@ -188,9 +188,16 @@ def recipe() -> Iterator[str]:
     yield "| key | default | accepts | meaning |"
     yield "| --- | --- | --- | --- |"
     for key in KEYS:
-        default = key.default
-        shown = ", ".join(map(str, default)) if isinstance(default, tuple) else str(default)
-        yield f"| `{key.name}` | `{shown}` | {cell(key.accepts())} | {cell(key.doc)} |"
+        default = f"`{shown(key.default)}`"
+        for method, other in key.for_method.items():
+            default += f"; `{method}`: `{shown(other)}`"
+        yield f"| `{key.name}` | {default} | {cell(key.accepts())} | {cell(key.doc)} |"
+
+
+def shown(default: Any) -> str:
+    if isinstance(default, tuple):
+        return ", ".join(map(str, default)) or "[]"
+    return str(default)
 
 
 def commands() -> Iterator[str]:

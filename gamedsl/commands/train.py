@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from gamedsl.ir.game import Setting
     from gamedsl.ir.recipe import Recipe
     from gamedsl.runtime import Game
-    from gamedsl.train.loop import Observer, Outcome, Record
+    from gamedsl.train.loop import Observer, Outcome
+    from gamedsl.train.methods.base import Record
     from gamedsl.train.runfolder import RunFolder
 
 HELP = "Train language models to play a game. FILE is a path or the name of a shipped game."

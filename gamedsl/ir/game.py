@@ -219,8 +219,17 @@ class GameIR:
     def one_group(self) -> bool:
         """Whether nothing but the players' choices differs between two episodes of a run: no step
         is chance, and labels are not drawn for each episode."""
-        drawn_anew = self.labels.kind in ("masked", "partly") and self.labels.per == "episode"
-        return not drawn_anew and not any(isinstance(s, Draw) for s in walk_steps(self.turns))
+        return self.labels_last and not self.has_chance
+
+    @cached_property
+    def labels_last(self) -> bool:
+        """Whether an action has the same label in all episodes of a run."""
+        return self.labels.kind not in ("masked", "partly") or self.labels.per != "episode"
+
+    @cached_property
+    def has_chance(self) -> bool:
+        """Whether some step is chance."""
+        return any(isinstance(step, Draw) for step in walk_steps(self.turns))
 
     @cached_property
     def seats(self) -> tuple[str, ...]:

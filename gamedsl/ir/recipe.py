@@ -24,6 +24,32 @@ class Lora:
 
 
 @dataclass(frozen=True)
+class Magnet:
+    """What holds a mixed policy open: a pull towards a distribution over the legal labels.
+
+    `weight` goes from the first number to the second over the run. The magnet is uniform, and with
+    `every` becomes the policy each so many steps, mixed with a share `floor` of uniform play.
+    """
+
+    weight: tuple[float, float]
+    every: int | None
+    floor: float
+
+
+@dataclass(frozen=True)
+class Project:
+    """How far the method `project` goes in a step, and how well it fits; see its module.
+
+    `eta` goes from the first number to the second over the run.
+    """
+
+    eta: tuple[float, float]
+    change: float
+    fit: float
+    fitter: Literal["auto", "newton", "adam"]
+
+
+@dataclass(frozen=True)
 class Start:
     """Where a role's policy is put before training, at its decisions that offer a named action.
 
@@ -54,6 +80,8 @@ class Recipe:
     `gamedsl.sema.recipe.KEYS`."""
 
     model: str
+    method: Literal["grpo", "magnet", "project"]
+    estimator: Literal["sampled", "tree"]
     steps: int
     games: int
     seed: int
@@ -66,12 +94,16 @@ class Recipe:
     max_grad_norm: float
     inner_steps: int
     clip: float
+    group_by: Literal["seed", "deal"]
     group_size: int
     scale: Literal["none", "batch", "group"]
     baseline: Literal["mean", "leave_one_out", "none"]
     temperature: float
     kl: float
     entropy: float
+    magnet: Magnet
+    project: Project
+    allow: tuple[str, ...]
     prior: Literal["model", "uniform"]
     start: tuple[Start, ...]
     checkpoint_every: int
@@ -92,12 +124,14 @@ class Recipe:
         return plain | ({"start": start} if start else {})
 
 
-_ABSENT = {"layers": "all", "targets": "all", "dtype": "auto", "threads": "auto"}
+_ABSENT = {
+    "layers": "all", "targets": "all", "every": "never", "dtype": "auto", "threads": "auto",
+}  # fmt: skip
 """How a value of None is written, by field."""
 
 
 def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, Lora):
+    if isinstance(value, Lora | Magnet | Project):
         return {inner: _plain(inner, part) for inner, part in vars(value).items()}
     if value is None:
         return _ABSENT[name]

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
 from typing import Any, Literal
 
-from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Setting
-from gamedsl.ir.recipe import Lora, Recipe
+from gamedsl.ir.recipe import Lora, Magnet, Project, Recipe
+from gamedsl.sema.recipe_checks import contradictions
 from gamedsl.sema.start import START, declare_start
 from gamedsl.source.spans import Source, Span
 
-Kind = Literal["whole", "number", "word", "name", "names", "pair", "map"]
+Kind = Literal["whole", "number", "word", "name", "names", "flags", "pair", "map"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class Key:
 
     kind: "whole" and "number" lie in `low` to `high` (`above`: low itself is excluded) or are one
     of `words`; "word" is one of `words`; "name" is any text; "names" a list of texts or one of
-    `words`; "pair" two numbers in the range. Words that stand for "no number" become None
-    (`absent`).
+    `words`; "flags" a list of `words`; "pair" two numbers in the range. Words that stand for "no
+    number" become None (`absent`). `for_method` holds the defaults of methods that have their own.
     """
 
     name: str
@@ -43,6 +44,11 @@ class Key:
     above: bool = False
     words: tuple[str, ...] = ()
     absent: str | None = None
+    for_method: Mapping[str, Any] = field(default_factory=dict)
+
+    def default_of(self, method: str) -> Any:
+        """The default under a method."""
+        return self.for_method.get(method, self.default)
 
     def accepts(self) -> str:
         """What a value may be, in words."""
@@ -50,6 +56,8 @@ class Key:
             return " or ".join(f"`{word}`" for word in self.words)
         if self.kind == "name":
             return "a name"
+        if self.kind == "flags":
+            return "a list of " + " and ".join(f"`{word}`" for word in self.words)
         if self.kind == "map":
             return "a map of role to action to probability"
         noun = {"whole": "a whole number", "number": "a number", "pair": "a list of two numbers"}
@@ -74,8 +82,15 @@ class Key:
 KEYS: tuple[Key, ...] = (
     Key("model", "name", "smollm2-135m",
         "`smollm2-135m`, `tiny` (random, for tests), `tabular` (no network), a folder or a hub id"),
+    Key("method", "word", "grpo",
+        "policy gradients as they are, with a pull to a `magnet`, or `project`ed improvements",
+        words=("grpo", "magnet", "project")),
+    Key("estimator", "word", "sampled",
+        "what actions are worth: as the games of the step paid, or exactly, from the game's `tree`",
+        words=("sampled", "tree")),
     Key("steps", "whole", 20, "training steps", low=1),
-    Key("games", "whole", 128, "games played in each step", low=1),
+    Key("games", "whole", 128, "games played in each step", low=1,
+        for_method={"magnet": 4096, "project": 4096}),
     Key("seed", "whole", 0, "seeds the labels, the adapters and the play", low=0, high=2**32 - 1),
     Key("adapters", "word", "shared", "one adapter for all roles, or one for each",
         words=("shared", "per_role")),
@@ -87,17 +102,26 @@ KEYS: tuple[Key, ...] = (
     Key("lora.targets", "names", "all",
         "which linear layers are adapted, by the last part of their names, such as `q_proj`",
         words=("all",), absent="all"),
-    Key("lr", "number", Fraction(1, 5_000), "learning rate of AdamW", low=0, above=True),
+    Key("lr", "number", Fraction(1, 5_000), "learning rate of AdamW", low=0, above=True,
+        for_method={"project": Fraction(1, 2_000)}),
     Key("lr_schedule", "word", "constant", "how the learning rate falls to zero over the steps",
-        words=("constant", "linear", "cosine")),
+        words=("constant", "linear", "cosine"), for_method={"magnet": "linear"}),
     Key("betas", "pair", (Fraction(9, 10), Fraction(999, 1000)), "AdamW's two averaging rates",
-        low=0, high=0.9999999),
+        low=0, high=0.9999999,
+        for_method=dict.fromkeys(("magnet", "project"), (0, Fraction(999, 1000)))),
     Key("weight_decay", "number", 0, "AdamW's weight decay", low=0),
-    Key("max_grad_norm", "number", 1, "the gradient is scaled down to this norm", low=0,
+    Key("max_grad_norm", "number", 1,
+        "the gradient is scaled down to this norm (`project` leaves it as it is)", low=0,
         above=True),
-    Key("inner_steps", "whole", 1, "optimiser steps on the games of one training step", low=1),
+    Key("inner_steps", "whole", 1,
+        "optimiser steps on the games of one training step; under `project` the most there may be",
+        low=1, for_method={"project": 8}),
     Key("clip", "number", Fraction(1, 5),
         "how far the probability ratio counts, from the second inner step on", low=0, above=True),
+    Key("group_by", "word", "seed",
+        "chance is drawn once for `group_size` games, or for each game: those of one `deal` are a"
+        " group, and a step costs what its distinct histories cost",
+        words=("seed", "deal"), for_method=dict.fromkeys(("magnet", "project"), "deal")),
     Key("group_size", "whole", 8,
         "games that share one seed, where seeds differ (labels drawn per episode)", low=1),
     Key("scale", "word", "none",
@@ -111,6 +135,25 @@ KEYS: tuple[Key, ...] = (
     Key("kl", "number", 0, "weight of the divergence from the policy that training started with",
         low=0),
     Key("entropy", "number", 0, "weight of the policy's entropy, in nats, in the objective", low=0),
+    Key("magnet.weight", "pair", (Fraction(1, 2), Fraction(1, 20)),
+        "weight of the divergence from the magnet, at the first step and at the last", low=0,
+        for_method={"project": (Fraction(3, 10), Fraction(1, 20))}),
+    Key("magnet.every", "whole", "never",
+        "steps after which the magnet moves to the policy; it is uniform until then",
+        low=1, words=("never",), absent="never"),
+    Key("magnet.floor", "number", Fraction(1, 50),
+        "share of uniform play in a magnet that has moved", low=0, high=1, above=True),
+    Key("project.eta", "pair", (Fraction(7, 10), Fraction(3, 10)),
+        "how far action values move the policy, at the first step and at the last", low=0),
+    Key("project.change", "number", 1,
+        "the most that the log-odds of two actions are to change in a step", low=0, above=True),
+    Key("project.fit", "number", Fraction(1, 20),
+        "the fit stops when this share of the divergence is left", low=0, high=1),
+    Key("project.fitter", "word", "auto",
+        "how the adapters are fitted; `auto`: by `newton` where decisions are few, else by `adam`",
+        words=("auto", "newton", "adam")),
+    Key("allow", "flags", (), "what is known to move equilibria, and is wanted all the same",
+        words=("group_std",)),
     Key("prior", "word", "model",
         "where training starts: as the `model` plays untrained, or at `uniform` play",
         words=("model", "uniform")),
@@ -133,7 +176,8 @@ KEYS: tuple[Key, ...] = (
 """All settings. `start` is a map, read by `gamedsl.sema.start`."""
 
 _BY_NAME = {key.name: key for key in KEYS if key.kind != "map"}
-_GROUPS = {key.name.partition(".")[0] for key in KEYS if "." in key.name}
+_PARTS: dict[str, Any] = {"lora": Lora, "magnet": Magnet, "project": Project}
+"""Groups of settings, and what the recipe holds them in."""
 
 
 def parse_overrides(texts: Iterable[str]) -> tuple[Setting, ...]:
@@ -173,12 +217,17 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
             given[setting.key] = setting
         else:
             _unknown(setting, problems)
-    values = {name: _value(key, given.get(name), problems) for name, key in _BY_NAME.items()}
-    lora = Lora(
-        **{name: values.pop(f"lora.{name}") for name in ("rank", "alpha", "layers", "targets")}
-    )
-    recipe = Recipe(lora=lora, start=declare_start(ir, start.values(), problems), **values)
-    _contradictions(ir, recipe, given, problems)
+    method = _value(_BY_NAME["method"], given.get("method"), "", problems)
+    values: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {name: {} for name in _PARTS}
+    for name, key in _BY_NAME.items():
+        head, _, tail = name.rpartition(".")
+        into = parts[head] if head else values
+        into[tail] = method if name == "method" else _value(key, given.get(name), method, problems)
+    built = {name: part(**parts[name]) for name, part in _PARTS.items()}
+    start_at = declare_start(ir, start.values(), problems)
+    recipe = Recipe(start=start_at, **built, **values)
+    contradictions(ir, recipe, given, problems)
     return recipe
 
 
@@ -225,7 +274,7 @@ def _flat(*settings: Iterable[Setting]) -> Iterable[Setting]:
 def _unknown(setting: Setting, problems: Problems) -> None:
     known = [key.name for key in KEYS]
     head, _, tail = setting.key.partition(".")
-    if setting.key in _GROUPS:
+    if setting.key in _PARTS:
         inside = [name for name in _BY_NAME if name.startswith(f"{setting.key}.")]
         message = f"`{setting.key}` is a group of settings"
         help = f"set one of {', '.join(f'`{name}`' for name in inside)}"
@@ -241,13 +290,14 @@ def _unknown(setting: Setting, problems: Problems) -> None:
     problems.add("GD0701", message, setting.span, why="not a setting", help=help)
 
 
-def _value(key: Key, setting: Setting | None, problems: Problems) -> Any:
+def _value(key: Key, setting: Setting | None, method: str, problems: Problems) -> Any:
+    default = key.default_of(method)
     if setting is None:
-        return _converted(key, key.default)
+        return _converted(key, default)
     value = list(setting.value) if isinstance(setting.value, tuple) else setting.value
     if not _right_type(key, value):
         near = did_you_mean(value, key.words) if isinstance(value, str) and key.words else None
-        help = f"did you mean `{near}`?" if near else f"such as `{key.name}: {_shown(key.default)}`"
+        help = f"did you mean `{near}`?" if near else f"such as `{key.name}: {_shown(default)}`"
         problems.add(
             "GD0702", f"`{key.name}` must be {key.accepts()}", setting.span,
             why=f"this is {_described(value)}", help=help,
@@ -255,11 +305,11 @@ def _value(key: Key, setting: Setting | None, problems: Problems) -> Any:
     elif not all(key.holds(number) for number in _numbers(value)):
         problems.add(
             "GD0703", f"`{key.name}` must be {key.accepts()}", setting.span, why="out of range",
-            help=f"the default is `{_shown(key.default)}`",
+            help=f"the default is `{_shown(default)}`",
         )  # fmt: skip
     else:
         return _converted(key, value)
-    return _converted(key, key.default)
+    return _converted(key, default)
 
 
 def _right_type(key: Key, value: Any) -> bool:
@@ -276,6 +326,8 @@ def _right_type(key: Key, value: Any) -> bool:
             return (
                 isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value)
             )
+        case "flags":
+            return isinstance(value, list) and all(v in key.words for v in value)
     return False
 
 
@@ -299,7 +351,7 @@ def _converted(key: Key, value: Any) -> Any:
             return float(value)
         case "pair":
             return tuple(map(float, value))
-        case "names":
+        case "names" | "flags":
             return tuple(value)
     return value
 
@@ -322,39 +374,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_shown, value)) + "]"
     return str(value)
-
-
-def _contradictions(
-    ir: GameIR, recipe: Recipe, given: Mapping[str, Setting], problems: Problems
-) -> None:
-    """Settings that are right one by one and wrong together."""
-
-    def clash(message: str, help: str, *names: str) -> None:
-        """Shown at the last of the settings that were given, with notes at the others."""
-        places = [(name, given[name].span) for name in names if name in given]
-        (_, span), notes = places[-1] if places else ("", ir.span), places[:-1]
-        problems.add(
-            "GD0704", message, span, why="does not fit", help=help,
-            notes=tuple(Note(at, f"`{name}` is set here") for name, at in notes),
-        )  # fmt: skip
-
-    if recipe.prior == "uniform" and not ir.one_group:
-        clash(
-            "a `uniform` start is fitted to prompts that last, and here they differ between games",
-            "write `prior: model`", "prior",
-        )  # fmt: skip
-    if ir.one_group:
-        group, name = recipe.games, "games"
-    else:
-        group, name = recipe.group_size, "group_size"
-        if recipe.games % recipe.group_size:
-            below = max(recipe.games // recipe.group_size, 1) * recipe.group_size
-            clash(
-                f"{recipe.games} games are no whole number of groups of {recipe.group_size}",
-                f"write `games: {below}`, or another `group_size`", "group_size", "games",
-            )  # fmt: skip
-    if group == 1 and recipe.baseline != "none":
-        clash(
-            f"in groups of one game every advantage over the `{recipe.baseline}` is zero",
-            f"raise `{name}`, or write `baseline: none`", "baseline", name,
-        )  # fmt: skip

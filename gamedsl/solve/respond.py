@@ -43,12 +43,12 @@ class Exploitability:
 
 def expected(tree: Tree, policy: Policy, utility: Utility = "rewards") -> dict[str, Number]:
     """What each seat earns on average when all play `policy`."""
-    return _values(_Sweep(tree, policy, utility))
+    return _values(Sweep(tree, policy, utility))
 
 
 def play(tree: Tree, policy: Policy) -> dict[str, Number]:
     """How likely each information set is to be reached when all play `policy`."""
-    reach = _Sweep(tree, policy, "rewards").reach(None)
+    reach = Sweep(tree, policy, "rewards").reach(None)
     return {
         info.key: sum(reach[n] for n in nodes)
         for info, nodes in zip(tree.info_sets, tree.members, strict=True)
@@ -59,19 +59,19 @@ def best_response(
     tree: Tree, policy: Policy, seat: str, utility: Utility = "rewards"
 ) -> BestResponse:
     """The best reply of one seat to the others' `policy`."""
-    return _best(_Sweep(tree, policy, utility), tree.seats.index(seat))
+    return _best(Sweep(tree, policy, utility), tree.seats.index(seat))
 
 
 def exploitability(tree: Tree, policy: Policy, utility: Utility = "rewards") -> Exploitability:
     """How much the seats would gain by leaving `policy`, each alone."""
-    sweep = _Sweep(tree, policy, utility)
+    sweep = Sweep(tree, policy, utility)
     values = _values(sweep)
     replies = {seat: _best(sweep, i) for i, seat in enumerate(tree.seats)}
     total = sum(replies[seat].value - values[seat] for seat in tree.seats)
     return Exploitability(total, total / len(tree.seats), values, replies)
 
 
-class _Sweep:
+class Sweep:
     """A tree with one policy laid over it, as rows parallel to the actions, all of one kind of
     number."""
 
@@ -119,7 +119,7 @@ def row_of(key: str, actions: tuple[str, ...], policy: Policy) -> tuple[Number, 
     return row
 
 
-def _values(sweep: _Sweep) -> dict[str, Number]:
+def _values(sweep: Sweep) -> dict[str, Number]:
     reach = sweep.reach(None)
     return {
         seat: sum(reach[n] * sweep.got[n][i] for n in sweep.tree.terminals)
@@ -127,7 +127,7 @@ def _values(sweep: _Sweep) -> dict[str, Number]:
     }
 
 
-def _best(sweep: _Sweep, seat: int) -> BestResponse:
+def _best(sweep: Sweep, seat: int) -> BestResponse:
     """One pass per level of the seat's own decisions, deepest first; perfect recall makes a
     level's information sets depend on deeper levels only."""
     tree, reach = sweep.tree, sweep.reach(seat)

@@ -1,7 +1,7 @@
 """From rewards to what the loss needs: sums of advantages per (query, action).
 
 The advantage of a sample is its reward less a baseline: the mean over the samples of the same
-group, role, step and occurrence (GRPO; Shao et al. 2024, without the division by the standard
+group, deal, role, step and occurrence (GRPO; Shao et al. 2024, without the division by the standard
 deviation, which Liu et al. 2025 found to bias it and which kills mixed strategies). A history
 that n games took counts n times. Arithmetic is exact until the end, so a batch in which all earn
 the same has advantages of exactly zero. Samples whose reward is None (somebody forfeited) take
@@ -55,7 +55,7 @@ class _Earned(NamedTuple):
     reward: Fraction
 
 
-_Cell = tuple[int, str, str, int]  # group, role, step, occurrence
+_Cell = tuple[int, int, str, str, int]  # group, deal, role, step, occurrence
 
 
 def weigh(batch: Batch, *, baseline: Baseline = "mean", scale: Scale = "none") -> Weights:
@@ -68,7 +68,7 @@ def weigh(batch: Batch, *, baseline: Baseline = "mean", scale: Scale = "none") -
             if reward is None:
                 void += history.games
                 continue
-            cell = (history.group, sample.role, sample.step, sample.occurrence)
+            cell = (history.group, sample.deal, sample.role, sample.step, sample.occurrence)
             one = _Earned(sample.query, sample.action, history.games, Fraction(reward))
             cells[cell].append(one)
 
@@ -109,9 +109,9 @@ def _divisors(
     squares: dict[object, Fraction] = defaultdict(Fraction)
     games: dict[object, int] = defaultdict(int)
     for cell, earned in cells.items():
-        over = cell if scale == "group" else cell[1]
+        over = cell if scale == "group" else cell[2]
         for one, advantage in zip(earned, advantages[cell], strict=True):
             squares[over] += one.games * advantage**2
             games[over] += one.games
     roots = {over: math.sqrt(squares[over] / games[over]) or 1.0 for over in squares}
-    return {cell: roots[cell if scale == "group" else cell[1]] for cell in cells}
+    return {cell: roots[cell if scale == "group" else cell[2]] for cell in cells}

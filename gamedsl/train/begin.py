@@ -3,7 +3,8 @@ included."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -27,6 +28,8 @@ class Beginning:
     reference: Reference
     """The policy that training started from."""
     warm: Fitted | None = None
+    method: dict[str, Any] = field(default_factory=dict)
+    """What the method kept; empty at the beginning."""
 
 
 def begin(run: RunFolder, recipe: Recipe, policy: Policy, gauge: Gauge) -> Beginning:
@@ -65,4 +68,5 @@ def _go_on(
             "resume with the model and the adapters that the run was started with",
         ) from error
     run.rewind(found.step)
-    return Beginning(found.step, optimizer, Reference(policy, found.reference))
+    reference = Reference(policy, found.reference)
+    return Beginning(found.step, optimizer, reference, method=found.method)

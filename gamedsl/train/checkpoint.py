@@ -2,13 +2,14 @@
 
 A checkpoint is one file, written beside its place and renamed into it, so that a kill at any
 moment leaves the previous ones whole. It holds the step, the adapters, the optimiser's state,
-and, where the objective has a reference policy, the adapters that training started from. Random
+what the method keeps, and, where the objective has a reference policy, the adapters that training
+started from. Random
 numbers are keyed by the step and the learning rate is a function of it, so neither needs state.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,15 @@ Adapters = dict[str, dict[str, torch.Tensor]]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state after `step` steps. `reference` is empty where the objective needs none."""
+    """The state after `step` steps. `reference` is empty where the objective needs none, and
+    `method` is what `Method.state` gave."""
 
     step: int
     hash: str
     adapters: Adapters
     optimizer: dict[str, Any]
     reference: Adapters
+    method: dict[str, Any] = field(default_factory=dict)
 
 
 def adapters_of(policy: Policy) -> Adapters:

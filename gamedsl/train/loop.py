@@ -11,32 +11,26 @@ from a checkpoint gives those of a run that was never stopped.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import torch
-
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
-from gamedsl.train.advantages import Weights, weigh
 from gamedsl.train.begin import begin
 from gamedsl.train.checkpoint import Checkpoint
-from gamedsl.train.errors import TrainError
+from gamedsl.train.estimate import estimator_of
 from gamedsl.train.gauge import Gauge, counted, earned
 from gamedsl.train.interrupt import Interrupt
-from gamedsl.train.losses import backward, objective
-from gamedsl.train.reference import Reference
-from gamedsl.train.rollout import Batch, play
+from gamedsl.train.methods import method_of
+from gamedsl.train.methods.base import Learner, Record
+from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder, write_adapters
 from gamedsl.train.scoring import GRAPH_TOKENS, Scorer
 from gamedsl.train.transcripts import transcripts
-
-Record = dict[str, Any]
 
 
 class Observer(Protocol):
@@ -72,13 +66,18 @@ def train(
     None where there is none. Raises TrainError."""
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe)
-    scorer = scorer_of(policy, recipe)
+    estimate = estimator_of(env, recipe, gauge)
+    scorer = scorer_of(policy, recipe, gauge.known)
     beginning = begin(run, recipe, policy, gauge)
     step, optimizer, reference = beginning.step, beginning.optimizer, beginning.reference
+    method = method_of(Learner(policy, optimizer, scorer, reference, recipe, gauge.queries))
+    if beginning.method:
+        method.restore(beginning.method)
 
     def keep() -> None:
-        state = checkpoints.adapters_of(policy), optimizer.state_dict(), reference.adapters
-        checkpoints.save(run, Checkpoint(step, game.hash, *state), recipe.keep_checkpoints)
+        learned = checkpoints.adapters_of(policy), optimizer.state_dict(), reference.adapters
+        state = Checkpoint(step, game.hash, *learned, method.state())
+        checkpoints.save(run, state, recipe.keep_checkpoints)
 
     batch = play(env, scorer, recipe, step + 1, known=gauge.queries)
     if not run.records():
@@ -90,10 +89,8 @@ def train(
     while step < recipe.steps and not (interrupt and interrupt.asked):
         started = time.perf_counter()
         step += 1
-        weights = weigh(batch, baseline=recipe.baseline, scale=recipe.scale)
-        lr = learning_rate(recipe, step)
-        updated = update(policy, optimizer, scorer, reference, recipe, batch, weights, lr)
-        scorer.forget()
+        queries, weights = estimate(batch, scorer)
+        updated = method.update(queries, weights, step)
         ahead = play(env, scorer, recipe, step + 1, known=gauge.queries)
         record = {"event": "step", "step": step, **earned(batch), **gauge.measured(scorer, ahead)}
         record |= {**updated, **counted(batch, weights)}
@@ -118,65 +115,9 @@ def train(
     return Outcome(step, finished)
 
 
-def scorer_of(policy: Policy, recipe: Recipe) -> Scorer:
-    """What scores a policy. It keeps no graph where there is a reference policy: that is scored by
-    swapping adapters, which a graph would not survive."""
-    graph_tokens = 0 if recipe.kl else GRAPH_TOKENS
+def scorer_of(policy: Policy, recipe: Recipe, known: bool) -> Scorer:
+    """What scores a policy. It keeps no graph where another policy is scored during an update, by
+    swapping adapters: a graph would not survive that. `known`: all decisions are."""
+    swapped = recipe.kl or (recipe.magnet.every is not None and not known)
+    graph_tokens = 0 if swapped else GRAPH_TOKENS
     return Scorer(policy, temperature=recipe.temperature, graph_tokens=graph_tokens)
-
-
-def update(
-    policy: Policy,
-    optimizer: torch.optim.Optimizer,
-    scorer: Scorer,
-    reference: Reference,
-    recipe: Recipe,
-    batch: Batch,
-    weights: Weights,
-    lr: float,
-) -> Record:
-    """`recipe.inner_steps` optimiser steps on one batch; returns the last one's loss and gradient
-    norm (before clipping), and the rate. Raises TrainError where they are no numbers."""
-    for group in optimizer.param_groups:
-        group["lr"] = lr
-    queries = batch.queries
-    old_A = [scorer.log_pi(query) for query in queries]
-    loss = objective(
-        old_A,
-        weights,
-        temperature=recipe.temperature,
-        clip=recipe.clip,
-        kl=recipe.kl,
-        entropy=recipe.entropy,
-        reference_A=reference.log_pi(queries) if recipe.kl else None,
-    )
-    graphs = scorer.graphs(queries)
-    value = norm = 0.0
-    for inner in range(recipe.inner_steps):
-        optimizer.zero_grad()
-        if inner == 0 and graphs is not None:
-            total = loss(graphs)
-            torch.autograd.backward(total)
-            value = float(total.detach())
-        else:
-            value = backward(policy, queries, loss, old_A if inner == 0 else None)
-        norm = float(torch.nn.utils.clip_grad_norm_(policy.parameters(), recipe.max_grad_norm))
-        if not math.isfinite(value + norm):
-            raise TrainError(
-                f"training diverged: the loss is {value:g} and its gradient {norm:g}",
-                "resume from the last checkpoint's folder with a new run at a lower `lr`",
-            )
-        optimizer.step()
-    return {"loss": value, "grad_norm": norm, "lr": lr}
-
-
-def learning_rate(recipe: Recipe, step: int) -> float:
-    """The rate of a step (from 1): `lr` at the first, and near zero at the last unless
-    constant."""
-    done = (step - 1) / recipe.steps
-    match recipe.lr_schedule:
-        case "linear":
-            return recipe.lr * (1 - done)
-        case "cosine":
-            return recipe.lr * (1 + math.cos(math.pi * done)) / 2
-    return recipe.lr

@@ -7,16 +7,18 @@ result has exactly the distribution of n games played one by one; only the work 
 thousand games of stag hunt are one bundle, two queries and at most four histories.
 
 Games that share everything but choices (no chance, the same labels) start as one bundle; else
-each group of `group_size` games starts as one, from a seed of its own.
+each group of `group_size` games starts as one, from a seed of its own. With `group_by: deal` the
+seed stands for the labels alone: chance is drawn for each game, by splitting bundles as choices
+do, and a million games of Kuhn poker are thirty histories.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -44,7 +46,7 @@ class Place(NamedTuple):
 
 class Sample(NamedTuple):
     """One decision of one seat: `query` and `action` are indices (into `Batch.queries`,
-    labels)."""
+    labels). Samples of one `deal` have all of chance so far in common, beside their group's."""
 
     query: int
     action: int
@@ -52,6 +54,7 @@ class Sample(NamedTuple):
     seat: str
     step: str
     occurrence: int
+    deal: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,28 @@ class _Bundle:
     group: int
     games: int
     samples: tuple[Sample, ...] = ()
+    deal: int = 0
+
+
+class _Deals:
+    """Numbers what chance has brought so far: 0 for nothing."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._numbers: dict[tuple[int, int], int] = {}
+
+    def split(self, bundle: _Bundle) -> Iterator[_Bundle]:
+        """The bundle after chance, where it is chance's turn: parts of it, each further on."""
+        outcomes = bundle.episode.chance
+        if not outcomes:
+            yield bundle
+            return
+        odds = np.array([float(outcome.probability) for outcome in outcomes])
+        for (outcome,), games in zip(*sample_joint(self._rng, [odds], bundle.games), strict=True):
+            episode = bundle.episode.fork()
+            episode.draw(int(outcome))
+            deal = self._numbers.setdefault((bundle.deal, int(outcome)), 1 + len(self._numbers))
+            yield from self.split(_Bundle(episode, bundle.group, int(games), bundle.samples, deal))
 
 
 def generator(seed: int, step: int, purpose: str) -> np.random.Generator:
@@ -123,15 +148,25 @@ def play(env: Env, scorer: Scorer, recipe: Recipe, step: int, known: Sequence[Qu
 
     scorer.score(known)
     rng, batch = generator(recipe.seed, step, "play"), Batch()
-    adapter = adapter_of(recipe)
-    frontier = _first(env, recipe, step)
+    adapter, deals = adapter_of(recipe), _Deals(rng)
+    frontier: list[_Bundle] = []
+
+    def arrive(bundle: _Bundle) -> None:
+        for part in deals.split(bundle):
+            if part.episode.done:
+                batch.histories.append(History(part.group, part.games, part.samples, part.episode))
+            else:
+                frontier.append(part)
+
+    for bundle in _first(env, recipe, step):
+        arrive(bundle)
     while frontier:
         asked = [
             (bundle, [(d, query_of(d, adapter(d.role))) for d in bundle.episode.decisions])
             for bundle in frontier
         ]
         scorer.score([query for _, pairs in asked for _, query in pairs])
-        frontier = []
+        frontier.clear()
         for bundle, pairs in asked:
             indices = [batch.index(query, decision) for decision, query in pairs]
             pi = [scorer.probabilities(query) for _, query in pairs]
@@ -141,29 +176,28 @@ def play(env: Env, scorer: Scorer, recipe: Recipe, step: int, known: Sequence[Qu
                     {d.seat: Action(d.legal[a]) for (d, _), a in zip(pairs, joint, strict=True)}
                 )
                 samples = tuple(
-                    Sample(index, int(a), d.role, d.seat, d.step, d.occurrence)
+                    Sample(index, int(a), d.role, d.seat, d.step, d.occurrence, bundle.deal)
                     for index, (d, _), a in zip(indices, pairs, joint, strict=True)
                 )
-                after = _Bundle(episode, bundle.group, int(games), bundle.samples + samples)
-                if episode.done:
-                    batch.histories.append(
-                        History(after.group, after.games, after.samples, episode)
+                arrive(
+                    _Bundle(
+                        episode, bundle.group, int(games), bundle.samples + samples, bundle.deal
                     )
-                else:
-                    frontier.append(after)
+                )
     batch.tokens = scorer.tokens
     return batch
 
 
 def _first(env: Env, recipe: Recipe, step: int) -> list[_Bundle]:
     """The bundles at the start: one, or one for each group."""
-    if env.ir.one_group:
-        return [_Bundle(env.reset(seed=recipe.seed), 0, recipe.games)]
+    chance: Literal["drawn", "asked"] = "asked" if recipe.group_by == "deal" else "drawn"
+    if env.ir.one_group or (chance == "asked" and env.ir.labels_last):
+        return [_Bundle(env.reset(seed=recipe.seed, chance=chance), 0, recipe.games)]
     seeds = generator(recipe.seed, step, "groups").integers(
         2**31, size=recipe.games // recipe.group_size
     )
     return [
-        _Bundle(env.reset(seed=int(seed)), group, recipe.group_size)
+        _Bundle(env.reset(seed=int(seed), chance=chance), group, recipe.group_size)
         for group, seed in enumerate(seeds)
     ]
 

@@ -69,6 +69,10 @@ class Scorer:
             return None
         return [self._graphs[query] for query in queries]
 
+    def drop_graphs(self) -> None:
+        """Keep the scores alone: the graphs were used up."""
+        self._graphs = {}
+
     def forget(self) -> None:
         """Drop everything: the policy has changed."""
         self._graphs, self._log_pi, self._tokens = {}, {}, 0

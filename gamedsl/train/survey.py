@@ -21,8 +21,7 @@ MANY_EPISODES = 20_000
 def survey(env: Env, seed: int) -> tuple[Decision, ...] | None:
     """One decision of each information set, in order of first meeting; None if they are too many,
     or if labels are drawn anew for each episode."""
-    labels = env.ir.labels
-    if labels.kind in ("masked", "partly") and labels.per == "episode":
+    if not env.ir.labels_last:
         return None
     found: dict[str, Decision] = {}
     stack, episodes = [env.reset(seed=seed, chance="asked")], 0

@@ -48,6 +48,18 @@ turns:
   - {role: all, choose: place, from: 0..9}
 payoffs: count(place[r] == place.me for r in others)
 """
+HIDDEN = """
+game: hidden
+roles: [holder, caller]
+turns:
+  - {deal: card, from: [low, high], seen_by: owner}
+  - {role: holder, choose: claim, from: [low, high]}
+  - {role: caller, choose: answer, from: [trust, doubt]}
+let:
+  truth: claim == card.holder
+  fooled: truth == (answer == doubt)
+payoffs: 1 if (me == holder) == fooled else -1
+"""
 ANEW = DILEMMA.replace("labels: masked", "labels: {masked: syllables, per: episode}")
 
 

@@ -57,11 +57,12 @@ def test_exact() -> None:
     assert found.sums_A[0].tolist() == [0, 0]
 
 
-def test_each_role_step_occurrence_and_group_has_its_own_mean() -> None:
+def test_each_role_step_occurrence_deal_and_group_has_its_own_mean() -> None:
     for first, second in (
         (sample(0, 0, "p"), sample(0, 0, "q")),
         (sample(0, 0, "p", step="s"), sample(0, 0, "p", step="t")),
         (sample(0, 0, "p", occurrence=0), sample(0, 0, "p", occurrence=1)),
+        (sample(0, 0, "p"), sample(0, 0, "p")._replace(deal=1)),
     ):
         found = weigh(batch(history(1, first, p=1, q=1), history(1, second, p=9, q=9)))
         assert found.sums_A[0].tolist() == [0, 0]

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from gamedsl.train.advantages import Weights, weigh
-from gamedsl.train.loop import update
 from gamedsl.train.losses import backward, objective
+from gamedsl.train.methods import method_of
+from gamedsl.train.methods.base import Learner
 from gamedsl.train.reference import Reference
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
@@ -68,13 +69,14 @@ def test_sums_have_the_gradient_of_8192_single_games(
     compiled, text: str, graph_tokens: int
 ) -> None:
     game = compiled(text)
-    recipe = recipe_of(game, model="tiny", games=8192, max_grad_norm=1e9)
+    recipe = recipe_of(game, model="tiny", games=8192, max_grad_norm=1e9, lr=1e-30)
     policy = policy_of(game, recipe)
     env = game.env(tokenizer=policy.tokenizer)
     scorer = Scorer(policy, graph_tokens=graph_tokens)
     batch = play(env, scorer, recipe, 1)
     optimizer = torch.optim.SGD(policy.parameters(), lr=0.0)
-    update(policy, optimizer, scorer, Reference(policy, {}), recipe, batch, weigh(batch), 0.0)
+    learner = Learner(policy, optimizer, scorer, Reference(policy, {}), recipe)
+    method_of(learner).update(batch.queries, weigh(batch), 1)
     summed = torch.cat([p.grad.flatten() for p in policy.parameters()])
 
     policy_gradient = _per_sample_loss(policy, batch)

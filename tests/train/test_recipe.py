@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from fractions import Fraction
 
 import pytest
@@ -37,7 +38,9 @@ def test_every_key_is_a_field_and_every_default_is_right(compiled) -> None:
     recipe = resolve(game.ir, given, problems)
     assert not problems.found
     assert recipe == resolve(game.ir, (), problems)
-    fields = {*vars(recipe), *(f"lora.{name}" for name in vars(recipe.lora))} - {"lora"}
+    groups = {name for name, part in vars(recipe).items() if is_dataclass(part)}
+    inside = {f"{group}.{name}" for group in groups for name in vars(getattr(recipe, group))}
+    fields = {*vars(recipe), *inside} - groups
     assert {key.name for key in KEYS} == fields
 
 

@@ -18,7 +18,16 @@ from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.loop import train
 from gamedsl.train.runfolder import open_run
 from tests.conftest import ROOT
-from tests.train.conftest import ANEW, DILEMMA, OFFER, policy_of, recipe_of, run_of, untimed
+from tests.train.conftest import (
+    ANEW,
+    DILEMMA,
+    HIDDEN,
+    OFFER,
+    policy_of,
+    recipe_of,
+    run_of,
+    untimed,
+)  # fmt: skip
 
 
 class StopAfter:
@@ -50,6 +59,7 @@ def _same(one: Path, other: Path) -> None:
         for key, tensor in a.adapters[name].items():
             assert torch.equal(tensor, b.adapters[name][key])
     assert str(a.optimizer) == str(b.optimizer)
+    assert str(a.method) == str(b.method)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +69,12 @@ def _same(one: Path, other: Path) -> None:
         (DILEMMA, {"model": "tiny", "inner_steps": 2, "kl": 0.1, "adapters": "per_role"}),
         (OFFER, {"model": "tiny", "start": {"proposer": {"low": 0.5}}, "lr_schedule": "linear"}),
         (ANEW, {"model": "tiny", "games": 16, "lora__layers": 2}),
+        (DILEMMA, {"model": "tiny", "method": "magnet", "magnet__every": 2}),
+        (DILEMMA, {"model": "tiny", "method": "project", "magnet__every": 2}),
+        (OFFER, {"model": "tiny", "method": "project", "adapters": "per_role"}),
+        (OFFER, {"model": "tiny", "method": "project", "project__fitter": "adam"}),
+        (HIDDEN, {"method": "project", "games": 512}),
+        (HIDDEN, {"method": "magnet", "magnet__every": 1, "games": 512, "estimator": "tree"}),
     ],
 )
 def test_resumed_equals_uninterrupted(compiled, tmp_path: Path, text: str, settings: dict) -> None:

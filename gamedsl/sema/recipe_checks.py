@@ -1,0 +1,66 @@
+"""Training settings that are right one by one and wrong together, or wrong for a game."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir.game import GameIR, Setting
+from gamedsl.ir.recipe import Recipe
+
+
+def contradictions(
+    ir: GameIR, recipe: Recipe, given: Mapping[str, Setting], problems: Problems
+) -> None:
+    """Check a recipe whose settings have the right types; `given` are those that were set."""
+
+    def clash(message: str, help: str, *names: str) -> None:
+        """Shown at the last of the settings that were given, with notes at the others."""
+        places = [(name, given[name].span) for name in names if name in given]
+        (_, span), notes = places[-1] if places else ("", ir.span), places[:-1]
+        problems.add(
+            "GD0704", message, span, why="does not fit", help=help,
+            notes=tuple(Note(at, f"`{name}` is set here") for name, at in notes),
+        )  # fmt: skip
+
+    if recipe.prior == "uniform" and not ir.one_group:
+        clash(
+            "a `uniform` start is fitted to prompts that last, and here they differ between games",
+            "write `prior: model`", "prior",
+        )  # fmt: skip
+    if ir.one_group or (recipe.group_by == "deal" and ir.labels_last):
+        group, name = recipe.games, "games"
+    else:
+        group, name = recipe.group_size, "group_size"
+        if recipe.games % recipe.group_size:
+            below = max(recipe.games // recipe.group_size, 1) * recipe.group_size
+            clash(
+                f"{recipe.games} games are no whole number of groups of {recipe.group_size}",
+                f"write `games: {below}`, or another `group_size`", "group_size", "games",
+            )  # fmt: skip
+    if group == 1 and recipe.baseline != "none":
+        clash(
+            f"in groups of one game every advantage over the `{recipe.baseline}` is zero",
+            f"raise `{name}`, or write `baseline: none`", "baseline", name,
+        )  # fmt: skip
+    if recipe.kl and recipe.method != "grpo":
+        clash(
+            f"`{recipe.method}` pulls to a magnet, not to the policy that training started with",
+            "leave `kl` out, or write `method: grpo`", "method", "kl",
+        )  # fmt: skip
+    if recipe.entropy and recipe.method == "project":
+        clash(
+            "`project` fits targets, and its magnet is what keeps the policy's entropy up",
+            "leave `entropy` out and raise `magnet.weight`", "method", "entropy",
+        )  # fmt: skip
+    if recipe.scale == "group" and ir.has_chance and "group_std" not in recipe.allow:
+        _group_std(ir, given, problems)
+
+
+def _group_std(ir: GameIR, given: Mapping[str, Setting], problems: Problems) -> None:
+    problems.add(
+        "GD0706", "dividing by each group's deviation moves the equilibria of a game with chance",
+        given["scale"].span if "scale" in given else ir.span,
+        why="what is at stake differs between deals, and this makes it the same",
+        help="write `scale: batch` or `scale: none`; to do it all the same, `allow: [group_std]`",
+    )  # fmt: skip

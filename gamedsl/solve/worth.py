@@ -1,0 +1,46 @@
+"""What each action is worth where it is played, by what all play.
+
+The worth of action a at information set I is what its owner earns on average from there on,
+having come to I and taken a: the counterfactual value of (I, a) divided by how likely the others
+and chance are to let I be reached (Zinkevich et al. 2007).
+"""
+
+from __future__ import annotations
+
+from gamedsl.solve.respond import Number, Policy, Sweep
+from gamedsl.solve.tree import TERMINAL, Tree, Utility
+
+Worth = tuple[Number, tuple[Number, ...]]
+"""How likely all together come to an information set, and the worth of each action there."""
+
+
+def action_worth(tree: Tree, policy: Policy, utility: Utility = "rewards") -> dict[str, Worth]:
+    """By information set. Where the others never let one be reached, all its actions are worth 0.
+
+    Raises KeyError and ValueError as `exploitability` does.
+    """
+    sweep = Sweep(tree, policy, utility)
+    reach = sweep.reach(None)
+    seats = range(len(tree.seats))
+    without = [sweep.reach(seat) for seat in seats]
+    value: list[tuple[Number, ...]] = [()] * len(tree)
+    for node in reversed(range(len(tree))):
+        if tree.info[node] == TERMINAL:
+            value[node] = tuple(sweep.got[node])
+        else:
+            below = [value[child] for child in tree.children[node]]
+            odds = sweep.odds(node)
+            value[node] = tuple(
+                sum(p * v[seat] for p, v in zip(odds, below, strict=True)) for seat in seats
+            )
+    found: dict[str, Worth] = {}
+    for number, (info, nodes) in enumerate(zip(tree.info_sets, tree.members, strict=True)):
+        seat = tree.owner[number]
+        others = sum(without[seat][n] for n in nodes)
+        gained = [
+            sum(without[seat][n] * value[tree.children[n][a]][seat] for n in nodes)
+            for a in range(len(info.actions))
+        ]
+        worth = tuple(gain / others if others else others for gain in gained)
+        found[info.key] = sum(reach[n] for n in nodes), worth
+    return found

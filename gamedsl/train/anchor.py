@@ -1,0 +1,63 @@
+"""The magnet: a distribution over the labels of each decision, which a policy is pulled to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from gamedsl.ir.recipe import Recipe
+from gamedsl.policies.base import Policy, Query
+from gamedsl.train.checkpoint import Adapters, adapters_of
+from gamedsl.train.reference import Reference
+
+
+class Anchor:
+    """Uniform until it first moves, then the policy of that step, mixed with a share of uniform
+    play.
+
+    Perolat et al. (2021) and Sokota et al. (2023) move the magnet to where learning has settled:
+    the policies that it settles at come nearer and nearer to an equilibrium. The share keeps alive
+    what a moment's policy hardly played.
+    """
+
+    def __init__(self, policy: Policy, recipe: Recipe, known: Sequence[Query]) -> None:
+        self._policy, self._known = policy, known
+        self._magnet = recipe.magnet
+        self._reference: Reference | None = None
+
+    @property
+    def adapters(self) -> Adapters:
+        """The adapters of the policy that it last moved to; empty while it is uniform."""
+        return self._reference.adapters if self._reference is not None else {}
+
+    def put(self, adapters: Adapters) -> None:
+        """Be where `adapters` says. No graph of the policy may be alive."""
+        self._reference = Reference(self._policy, adapters) if adapters else None
+        if self._reference is not None and self._known:
+            # Now, and all in one pass: the same last bits whether or not a run was stopped here.
+            self._reference.log_pi(self._known)
+
+    def due(self, step: int) -> bool:
+        """Whether it is time to move, the update of a step being done."""
+        every = self._magnet.every
+        return every is not None and step % every == 0
+
+    def move(self) -> None:
+        """Be the policy as it is now. No graph of the policy may be alive."""
+        self.put(adapters_of(self._policy))
+
+    def log_rho(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+        """Its log-probabilities [labels], float32 on the CPU."""
+        sizes = [len(query.labels) for query in queries]
+        even = [torch.full((size,), -math.log(size)) for size in sizes]
+        if self._reference is None:
+            return even
+        floor = self._magnet.floor
+        return [
+            torch.logaddexp(log_pi + math.log1p(-floor), log_even + math.log(floor))
+            if floor < 1
+            else log_even
+            for log_pi, log_even in zip(self._reference.log_pi(queries), even, strict=True)
+        ]

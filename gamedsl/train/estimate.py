@@ -1,0 +1,73 @@
+"""What a step says about the worth of actions: from its games, or exactly, from the game's tree.
+
+Both estimators give the same thing, sums of advantages and counts per (query, action), so that
+every method takes either. `sampled` sees the games that were played and nothing else: no value,
+reach or equilibrium that was solved for. `tree` gives what its sums and counts would be on average
+over all games that the policy could play, each sample's baseline being the value of its
+information set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gamedsl.ir.recipe import Recipe
+from gamedsl.policies.base import Query
+from gamedsl.train.advantages import Weights, weigh
+from gamedsl.train.errors import TrainError
+from gamedsl.train.rollout import Batch
+from gamedsl.train.scoring import Scorer
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Env
+    from gamedsl.train.gauge import Gauge
+
+Estimate = tuple[Sequence[Query], Weights]
+Estimator = Callable[[Batch, Scorer], Estimate]
+
+
+def estimator_of(env: Env, recipe: Recipe, gauge: Gauge) -> Estimator:
+    """The estimator that a recipe names. Raises TrainError where there is no tree to take."""
+    if recipe.estimator == "sampled":
+        return lambda batch, _: (
+            batch.queries,
+            weigh(batch, baseline=recipe.baseline, scale=recipe.scale),
+        )
+    from gamedsl.solve import TooLarge, tabulate
+
+    try:
+        tree = (gauge.tree or tabulate(env)) if gauge.known else None
+    except TooLarge:
+        tree = None
+    if tree is None:
+        raise TrainError(
+            f"`{env.ir.name}` is too large for exact action values",
+            "write `estimator: sampled`, or lower the game's params",
+        )
+    return _exact(tree, recipe.games, gauge)
+
+
+def _exact(tree: Any, games: int, gauge: Gauge) -> Estimator:
+    from gamedsl.solve.worth import action_worth
+
+    places = [place.information_set for place in gauge.places]
+
+    def estimate(_: Batch, scorer: Scorer) -> Estimate:
+        rows = [scorer.probabilities(query) for query in gauge.queries]
+        named = zip(gauge.places, rows, strict=True)
+        policy = {p.information_set: dict(zip(p.legal, row, strict=True)) for p, row in named}
+        worth = action_worth(tree, policy)
+        gains, losses, counts = [], [], []
+        for key, row in zip(places, rows, strict=True):
+            reach, q = worth[key]
+            counts.append(games * reach * row)
+            sums = counts[-1] * (np.array(q) - row @ np.array(q))
+            gains.append(np.maximum(sums, 0.0))
+            losses.append(np.minimum(sums, 0.0))
+        total = round(sum(float(count.sum()) for count in counts))
+        return gauge.queries, Weights(gains, losses, counts, total, 0)
+
+    return estimate

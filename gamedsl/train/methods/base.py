@@ -1,0 +1,116 @@
+"""What all methods are given, what they are asked for, and the steps that two of them share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from gamedsl.ir.recipe import Recipe
+from gamedsl.policies.base import Policy, Query
+from gamedsl.train.advantages import Weights
+from gamedsl.train.errors import TrainError
+from gamedsl.train.losses import Loss, backward
+from gamedsl.train.reference import Reference
+from gamedsl.train.scoring import Scorer
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A policy and what it takes to change it. `known` are all decisions of a small game, and
+    empty for a larger one. A method never sees the game, nor anything that was solved for it."""
+
+    policy: Policy
+    optimizer: torch.optim.Optimizer
+    scorer: Scorer
+    reference: Reference
+    recipe: Recipe
+    known: Sequence[Query] = ()
+
+    def set_lr(self, lr: float) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+
+    def scores(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+        """log pi [labels] of each as the policy gives it, scored now if need be; on the CPU."""
+        self.scorer.score(queries)
+        return [self.scorer.log_pi(query) for query in queries]
+
+    def played(self, log_pi: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Scores of the policy as log-probabilities of what is played."""
+        warmth = self.recipe.temperature
+        return list(log_pi) if warmth == 1 else [(one / warmth).log_softmax(0) for one in log_pi]
+
+
+class Method(Protocol):
+    """A way to learn. Its numbers follow from the recipe, the step and `state` alone."""
+
+    def update(self, queries: Sequence[Query], weights: Weights, step: int) -> Record:
+        """Change the policy by one step's games; `weights` is parallel to `queries`, which the
+        scorer has scored. Returns what the step's record says of it. The scorer then holds nothing
+        but scores of the new policy. Raises TrainError where numbers are none."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint must hold of it: numbers and tensors."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        ...
+
+
+def learning_rate(recipe: Recipe, step: int) -> float:
+    """The rate of a step (from 1): `lr` at the first, and near zero at the last unless
+    constant."""
+    done = (step - 1) / recipe.steps
+    match recipe.lr_schedule:
+        case "linear":
+            return recipe.lr * (1 - done)
+        case "cosine":
+            return recipe.lr * (1 + math.cos(math.pi * done)) / 2
+    return recipe.lr
+
+
+def between(ends: tuple[float, float], step: int, steps: int) -> float:
+    """The number of a step (from 1) on the straight line from the first step's to the last's."""
+    first, last = ends
+    return first + (last - first) * (step - 1) / max(steps - 1, 1)
+
+
+def finite(loss: float, norm: float) -> None:
+    """Raises TrainError unless both are numbers."""
+    if not math.isfinite(loss + norm):
+        raise TrainError(
+            f"training diverged: the loss is {loss:g} and its gradient {norm:g}",
+            "resume from the last checkpoint's folder with a new run at a lower `lr`",
+        )
+
+
+def descend(learner: Learner, queries: Sequence[Query], loss: Loss, step: int) -> Record:
+    """`inner_steps` optimiser steps on a loss; returns the last one's loss and gradient norm
+    (before clipping), and the rate."""
+    recipe, policy, optimizer = learner.recipe, learner.policy, learner.optimizer
+    lr = learning_rate(recipe, step)
+    learner.set_lr(lr)
+    old_A = [learner.scorer.log_pi(query) for query in queries]
+    graphs = learner.scorer.graphs(queries)
+    value = norm = 0.0
+    for inner in range(recipe.inner_steps):
+        optimizer.zero_grad()
+        if inner == 0 and graphs is not None:
+            total = loss(graphs)
+            torch.autograd.backward(total)
+            value = float(total.detach())
+        else:
+            value = backward(policy, queries, loss, old_A if inner == 0 else None)
+        norm = float(torch.nn.utils.clip_grad_norm_(policy.parameters(), recipe.max_grad_norm))
+        finite(value, norm)
+        optimizer.step()
+    learner.scorer.forget()
+    return {"loss": value, "grad_norm": norm, "lr": lr}

@@ -1,0 +1,197 @@
+"""Two ways to bring a policy to targets at given prompts, both judged by KL(target || pi).
+
+They stop when a share `project.fit` of the divergence is left, or after `inner_steps` tries. At the
+end the scorer holds the scores of the policy as it then is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gamedsl.policies.base import Query
+from gamedsl.train.checkpoint import adapters_of, put_back
+from gamedsl.train.methods.base import Learner, Record, finite, learning_rate
+from gamedsl.train.methods.tangent import Tangent
+
+DAMPING, LEAST, MOST = 0.01, 1e-4, 10.0
+LESS, MORE = 0.3, 4.0
+"""Damping at first, its bounds, and what it is multiplied by after a move that helped or not."""
+SLOWER, FASTER = 0.5, 1.1
+SLOWEST, FASTEST = 2.0**-10, 4.0
+"""What the learning rate is multiplied by after an optimiser step, and the bounds of all that."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Where a policy is to be: log pi' [A] of each query, float64."""
+
+    learner: Learner
+    queries: list[Query]
+    targets: Sequence[torch.Tensor]
+
+    def played(self) -> list[torch.Tensor]:
+        """log pi as it is played now, float64, of each query."""
+        scores = self.learner.scores(self.queries)
+        return [log_pi.double() for log_pi in self.learner.played(scores)]
+
+    def divergence(self) -> float:
+        """The mean over queries of KL(target || pi)."""
+        now, goal = torch.cat(self.played()), torch.cat(list(self.targets))
+        return float((goal.exp() * (goal - now)).sum()) / len(self.queries)
+
+    def reached(self, first: float, left: float) -> bool:
+        return left <= self.learner.recipe.project.fit * first
+
+
+class Newton:
+    """Moves all decisions at once along the tangent, and keeps it from step to step.
+
+    A tangent that was made some moves ago is nearly as good as a new one, and costs nothing. It is
+    made anew where the policy is when a move along it did not halve what was wrong. Damping falls
+    after each move that helped; one that did not is taken back, and damping grows.
+    """
+
+    def __init__(self, learner: Learner) -> None:
+        self._learner = learner
+        self._tangent: Tangent | None = None
+        self._damping = DAMPING
+
+    def fit(self, goal: Goal, step: int) -> Record:
+        """Bring the policy to the goal."""
+        learner, first = self._learner, goal.divergence()
+        left, tries, made = first, 0, 0
+        tangent = self._tangent
+        if tangent is None or tangent.queries != goal.queries:
+            tangent, made = self._made(goal.queries), 1
+        new = bool(made)
+        counts = tangent.counts([target.exp() for target in goal.targets])
+        missing = _missing(tangent, goal)
+        wrong = _squares(missing, counts)
+        while tries < learner.recipe.inner_steps and (not tries or not goal.reached(first, left)):
+            tries += 1
+            tangent.move(missing, counts, self._damping)
+            learner.scorer.forget()
+            after = _missing(tangent, goal)
+            still = _squares(after, counts)
+            finite(min(still, wrong), 0.0)
+            helped = still < wrong
+            poor = not still < wrong / 2
+            if helped:
+                missing, wrong, left = after, still, goal.divergence()
+                self._damping = max(self._damping * LESS, LEAST)
+            else:
+                tangent.undo()
+                learner.scorer.forget()
+            if poor and new and not helped:
+                self._damping = min(self._damping * MORE, MOST)
+            elif poor and not goal.reached(first, left):
+                tangent, new, made = self._made(goal.queries), True, made + 1
+                counts = tangent.counts([target.exp() for target in goal.targets])
+                missing = _missing(tangent, goal)
+                wrong = _squares(missing, counts)
+        if not learner.known:
+            self._tangent = None  # the next step asks something else
+        return {
+            "loss": left, "wanted": first, "fitted": tries, "tangents": made,
+            "damping": self._damping,
+        }  # fmt: skip
+
+    def state(self) -> dict[str, Any]:
+        made_at = {} if self._tangent is None else self._tangent.adapters
+        return {"damping": self._damping, "made_at": made_at}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The tangent is made again where it was made."""
+        self._damping = state["damping"]
+        if state["made_at"]:
+            now = adapters_of(self._learner.policy)
+            put_back(self._learner.policy, state["made_at"])
+            self._learner.scorer.forget()
+            self._made(self._learner.known)
+            put_back(self._learner.policy, now)
+            self._learner.scorer.forget()
+
+    def _made(self, queries: Sequence[Query]) -> Tangent:
+        learner = self._learner
+        learner.scores(queries)
+        graphs = learner.scorer.graphs(queries)
+        if graphs is None:
+            graphs = learner.policy.forward(queries)
+        self._tangent = Tangent(learner.policy, queries, learner.played(graphs))
+        learner.scorer.drop_graphs()
+        return self._tangent
+
+
+class Adam:
+    """Optimiser steps down the gradient of the divergence.
+
+    The learning rate is halved when a step made the fit worse, and grows by a tenth otherwise.
+    """
+
+    def __init__(self, learner: Learner) -> None:
+        self._learner = learner
+        self._rate = 1.0
+
+    def fit(self, goal: Goal, step: int) -> Record:
+        """Bring the policy to the goal."""
+        learner, recipe = self._learner, self._learner.recipe
+        lr = learning_rate(recipe, step)
+        first = left = goal.divergence()
+        norm, tries = 0.0, 0
+        while tries < recipe.inner_steps and (not tries or not goal.reached(first, left)):
+            learner.optimizer.zero_grad()
+            self._backward(goal)
+            norm = _norm(learner.policy.parameters())
+            finite(left, norm)
+            learner.set_lr(lr * self._rate)
+            learner.optimizer.step()
+            learner.scorer.forget()
+            tries, before = tries + 1, left
+            left = goal.divergence()
+            factor = FASTER if left < before else SLOWER
+            self._rate = min(max(self._rate * factor, SLOWEST), FASTEST)
+        return {
+            "loss": left, "wanted": first, "fitted": tries, "grad_norm": norm,
+            "lr": lr * self._rate,
+        }  # fmt: skip
+
+    def state(self) -> dict[str, Any]:
+        return {"rate": self._rate}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._rate = state["rate"]
+
+    def _backward(self, goal: Goal) -> None:
+        """Add the divergence's gradient to the adapters."""
+        learner = self._learner
+        graphs = learner.scorer.graphs(goal.queries)
+        scores = learner.scores(goal.queries) if graphs is None else graphs
+        leaves = [score.detach().clone().requires_grad_() for score in scores]
+        wanted = torch.cat(list(goal.targets)).exp().to(leaves[0])
+        loss = -(wanted * torch.cat(learner.played(leaves))).sum() / len(goal.queries)
+        slopes = torch.autograd.grad(loss, leaves)
+        if graphs is None:
+            learner.policy.backward(goal.queries, slopes)
+        else:
+            torch.autograd.backward(graphs, slopes)
+            learner.scorer.drop_graphs()
+
+
+def _missing(tangent: Tangent, goal: Goal) -> list[torch.Tensor]:
+    """By how much each log-odds is short of its target."""
+    aims, now = tangent.odds(goal.targets), tangent.odds(goal.played())
+    return [aim - z for aim, z in zip(aims, now, strict=True)]
+
+
+def _squares(missing: Sequence[torch.Tensor], counts: Sequence[torch.Tensor]) -> float:
+    return sum(float((w * z**2).sum()) for z, w in zip(missing, counts, strict=True))
+
+
+def _norm(parameters: Sequence[torch.nn.Parameter]) -> float:
+    squares = [float(p.grad.pow(2).sum()) for p in parameters if p.grad is not None]
+    return math.sqrt(sum(squares))

@@ -1,0 +1,104 @@
+"""`project`: mirror descent on the decisions' own probabilities, then a fit of the network.
+
+For each decision the step of magnetic mirror descent with an entropy mirror map has a closed form
+(Sokota et al. 2023): with policy pi, magnet rho, action values q, weight alpha and step size eta,
+
+    pi' is proportional to (pi * rho^(eta alpha) * e^(eta q))^(1 / (1 + eta alpha)).
+
+A gradient step cannot take a network there: it moves all decisions at once, for their prompts
+hardly differ. So pi' is the target at every distinct prompt, and the adapters are fitted to all
+targets together (see `gamedsl.train.methods.fitting`). Decisions that no game came to have targets
+too where they are known, with no values: they are held, and pulled to the magnet.
+
+q are the means of the samples' advantages. Every sample's baseline is the mean of its deal, role
+and step, which takes away what the cards alone decided; it is the same for all actions of an
+information set, in expectation, so pi' does not depend on it. A target's log-odds differ from the
+policy's by at most `project.change`, so that the few samples of a rare action cannot throw it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from gamedsl.policies.base import Query
+from gamedsl.train.advantages import Weights
+from gamedsl.train.anchor import Anchor
+from gamedsl.train.methods.base import Learner, Record, between
+from gamedsl.train.methods.fitting import Adam, Goal, Newton
+from gamedsl.train.methods.tangent import fits
+
+
+class Projection:
+    """It keeps the magnet, and how it fits."""
+
+    def __init__(self, learner: Learner) -> None:
+        self._learner = learner
+        self._anchor = Anchor(learner.policy, learner.recipe, learner.known)
+        self._newton, self._adam = Newton(learner), Adam(learner)
+
+    def update(self, queries: Sequence[Query], weights: Weights, step: int) -> Record:
+        learner, recipe = self._learner, self._learner.recipe
+        asked = list(learner.known or queries)
+        learned = dict(zip(queries, action_values(weights), strict=True))
+        values = [learned.get(query, np.zeros(len(query.labels))) for query in asked]
+        alpha = between(recipe.magnet.weight, step, recipe.steps)
+        eta = between(recipe.project.eta, step, recipe.steps)
+        played = learner.played(learner.scores(asked))
+        targets = [
+            target(log_pi, log_rho, torch.from_numpy(q), eta, alpha, recipe.project.change)
+            for log_pi, log_rho, q in zip(played, self._anchor.log_rho(asked), values, strict=True)
+        ]
+        record = self._fitter(asked).fit(Goal(learner, asked, targets), step)
+        if self._anchor.due(step):
+            learner.scorer.forget()  # a graph would not survive the move
+            self._anchor.move()
+        return record | {"magnet_weight": alpha, "eta": eta}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "magnet": self._anchor.adapters,
+            "newton": self._newton.state(),
+            "adam": self._adam.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._anchor.put(state["magnet"])
+        self._newton.restore(state["newton"])
+        self._adam.restore(state["adam"])
+
+    def _fitter(self, queries: Sequence[Query]) -> Newton | Adam:
+        wanted: str = self._learner.recipe.project.fitter
+        if wanted == "auto":
+            few = self._learner.known and fits(self._learner.policy, queries)
+            wanted = "newton" if few else "adam"
+        return self._newton if wanted == "newton" else self._adam
+
+
+def action_values(weights: Weights) -> list[np.ndarray]:
+    """Per query the mean advantage [A] of each action's samples; 0 where it has none."""
+    return [
+        np.divide(sums, counts, out=np.zeros(len(sums)), where=counts > 0)
+        for sums, counts in zip(weights.sums_A, weights.counts_A, strict=True)
+    ]
+
+
+def target(
+    log_pi: torch.Tensor,
+    log_rho: torch.Tensor,
+    q: torch.Tensor,
+    eta: float,
+    alpha: float,
+    change: float,
+) -> torch.Tensor:
+    """log pi' [A], float64; see the module docstring. No two actions' log-odds change by more
+    than `change`."""
+    now = log_pi.double()
+    move = (eta * alpha * (log_rho.double() - now) + eta * q.double()) / (1 + eta * alpha)
+    widest = float(move.max() - move.min())
+    if widest > change:
+        move = move * (change / widest)
+    return (now + move).log_softmax(0)

@@ -1,0 +1,277 @@
+"""Each method by hand, by what it learns where plain gradients fail, and by what it may not see."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import gamedsl
+from gamedsl.train import checkpoint, gauge
+from gamedsl.train.advantages import Weights, weigh
+from gamedsl.train.anchor import Anchor
+from gamedsl.train.estimate import estimator_of
+from gamedsl.train.gauge import Gauge
+from gamedsl.train.methods import method_of
+from gamedsl.train.methods.base import Learner, between
+from gamedsl.train.methods.project import action_values, target
+from gamedsl.train.reference import Reference
+from gamedsl.train.rollout import play
+from gamedsl.train.scoring import Scorer
+from tests.train.conftest import DILEMMA, HIDDEN, policy_of, recipe_of, run_of
+
+HOSTILE = {"first": {"open": {"bet": 0.02}}, "second": {"reply": {"bet": 0.02}}}
+
+
+@pytest.fixture(scope="module")
+def kuhn():
+    return gamedsl.load("kuhn_poker")
+
+
+def _learner(game, recipe, known: bool = True) -> tuple[Learner, Gauge]:
+    policy = policy_of(game, recipe)
+    measured = Gauge(game.env(tokenizer=policy.tokenizer), recipe)
+    optimizer = torch.optim.AdamW(policy.parameters(), lr=recipe.lr, betas=recipe.betas)
+    scorer = Scorer(policy)
+    scorer.score(measured.queries)
+    queries = measured.queries if known else ()
+    return Learner(policy, optimizer, scorer, Reference(policy, {}), recipe, queries), measured
+
+
+def _weights(sums: list[list[float]], counts: list[list[float]]) -> Weights:
+    rows = [np.array(row, dtype=float) for row in sums]
+    taken = [np.array(row, dtype=float) for row in counts]
+    gains, losses = [np.maximum(row, 0) for row in rows], [np.minimum(row, 0) for row in rows]
+    return Weights(gains, losses, taken, int(sum(row.sum() for row in taken)), 0)
+
+
+def test_the_target_of_mirror_descent_by_hand() -> None:
+    pi, rho, q = [0.5, 0.3, 0.2], [0.2, 0.2, 0.6], [0.4, 0.0, -0.4]
+    eta, alpha = 0.5, 0.3
+    raw = [
+        (p * r ** (eta * alpha) * math.exp(eta * v)) ** (1 / (1 + eta * alpha))
+        for p, r, v in zip(pi, rho, q, strict=True)
+    ]
+    given = [torch.tensor(row) for row in (pi, rho, q)]
+    found = target(given[0].log(), given[1].log(), given[2], eta, alpha, change=10.0)
+    assert found.exp().tolist() == pytest.approx([x / sum(raw) for x in raw], rel=1e-6)
+
+
+def test_a_target_changes_log_odds_by_so_much_at_most() -> None:
+    even = torch.tensor([0.5, 0.5]).log()
+    found = target(even, even, torch.tensor([3.0, -3.0]), eta=1.0, alpha=0.0, change=0.5)
+    assert float(found[0] - found[1]) == pytest.approx(0.5)
+
+
+def test_values_are_means_over_samples() -> None:
+    found = action_values(_weights([[6, -2, 0]], [[3, 4, 0]]))
+    assert found[0].tolist() == [2, -0.5, 0]
+
+
+def _fitted(game, model: str, fitter: str) -> tuple[float, float]:
+    """How far one step with values that ask for unequal moves left the policy from its targets, and
+    how far they were, in probability."""
+    settings = {"project__eta": [1, 1], "magnet__weight": [0.2, 0.2], "project__fit": 0.001}
+    recipe = recipe_of(game, model=model, method="project", project__fitter=fitter, **settings)
+    learner, measured = _learner(game, recipe)
+    before = [learner.scorer.log_pi(query).double() for query in measured.queries]
+    asked = [torch.tensor([0.3, -0.3]), torch.tensor([-0.2, 0.4])]
+    weights = _weights([[3, -3], [-2, 4]], [[10, 10], [10, 10]])
+    method_of(learner).update(measured.queries, weights, 1)
+    after = learner.policy.log_probs(measured.queries)
+    for query, now in zip(measured.queries, after, strict=True):
+        assert learner.scorer.log_pi(query).tolist() == pytest.approx(now.tolist(), abs=1e-5)
+    goals = [
+        ((log_pi + 0.2 * math.log(0.5) + q) / 1.2).softmax(0)
+        for log_pi, q in zip(before, asked, strict=True)
+    ]
+    off = [abs(now.exp()[0] - goal[0]) for now, goal in zip(after, goals, strict=True)]
+    far = [abs(was.exp()[0] - goal[0]) for was, goal in zip(before, goals, strict=True)]
+    return float(max(off)), float(max(far))
+
+
+def test_the_policy_is_brought_to_its_targets(compiled) -> None:
+    """In a table by either way; in a network only by the one that minds interference."""
+    game = compiled(DILEMMA)
+    for model, fitter in (("tabular", "newton"), ("tabular", "adam"), ("tiny", "newton")):
+        off, far = _fitted(game, model, fitter)
+        assert off < 0.02 < far
+    off, far = _fitted(game, "tiny", "adam")
+    assert off > 0.05
+
+
+def test_decisions_that_no_game_came_to_are_pulled_to_the_magnet(compiled) -> None:
+    game = compiled(DILEMMA)
+    recipe = recipe_of(game, method="project", magnet__weight=[1, 1], project__eta=[1, 1])
+    learner, measured = _learner(game, recipe)
+    row = learner.policy.encode(measured.queries[1]).prompt[0]
+    learner.policy.parameters()[0].data[row, 0] = 0.001 * math.log(9)  # 90% and 10%
+    learner.scorer.forget()
+    learner.scorer.score(measured.queries)
+    method_of(learner).update(measured.queries[:1], _weights([[0, 0]], [[1, 1]]), 1)
+    now = learner.policy.log_probs(measured.queries)[1]
+    assert float(now[0] - now[1]) == pytest.approx(math.log(9) / 2, abs=0.2)
+
+
+def test_the_pull_of_the_magnet_by_hand(compiled) -> None:
+    """With no advantages the gradient is that of the weight times KL(pi || uniform)."""
+    game = compiled(DILEMMA)
+    recipe = recipe_of(game, method="magnet", magnet__weight=[0.4, 0.2], steps=5, lr=1e-30,
+                       max_grad_norm=1e9)  # fmt: skip
+    learner, measured = _learner(game, recipe)
+    table = learner.policy.parameters()[0]
+    row = learner.policy.encode(measured.queries[0]).prompt[0]
+    table.data[row, 0] = 0.001 * math.log(3)  # 75% and 25%
+    for step, weight in ((1, 0.4), (3, 0.3), (5, 0.2)):
+        learner.scorer.forget()
+        learner.scorer.score(measured.queries)
+        nothing = _weights([[0, 0], [0, 0]], [[8, 0], [0, 0]])
+        record = method_of(learner).update(measured.queries, nothing, step)
+        assert record["magnet_weight"] == pytest.approx(weight)
+        # d KL / d z_a = p_a (log p_a / (1/2) - KL), and a logit is 1000 parameters.
+        divergence = 0.75 * math.log(1.5) + 0.25 * math.log(0.5)
+        wanted = weight * 0.75 * (math.log(1.5) - divergence) * 1000
+        assert float(table.grad[row, 0]) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_a_magnet_moves_when_it_should(compiled) -> None:
+    game = compiled(DILEMMA)
+    recipe = recipe_of(game, model="tiny", method="magnet", magnet__every=3, magnet__floor=0.1)
+    learner, measured = _learner(game, recipe)
+    anchor = Anchor(learner.policy, recipe, measured.queries)
+    assert [row.exp().tolist() for row in anchor.log_rho(measured.queries)] == [[0.5, 0.5]] * 2
+    assert [step for step in range(1, 8) if anchor.due(step)] == [3, 6]
+    then = [row.exp() for row in learner.policy.log_probs(measured.queries)]
+    anchor.move()
+    for parameter in learner.policy.parameters():
+        parameter.data += 0.05
+    assert not torch.allclose(learner.policy.log_probs(measured.queries)[0].exp(), then[0])
+    for row, was in zip(anchor.log_rho(measured.queries), then, strict=True):
+        assert row.exp().tolist() == pytest.approx((0.9 * was + 0.05).tolist(), abs=1e-6)
+
+
+def test_the_line_between_two_numbers() -> None:
+    assert [between((1.0, 0.0), step, 5) for step in (1, 3, 5)] == [1, 0.5, 0]
+    assert between((1.0, 0.0), 1, 1) == 1
+
+
+def _last(game, folder: Path, **settings) -> tuple[list[dict], dict[str, dict[str, float]]]:
+    recipe = recipe_of(game, games=20_000, checkpoint_every=1000, **settings)
+    run, _ = run_of(game, recipe, folder)
+    steps = [record for record in run.records() if record["event"] == "step"]
+    policy = {key: row["probs"] for key, row in steps[-1]["policy"].items()}
+    return steps, policy
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [("project", {"steps": 40}), ("magnet", {"steps": 120, "lr": 4e-4})],
+)
+def test_a_mixed_equilibrium_is_reached_and_held(kuhn, tmp_path, method: str, settings) -> None:
+    """From 2% of bluffs, with sampled values and nothing extinct at the end."""
+    steps, policy = _last(kuhn, tmp_path / "run", method=method, start=HOSTILE, **settings)
+    assert steps[-1]["exploitability"] < 0.06
+    assert policy["second:reply [second.card=J, first.open=check]"]["bet"] > 0.15
+    assert 0.15 < policy["second:answer [second.card=Q, first.open=bet]"]["call"] < 0.6
+
+
+@pytest.mark.parametrize("settings", [{}, {"scale": "group", "allow": ["group_std"]}])
+def test_plain_gradients_do_not_get_there(kuhn, tmp_path, settings) -> None:
+    plain = {"method": "grpo", "group_by": "deal", "betas": [0, 0.999], "lr_schedule": "linear"}
+    given = {**plain, "start": HOSTILE, "steps": 120, "lr": 4e-4, **settings}
+    steps, _ = _last(kuhn, tmp_path / "run", **given)
+    assert min(record["exploitability"] for record in steps) > 0.06
+
+
+def test_without_its_magnet_it_does_not_get_there(kuhn, tmp_path) -> None:
+    steps, _ = _last(
+        kuhn, tmp_path / "run", method="project", start=HOSTILE, steps=40, magnet__weight=[0, 0]
+    )
+    assert steps[-1]["exploitability"] > 0.06
+
+
+@pytest.mark.parametrize("method", ["grpo", "magnet", "project"])
+def test_samples_are_all_that_a_sampled_run_learns_from(
+    compiled, tmp_path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """With garbage for everything that is solved or tabulated, the parameters are the same to the
+    byte; with `estimator: tree` they are not."""
+    game, tabulate = compiled(HIDDEN), Gauge._tabulate
+
+    def garbage(self, env, recipe):
+        tree = tabulate(self, env, recipe)
+        wrong = tuple(
+            tuple(Fraction(7 * n % 11, 3) - 2 * amount for amount in row)
+            for n, row in enumerate(tree.rewards)
+        )
+        return replace(tree, rewards=wrong, payoffs=wrong)
+
+    changed = {}
+    for estimator in ("sampled", "tree"):
+        given = {"method": method, "estimator": estimator, "group_by": "deal", "games": 500}
+        recipe = recipe_of(game, steps=3, **given)
+        parameters, told = [], []
+        for number, patched in enumerate((False, True)):
+            with monkeypatch.context() as patch:
+                if patched:
+                    patch.setattr(gauge.Gauge, "_tabulate", garbage)
+                run, _ = run_of(game, recipe, tmp_path / f"{estimator}{number}")
+            state = checkpoint.latest(run)
+            parameters.append(
+                b"".join(t.numpy().tobytes() for t in state.adapters["shared"].values())
+            )
+            told.append([record.get("exploitability") for record in run.records()])
+        assert told[0] != told[1]
+        changed[estimator] = parameters[0] != parameters[1]
+    assert changed == {"sampled": False, "tree": True}
+
+
+def test_sampled_values_are_the_trees_on_average(kuhn) -> None:
+    """Advantages over the mean of the deal, against exact values, up to what is the same for all
+    actions of an information set."""
+    recipe = recipe_of(kuhn, method="project", games=4_000_000)
+    learner, measured = _learner(kuhn, recipe)
+    table = learner.policy.parameters()[0]
+    table.data[:, :2] = 0.001 * torch.randn(table[:, :2].shape, generator=torch.manual_seed(3))
+    learner.scorer.forget()
+    env = kuhn.env(tokenizer=learner.policy.tokenizer)
+    batch = play(env, learner.scorer, recipe, 1, known=measured.queries)
+    assert len(batch.histories) == 30
+    exact = estimator_of(env, replace(recipe, estimator="tree"), measured)
+    queries, expected = exact(batch, learner.scorer)
+    wanted = dict(zip(queries, action_values(expected), strict=True))
+    reached = dict(zip(queries, expected.counts_A, strict=True))
+    found = weigh(batch)
+    for query, q, counts in zip(batch.queries, action_values(found), found.counts_A, strict=True):
+        assert q[1] - q[0] == pytest.approx(wanted[query][1] - wanted[query][0], abs=0.03)
+        assert counts.tolist() == pytest.approx(reached[query].tolist(), rel=0.05)
+
+
+def test_uniform_worth_by_hand(kuhn) -> None:
+    """A queen that faces a bet and calls gets +2 against a jack and -2 against a king, both as
+    likely; one that folds loses 1. A king that calls always gets 2."""
+    from gamedsl.solve import tabulate, uniform
+    from gamedsl.solve.worth import action_worth
+
+    tree = tabulate(kuhn.env())
+    worth = action_worth(tree, uniform(tree))
+    assert worth["second:answer [second.card=Q, first.open=bet]"] == (Fraction(1, 6), (-1, 0))
+    assert worth["second:answer [second.card=K, first.open=bet]"] == (Fraction(1, 6), (-1, 2))
+    # A jack that bets: folded to half the time for +1, else called and -2.
+    assert worth["first:open [first.card=J]"][1][1] == Fraction(-1, 2)
+
+
+def test_labels_drawn_anew_are_grouped_by_deal_too(compiled) -> None:
+    text = HIDDEN + "labels: {masked: syllables, per: episode}\n"
+    game = compiled(text)
+    recipe = recipe_of(game, group_by="deal", games=64, group_size=16)
+    policy = policy_of(game, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1)
+    assert sum(history.games for history in batch.histories) == 64
+    assert {history.group for history in batch.histories} == {0, 1, 2, 3}
+    assert len({(h.group, h.samples[0].deal) for h in batch.histories}) > 4
