@@ -143,7 +143,7 @@ rules: "Up to 3 by player 1."
 
 
 def test_every_option_of_the_past_is_rendered(check):
-    fails = "{% if offer == labels.high %}{{ 1 / 0 }}{% endif %}"
+    fails = " {% if offer == labels.high %}{{ 1 / 0 }}{% endif %}"
     text = ULTIMATUM + f"prompts: {{ask: {{answer: '{{{{ options }}}}{fails}'}}}}\n"
     assert [d.code for d in check(text).diagnostics] == ["GD0518"]
     assert check(text.replace("1 / 0", "1 / 2")).diagnostics == []
