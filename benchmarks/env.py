@@ -113,7 +113,7 @@ def states(kernel: Any, *, seen: bool) -> Play:
                     else:
                         state.apply(*[int(random() * count) for count in counts])
                 moves += 1
-            state.payoffs  # noqa: B018
+            _ = state.payoffs
         return moves
 
     return play
@@ -143,7 +143,7 @@ def episodes(env: Any) -> Play:
             while not episode.done:
                 answers = {}
                 for decision in episode.decisions:
-                    decision.information_set  # noqa: B018
+                    _ = decision.information_set
                     answers[decision.seat] = Action(
                         decision.legal[int(random() * len(decision.legal))]
                     )
@@ -287,7 +287,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     result: dict[str, Any] = {"machine": machine(), "versions": versions(), "games": {}}
-    print(result["machine"], *(f"{k} {v or 'is not installed'}" for k, v in result["versions"].items()), sep="; ")  # noqa: E501  # fmt: skip
+    found = (f"{name} {number or 'is not installed'}" for name, number in versions().items())
+    print(machine(), *found, sep="; ")
     for game in args.games:
         peers = [Runner(game, name, play) for name, play in PEERS(game)]
         found = measure([*ours(game), *peers], args.turns, args.seconds)

@@ -70,8 +70,8 @@ def spiel(name: str, *, seen: bool) -> Play:
             while not state.is_terminal():
                 if state.is_chance_node():
                     left = random()
-                    outcomes = state.chance_outcomes()
-                    for drawn, probability in outcomes:  # noqa: B007
+                    for outcome, probability in state.chance_outcomes():
+                        drawn = outcome
                         left -= probability
                         if left <= 0:
                             break

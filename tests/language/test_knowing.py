@@ -13,15 +13,7 @@ from gamedsl.compiler import compile_file
 from gamedsl.runtime.env import BACKENDS
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump, read
-
-DRIVER = """
-game: driver
-roles: [driver]
-turns:
-  - {role: driver, choose: first, from: [exit, go], knows: nothing}
-  - {role: driver, choose: second, from: [exit, go], knows: nothing, if: first == go}
-payoffs: 0 if first == exit else 4 if second == exit else 1
-"""
+from tests.writing import DRIVER
 
 KUHN = """
 game: forgetful_kuhn

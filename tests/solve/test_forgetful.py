@@ -13,17 +13,9 @@ from gamedsl.cli import main
 from gamedsl.solve import ImperfectRecall, Unfit, expected, solve, tabulate
 from gamedsl.solve import forgetful as forgetting
 from gamedsl.solve.forgetful import absent_minded, called, strategies, table_of
+from tests.writing import DRIVER
 
 DOCS = Path(gamedsl.__file__).parents[1] / "docs"
-
-DRIVER = """
-game: driver
-roles: [driver]
-turns:
-  - {role: driver, choose: first, from: [exit, go], knows: nothing}
-  - {role: driver, choose: second, from: [exit, go], knows: nothing, if: first == go}
-payoffs: 0 if first == exit else 4 if second == exit else 1
-"""
 
 PENNIES = """
 game: two_heads
