@@ -1,0 +1,244 @@
+"""Runs a list of trainings one after another, and goes on where a kill left it.
+
+    python benchmarks/train_queue.py                              # all of benchmarks/methods.yaml
+    python benchmarks/train_queue.py --only kuhn --list           # what is done, and what is to do
+    python benchmarks/train_queue.py other.yaml --runs /scratch/runs --results results
+
+An entry of the list is a name, a game and settings, with seeds; an entry and a seed are a run, made
+by `gamedsl train` in a folder of its own under `--runs`. A run that was killed is resumed from its
+last checkpoint, to the same numbers; one that ended has a file in `--results`, with its curve, its
+recipe, the game's hash and the versions, and is not made again unless its entry or the game has
+changed since. Two queues on one machine share the work: a run belongs to who locks its folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import gamedsl
+
+HERE = Path(__file__).parent
+LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results" / "methods"
+KEPT = ("step", "exploitability", "reward", "entropy", "seconds")
+SHOWN = 60
+"""Steps of a long run whose policies a result keeps, evenly spread, the last among them."""
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a list: how to train, with which seeds, and what must come of it.
+
+    `settings` are those of `--set`. `claims` are judged by `benchmarks/methods.py`; an entry
+    without any is there to be compared with.
+    """
+
+    name: str
+    game: str
+    settings: dict[str, Any]
+    params: dict[str, Any]
+    seeds: tuple[int, ...]
+    about: str
+    claims: tuple[dict[str, Any], ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with what a run depends on: the settings and the compiled game."""
+        ir_hash = gamedsl.load(self.game, params=self.params).hash
+        text = json.dumps([self.game, ir_hash, self.settings, self.params], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def entries(path: Path) -> list[Entry]:
+    """The entries of a list. SystemExit for one that has other keys, or a name twice."""
+    known = {"name", "game", "set", "params", "seeds", "about", "claims"}
+    found: list[Entry] = []
+    for row in yaml.safe_load(path.read_text(encoding="utf-8")):
+        other = set(row) - known
+        if other or not {"name", "game"} <= set(row):
+            raise SystemExit(f"{path}: {row.get('name', row)}: not a key: {', '.join(other)}")
+        if row["name"] in {entry.name for entry in found}:
+            raise SystemExit(f"{path}: {row['name']} is there twice")
+        settings, params = flat(row.get("set", {})), row.get("params", {})
+        seeds, claims = tuple(row.get("seeds", (0,))), tuple(row.get("claims", ()))
+        about = row.get("about", "")
+        found.append(Entry(row["name"], row["game"], settings, params, seeds, about, claims))
+    return found
+
+
+def flat(settings: dict[str, Any], above: str = "") -> dict[str, Any]:
+    """Nested maps as one with dotted keys."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        inner = isinstance(value, dict)
+        found |= flat(value, f"{above}{key}.") if inner else {f"{above}{key}": value}
+    return found
+
+
+@dataclass(frozen=True)
+class Run:
+    """An entry with one of its seeds, and where its folder and its result are."""
+
+    entry: Entry
+    seed: int
+    folder: Path
+    result: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.entry.name}, seed {self.seed}"
+
+    def done(self) -> Result | None:
+        """Its result, if there is one of this very entry."""
+        if not self.result.exists():
+            return None
+        found: Result = json.loads(self.result.read_text(encoding="utf-8"))
+        return found if found["fingerprint"] == self.entry.fingerprint else None
+
+    def command(self) -> list[str]:
+        """What makes the run, or goes on with it."""
+        train = [sys.executable, "-m", "gamedsl", "train", "--format", "concise"]
+        if any((self.folder / "checkpoints").glob("step-*.pt")):
+            return [*train, "--resume", str(self.folder)]
+        shutil.rmtree(self.folder, ignore_errors=True)  # stopped before anything was learned
+        train += [self.entry.game, "--seed", str(self.seed), "--out", str(self.folder)]
+        for flag, values in (("--set", self.entry.settings), ("--param", self.entry.params)):
+            for key, value in values.items():
+                text = value if isinstance(value, str) else json.dumps(value)
+                train += [flag, f"{key}={text}"]
+        return train
+
+    def make(self) -> Result:
+        """Train to the end, and write the result. CalledProcessError where training fails."""
+        stamp = self.folder.with_suffix(".entry")
+        if not stamp.exists() or stamp.read_text() != self.entry.fingerprint:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            stamp.write_text(self.entry.fingerprint)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = self.command()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        found = summary(self, None if "--resume" in command else round(spent, 1))
+        self.result.parent.mkdir(parents=True, exist_ok=True)
+        new = self.result.with_suffix(".new")
+        new.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        new.replace(self.result)
+        return found
+
+
+def summary(run: Run, cpu_seconds: float | None) -> Result:
+    """What is kept of a run: all that its claims and its curves need. `cpu_seconds` is that of the
+    whole run, loading included; None where it was resumed."""
+    text = (run.folder / "metrics.jsonl").read_text(encoding="utf-8")
+    records = [json.loads(line) for line in text.splitlines()]
+    steps = [record for record in records if record["event"] == "step"]
+    told = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
+    every = max(1, -(-len(steps) // SHOWN))
+    kept = {len(steps) - 1 - back for back in range(0, len(steps), every)}
+    return {
+        "name": run.entry.name,
+        "fingerprint": run.entry.fingerprint,
+        "game": run.entry.game,
+        "hash": told["hash"],
+        "seed": run.seed,
+        "recipe": yaml.safe_load((run.folder / "recipe.yaml").read_text(encoding="utf-8")),
+        "params": told["params"],
+        "versions": told["versions"],
+        "cpu_seconds": cpu_seconds,
+        "seconds": round(sum(record["seconds"] for record in steps), 1),
+        "start": records[0],
+        "steps": [lean(step, number in kept) for number, step in enumerate(steps)],
+        "end": records[-1] if records[-1]["event"] == "end" else None,
+    }
+
+
+def lean(step: Result, whole: bool) -> Result:
+    """A step's record without what only screens need; the policy where `whole`."""
+    return {key: rough(step[key]) for key in (*KEPT, *(["policy"] if whole else [])) if key in step}
+
+
+def rough(value: Any) -> Any:
+    """Numbers to six places."""
+    if isinstance(value, dict):
+        return {key: rough(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [rough(part) for part in value]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[bool]:
+    """Whether a run's folder is ours until the end of the block; a killed owner holds nothing."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        stream.write(str(os.getpid()))
+        stream.flush()
+        yield True
+
+
+def runs_of(listed: Sequence[Entry], folders: Path, results: Path, only: str = "") -> list[Run]:
+    """The runs of a list in order, those first that have the lowest seeds."""
+    found = [
+        Run(e, s, folders / f"{e.name}-{s}", results / f"{e.name}-{s}.json")
+        for e in listed
+        for s in e.seeds
+        if only in e.name
+    ]
+    return sorted(found, key=lambda run: run.entry.seeds.index(run.seed))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("list", type=Path, nargs="?", default=LIST)
+    parser.add_argument("--runs", type=Path, default=RUNS, help="where run folders are")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--only", default="", help="entries whose name contains this")
+    parser.add_argument("--list", action="store_true", dest="only_list", help="run nothing")
+    args = parser.parse_args()
+    failed = 0
+    for run in runs_of(entries(args.list), args.runs, args.results, args.only):
+        if run.done() is not None:
+            print(f"{run.name}: done", flush=True)
+            continue
+        if args.only_list:
+            print(f"{run.name}: to do", flush=True)
+            continue
+        with locked(run.folder) as ours:
+            if not ours:
+                print(f"{run.name}: another queue is at it", flush=True)
+                continue
+            print(f"{run.name}: training", flush=True)
+            try:
+                found = run.make()
+            except subprocess.CalledProcessError as error:
+                failed += 1
+                print(f"{run.name}: failed ({error})", flush=True)
+                continue
+            print(f"{run.name}: done, {found['seconds']:.0f} s of steps", flush=True)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
