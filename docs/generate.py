@@ -4,7 +4,7 @@
     python docs/generate.py --check  # fail if it is stale (the test suite does)
 
 Nothing in the reference is typed twice: sections come from the JSON Schemas; built-ins, label
-styles, recipe keys and diagnostics from the tables that the compiler runs on.
+styles, recipe keys, players and diagnostics from the tables that the compiler runs on.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from gamedsl.cli import COMMANDS
 from gamedsl.diagnostics import codes
 from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
 from gamedsl.passes import PASSES
+from gamedsl.players import PLAYERS
 from gamedsl.sema.recipe import KEYS
 
 SCHEMAS = Path(gamedsl.__file__).parent / "schema"
@@ -59,6 +60,7 @@ def reference() -> Iterator[str]:
     yield from expressions()
     yield from labels()
     yield from recipe()
+    yield from players()
     yield from commands()
     yield from proofs()
     yield from diagnostics()
@@ -198,6 +200,16 @@ def shown(default: Any) -> str:
     if isinstance(default, tuple):
         return ", ".join(map(str, default)) or "[]"
     return str(default)
+
+
+def players() -> Iterator[str]:
+    yield "\n## Players\n"
+    yield "Who may hold a seat; [players.md](players.md) says more."
+    yield ""
+    yield "| player | plays | fits |"
+    yield "| --- | --- | --- |"
+    for row in PLAYERS.values():
+        yield f"| `{row.usage}` | {cell(row.doc)} | {cell(row.fits)} |"
 
 
 def commands() -> Iterator[str]:

@@ -1,21 +1,28 @@
 """Who may hold a seat. One interface: a decision in, an action out.
 
->>> players = dict.fromkeys(game.ir.seats, RandomPlayer(seed=1))
+>>> players = {seat: open_player("random", game, seed=1) for seat in game.ir.seats}
 >>> play(game.env(), players, seed=7).payoffs
 """
 
-from gamedsl.players.base import Player, play
+from gamedsl.players.base import DrawingPlayer, Player, PlayerError, play
+from gamedsl.players.fixed import FixedPlayer
 from gamedsl.players.policy import PolicyPlayer
 from gamedsl.players.random import RandomPlayer
 from gamedsl.players.saved import PolicyError, SavedPlayer, SavedPolicy, read_policy
+from gamedsl.players.table import PLAYERS, open_player
 
 __all__ = [
+    "PLAYERS",
+    "DrawingPlayer",
+    "FixedPlayer",
     "Player",
+    "PlayerError",
     "PolicyError",
     "PolicyPlayer",
     "RandomPlayer",
     "SavedPlayer",
     "SavedPolicy",
+    "open_player",
     "play",
     "read_policy",
 ]

@@ -3,19 +3,52 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Env, Episode
 
 
-class Player(Protocol):
-    """Holds one seat, or several; sees only the decision it is asked to make."""
+class PlayerError(ValueError):
+    """A player cannot be had, or cannot go on. The text states the fact, then what helps."""
 
-    def act(self, decision: Decision) -> Action:
-        """One of `decision.legal`."""
+    def __init__(self, message: str, help: str) -> None:
+        super().__init__(f"{message}\n  help: {help}")
+        self.message = message
+        self.help = help
+
+
+class Player(Protocol):
+    """Holds one seat, or several."""
+
+    def act(self, decision: Decision, episode: Episode) -> Action | str:
+        """One of `decision.legal`; or a text, read as a reply that may be no legal label.
+
+        `episode` is where the decision is asked, for players that search games in which everybody
+        sees everything; it is not to be moved (fork it). A player of any other game uses only what
+        its seat has seen.
+        """
         ...
+
+
+class DrawingPlayer(ABC):
+    """A player that draws from a distribution it can tell; one seed, one sequence of draws at each
+    seat."""
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self._dice = Dice(seed)
+
+    @abstractmethod
+    def odds(self, decision: Decision, episode: Episode) -> Sequence[float]:
+        """How likely each action is; parallel to `decision.legal`, summing to 1."""
+
+    def act(self, decision: Decision, episode: Episode) -> Action:
+        from gamedsl.runtime import Action
+
+        odds = self.odds(decision, episode)
+        return Action(self._dice[decision.seat].choices(decision.legal, odds)[0])
 
 
 class Dice(dict[str, random.Random]):
@@ -34,5 +67,5 @@ def play(env: Env, players: Mapping[str, Player], seed: int = 0) -> Episode:
     """Play one episode to its end. KeyError for a seat that nobody holds."""
     episode = env.reset(seed=seed)
     while not episode.done:
-        episode.step({d.seat: players[d.seat].act(d) for d in episode.decisions})
+        episode.step({d.seat: players[d.seat].act(d, episode) for d in episode.decisions})
     return episode

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gamedsl.players.base import Dice
+from gamedsl.players.base import DrawingPlayer
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Action, Decision
+    from gamedsl.runtime import Decision, Episode
 
 
-class RandomPlayer:
-    """Uniform over the legal actions; one seed, one sequence of choices at each seat."""
+class RandomPlayer(DrawingPlayer):
+    """Uniform over the legal actions."""
 
-    def __init__(self, seed: int = 0) -> None:
-        self._dice = Dice(seed)
-
-    def act(self, decision: Decision) -> Action:
-        from gamedsl.runtime import Action
-
-        return Action(self._dice[decision.seat].choice(decision.legal))
+    def odds(self, decision: Decision, episode: Episode) -> list[float]:
+        return [1 / len(decision.legal)] * len(decision.legal)

@@ -13,10 +13,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.players.base import Dice
+from gamedsl.players.base import DrawingPlayer
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Action, Decision, Game
+    from gamedsl.runtime import Decision, Episode, Game
 
 FORMAT = "gamedsl policy 1"
 
@@ -74,8 +74,8 @@ def read_policy(path: Path | str, game: Game) -> SavedPolicy:
     return found
 
 
-class SavedPlayer:
-    """Plays a policy at any seat; one seed, one sequence of draws at each seat.
+class SavedPlayer(DrawingPlayer):
+    """Plays a policy at any seat.
 
     player = SavedPlayer.of("kuhn.json", game, seed=1)
     play(game.env(), dict.fromkeys(game.ir.seats, player), seed=7).payoffs
@@ -84,9 +84,9 @@ class SavedPlayer:
     def __init__(
         self, policy: Mapping[str, Mapping[str, Number]], *, seed: int = 0, elsewhere: str = ""
     ) -> None:
+        super().__init__(seed=seed)
         self._policy = policy
         self._elsewhere = elsewhere
-        self._dice = Dice(seed)
 
     @classmethod
     def of(cls, path: Path | str, game: Game, *, seed: int = 0) -> SavedPlayer:
@@ -94,17 +94,15 @@ class SavedPlayer:
         found = read_policy(path, game)
         return cls(found.policy, seed=seed, elsewhere=found.elsewhere)
 
-    def act(self, decision: Decision) -> Action:
-        """Draws an action. `PolicyError` at an information set of which the policy says nothing."""
-        from gamedsl.runtime import Action
-
+    def odds(self, decision: Decision, episode: Episode) -> list[float]:
+        """`PolicyError` at an information set of which the policy says nothing."""
         row = self._policy.get(decision.information_set)
         if row is None and self._elsewhere == "uniform":
             row = dict.fromkeys(decision.legal, 1.0)
         if row is None:
             raise PolicyError(f"the policy says nothing of {decision.information_set!r}")
         weights = [float(row.get(name, 0)) for name in decision.legal]
-        return Action(self._dice[decision.seat].choices(decision.legal, weights)[0])
+        return [weight / sum(weights) for weight in weights]
 
 
 def _other(path: Path | str, found: SavedPolicy, game: Game) -> str:

@@ -65,6 +65,12 @@ def test_the_python_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "58 11/12" in out
 
 
+def test_the_page_of_players_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    pages = [text for page, text in blocks("python") if page == "players.md"]
+    exec(compile("\n".join(pages), "players.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("3\n")
+
+
 def test_every_link_leads_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):

@@ -23,7 +23,7 @@ LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 
 NARROWER = {
     "policies": set[str](),
-    "players": {"runtime", "policies"},
+    "players": {"runtime", "policies", "solve", "backends", "diagnostics", "ir", "extras"},
     "solve": {"runtime", "backends", "extras"},
 }
 """Parts that may import less than all above them: these alone."""

@@ -116,11 +116,11 @@ def test_numbers_that_are_no_probabilities_are_damage(file, tmp_path, kuhn):
 
 
 def test_an_information_set_that_is_not_there(kuhn):
-    env = kuhn.env()
-    decision = env.reset(seed=1).decisions[0]
+    episode = kuhn.env().reset(seed=1)
+    decision = episode.decisions[0]
     with pytest.raises(PolicyError, match="says nothing of"):
-        SavedPlayer({}).act(decision)
-    assert SavedPlayer({}, elsewhere="uniform").act(decision).name in decision.legal
+        SavedPlayer({}).act(decision, episode)
+    assert SavedPlayer({}, elsewhere="uniform").odds(decision, episode) == [0.5, 0.5]
 
 
 def test_a_sampled_policy_plays_on_where_it_knows_nothing(tmp_path, monkeypatch):
