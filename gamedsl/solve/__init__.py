@@ -23,6 +23,7 @@ from gamedsl.solve.mccfr import SampledPolicy, mccfr
 from gamedsl.solve.oneshot import study
 from gamedsl.solve.positions import solve_positions
 from gamedsl.solve.qre import qre_path
+from gamedsl.solve.ranges import Ranges, equilibrium_ranges
 from gamedsl.solve.respond import (
     BestResponse,
     Exploitability,
@@ -60,6 +61,7 @@ __all__ = [
     "Policy",
     "Prediction",
     "PureEquilibria",
+    "Ranges",
     "Reply",
     "Report",
     "SampledPolicy",
@@ -75,6 +77,7 @@ __all__ = [
     "cfr",
     "checked",
     "dominant_actions",
+    "equilibrium_ranges",
     "expected",
     "exploitability",
     "mccfr",

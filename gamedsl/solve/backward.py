@@ -66,8 +66,8 @@ def backward_induction(tree: Tree, utility: Utility = "payoffs") -> Perfect:
     )  # fmt: skip
     every: tuple[Worth, ...] | None = (worth[0],)
     if ties:
-        every = _outcomes(tree, utility)
-        every = every and tuple(sorted(every, key=lambda w: w != worth[0]))
+        found = perfect_outcomes(tree, utility)
+        every = None if found is None else tuple(sorted(found[0], key=lambda w: w != worth[0]))
     return Perfect(solution, _path(tree, chosen), ties, every)
 
 
@@ -79,9 +79,10 @@ def mean(odds: tuple[Fraction, ...], values: list[Worth]) -> Worth:
     )
 
 
-def _outcomes(tree: Tree, utility: Utility) -> tuple[Worth, ...] | None:
-    """From the leaves up, what each subgame's pure subgame-perfect equilibria pay: an outcome of
-    one child stays if every other child has an outcome that is no better for who moves."""
+def perfect_outcomes(tree: Tree, utility: Utility) -> list[tuple[Worth, ...]] | None:
+    """What the pure subgame-perfect equilibria of the subgame at each node pay; None where there
+    are too many. From the leaves up, an outcome of one child stays if every other child has an
+    outcome that is no better for who moves."""
     got = tree.utilities(utility, exact=True)
     found: list[tuple[Worth, ...]] = [()] * len(tree)
     for node in reversed(range(len(tree))):
@@ -102,7 +103,7 @@ def _outcomes(tree: Tree, utility: Utility) -> tuple[Worth, ...] | None:
         found[node] = tuple(dict.fromkeys(here))
         if len(found[node]) > MANY_OUTCOMES:
             return None
-    return found[0]
+    return found
 
 
 def _path(tree: Tree, chosen: dict[int, int]) -> tuple[tuple[str, str], ...]:

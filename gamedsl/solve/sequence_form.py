@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from gamedsl.solve.programs import Optimum, Program, maximise
+from gamedsl.solve.programs import Program, maximise
 from gamedsl.solve.rational import Row
 from gamedsl.solve.respond import Number
 from gamedsl.solve.solution import Solution, checked
@@ -36,10 +36,11 @@ def solve_zero_sum(tree: Tree, utility: Utility = "payoffs") -> Solution:
     """
     if len(tree.seats) != 2 or constant_sum(tree, utility) is None:
         raise ValueError("the sequence form is for two seats whose payoffs have a constant sum")
-    plans = (_Plans(tree, 0), _Plans(tree, 1))
-    optimum = _solve(tree, plans, utility)
-    policy = _behaviour(plans[0], optimum.x[: plans[0].count], optimum.exact)
-    policy |= _behaviour(plans[1], optimum.prices, optimum.exact)
+    first, second = Plans(tree, 0), Plans(tree, 1)
+    optimum = maximise(best_plan(first, second, utility))
+    assert optimum is not None
+    policy = _behaviour(first, optimum.x[: first.count], optimum.exact)
+    policy |= _behaviour(second, optimum.prices, optimum.exact)
     method = "sequence-form linear program"
     note = "" if optimum.exact else "no exact vertex was recovered from the floats"
     return checked(
@@ -48,12 +49,13 @@ def solve_zero_sum(tree: Tree, utility: Utility = "payoffs") -> Solution:
     )  # fmt: skip
 
 
-class _Plans:
+class Plans:
     """The sequences of one seat: `number[i, a]` is that of action a at information set i, `before`
     the sequence that leads to each set. Sequence 0 is that of no choices."""
 
     def __init__(self, tree: Tree, seat: int) -> None:
         self.tree = tree
+        self.seat = seat
         self.before: dict[int, int] = {}
         self.number: dict[tuple[int, int], int] = {}
         self.at = [ROOT] * len(tree)
@@ -69,34 +71,31 @@ class _Plans:
         self.count = 1 + len(self.number)
 
 
-def _solve(tree: Tree, plans: tuple[_Plans, _Plans], utility: Utility) -> Optimum:
-    """Maximise, over the first seat's plans x, what the second's best reply leaves it. Column
-    `count + 1 + k` is that reply's worth from the second seat's k-th set on; the row of its
-    sequence s says that no reply by s is better, and its price is the plan of s."""
-    first, second = plans
-    sets = {info: first.count + 1 + k for k, info in enumerate(second.before)}
-    value = first.count
-    rows: list[dict[int, Fraction]] = [{} for _ in range(second.count)]
+def best_plan(mine: Plans, theirs: Plans, utility: Utility) -> Program:
+    """The program of a seat that maximises, over its plans x, what the other's best reply leaves
+    it. Columns are x, then its worth in all (column `mine.count`), then that reply's worth from
+    each of the other's sets on; the row of a sequence s of the other says that no reply by s is
+    better, and its price is the other's plan of s. The first equality says that x begins at 1."""
+    value = mine.count
+    sets = {info: value + 1 + k for k, info in enumerate(theirs.before)}
+    rows: list[dict[int, Fraction]] = [{} for _ in range(theirs.count)]
     rows[ROOT][value] = Fraction(1)
-    for (info, _), sequence in second.number.items():
+    for (info, _), sequence in theirs.number.items():
         rows[sequence][sets[info]] = Fraction(1)
-    for info, sequence in second.before.items():
+    for info, sequence in theirs.before.items():
         rows[sequence][sets[info]] = rows[sequence].get(sets[info], Fraction(0)) - 1
-    for (x, y), amount in _payoffs(tree, plans, utility).items():
+    for (x, y), amount in _payoffs(mine, theirs, utility).items():
         rows[y][x] = rows[y].get(x, Fraction(0)) - amount
-    program = Program(
+    return Program(
         columns=value + 1 + len(sets),
         objective={value: Fraction(1)},
         most=[(row, Fraction(0)) for row in rows],
-        equal=_flow(first),
+        equal=_flow(mine),
         free=frozenset(range(value, value + 1 + len(sets))),
     )
-    optimum = maximise(program)
-    assert optimum is not None
-    return optimum
 
 
-def _flow(plans: _Plans) -> list[tuple[Row, Fraction]]:
+def _flow(plans: Plans) -> list[tuple[Row, Fraction]]:
     """The plans at an information set add up to that of the sequence before it."""
     rows: list[tuple[Row, Fraction]] = [({ROOT: Fraction(1)}, Fraction(1))]
     for info, before in plans.before.items():
@@ -106,23 +105,22 @@ def _flow(plans: _Plans) -> list[tuple[Row, Fraction]]:
     return rows
 
 
-def _payoffs(
-    tree: Tree, plans: tuple[_Plans, _Plans], utility: Utility
-) -> dict[tuple[int, int], Fraction]:
-    """What the first seat gets for each pair of sequences, times how likely chance is to allow."""
+def _payoffs(mine: Plans, theirs: Plans, utility: Utility) -> dict[tuple[int, int], Fraction]:
+    """What a seat gets for each pair of sequences, times how likely chance is to allow them."""
+    tree = mine.tree
     got = tree.utilities(utility, exact=True)
     likely = [Fraction(1)] * len(tree)
     found: dict[tuple[int, int], Fraction] = {}
     for node, info in enumerate(tree.info):
         if info == TERMINAL:
-            pair = plans[0].at[node], plans[1].at[node]
-            found[pair] = found.get(pair, Fraction(0)) + likely[node] * got[node][0]
+            pair = mine.at[node], theirs.at[node]
+            found[pair] = found.get(pair, Fraction(0)) + likely[node] * got[node][mine.seat]
         for place, child in enumerate(tree.children[node]):
             likely[child] = likely[node] * (tree.odds[node][place] if info == CHANCE else 1)
     return found
 
 
-def _behaviour(plans: _Plans, plan: Sequence[Number], exact: bool) -> dict[str, dict[str, Number]]:
+def _behaviour(plans: Plans, plan: Sequence[Number], exact: bool) -> dict[str, dict[str, Number]]:
     """Plans as probabilities at each information set."""
     policy: dict[str, dict[str, Number]] = {}
     for info in plans.before:

@@ -56,13 +56,13 @@ def solve_stages(tree: Tree, utility: Utility = "payoffs") -> Staged | None:
         if tree.info[root] == CHANCE and all(c in worth for c in tree.children[root]):
             worth[root] = mean(tree.odds[root], [worth[c] for c in tree.children[root]])
             continue
-        stage = _stage(tree, root, worth)
+        stage = stage_of(tree, root, worth)
         found = _solve(stage)
         if found is None:
             return None
         stages, choices = stages + 1, choices + (found[1] > 1)
         policy |= found[0]
-        worth[root] = _value(tree, root, worth, policy)
+        worth[root] = worth_of(tree, root, worth, policy)
     solution = checked(
         tree, policy, concept="subgame-perfect equilibrium",
         method=f"backward induction over {stages:,} stages", utility=utility,
@@ -88,7 +88,7 @@ def subgames(tree: Tree) -> frozenset[int]:
     return frozenset(range(len(tree))) - inside
 
 
-def _stage(tree: Tree, root: int, worth: Mapping[int, Worth]) -> Tree:
+def stage_of(tree: Tree, root: int, worth: Mapping[int, Worth]) -> Tree:
     """A stage as a tree of the seats that move in it."""
     nodes, pending = [], [root]
     while pending:
@@ -148,7 +148,7 @@ def _best(stage: Tree, found: list[dict[str, dict[str, Fraction]]]) -> Policy:
     return max(found, key=rank)
 
 
-def _value(tree: Tree, root: int, worth: Mapping[int, Worth], policy: Policy) -> Worth:
+def worth_of(tree: Tree, root: int, worth: Mapping[int, Worth], policy: Policy) -> Worth:
     """What everybody gets from a stage on, under a policy."""
     total = [Fraction(0)] * len(tree.seats)
     pending = [(root, Fraction(1))]
