@@ -17,16 +17,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gamedsl.ir.recipe import Recipe
 from gamedsl.train.rollout import Batch
-
-Scale = Literal["none", "batch", "group"]
-Baseline = Literal["mean", "leave_one_out", "none"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Weights:
     counts_A: list[np.ndarray]
     samples: int
     void: int
-    """Samples left out."""
+    """Samples left out, because somebody forfeited."""
 
     @property
     def sums_A(self) -> list[np.ndarray]:
@@ -53,39 +52,65 @@ class _Earned(NamedTuple):
     action: int
     games: int
     reward: Fraction
+    role: str
 
 
 _Cell = tuple[int, int, str, str, int]  # group, deal, role, step, occurrence
 
 
-def weigh(batch: Batch, *, baseline: Baseline = "mean", scale: Scale = "none") -> Weights:
-    """The advantages of a batch. The return to go of every sample is its episode's reward."""
+class Advantages:
+    """What a recipe makes of rewards. One lasts for a run, and what it keeps is in the
+    checkpoint."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+
+    def weigh(self, batch: Batch, learns: Collection[str]) -> Weights:
+        """The advantages of a step's games, of the roles that learn in it. The return to go of
+        every sample is its episode's reward."""
+        recipe = self._recipe
+        cells, void = _cells(batch, learns)
+        advantages = {cell: _advantages(earned, recipe.baseline) for cell, earned in cells.items()}
+        divisors = _divisors(cells, advantages, recipe.scale)
+        sizes = [len(query.labels) for query in batch.queries]
+        gains, losses, counts = ([np.zeros(size) for size in sizes] for _ in range(3))
+        total = 0
+        for cell, earned in cells.items():
+            for one, advantage in zip(earned, advantages[cell], strict=True):
+                if one.role not in learns:
+                    continue
+                scaled = float(advantage) / divisors[cell] * one.games
+                (gains if advantage > 0 else losses)[one.query][one.action] += scaled
+                counts[one.query][one.action] += one.games
+                total += one.games
+        return Weights(gains, losses, counts, total, void)
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint must hold of it."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned."""
+
+
+def _cells(batch: Batch, learns: Collection[str]) -> tuple[dict[_Cell, list[_Earned]], int]:
+    """The samples of a batch, by what they are compared with, and how many of those that learn were
+    left out."""
     cells: dict[_Cell, list[_Earned]] = defaultdict(list)
     void = 0
     for history in batch.histories:
         for sample in history.samples:
             reward = history.episode.rewards[sample.seat]
             if reward is None:
-                void += history.games
+                void += history.games if sample.role in learns else 0
                 continue
             cell = (history.group, sample.deal, sample.role, sample.step, sample.occurrence)
-            one = _Earned(sample.query, sample.action, history.games, Fraction(reward))
+            one = _Earned(sample.query, sample.action, history.games, Fraction(reward), sample.role)
             cells[cell].append(one)
-
-    advantages = {cell: _advantages(earned, baseline) for cell, earned in cells.items()}
-    divisors = _divisors(cells, advantages, scale)
-    sizes = [len(query.labels) for query in batch.queries]
-    gains, losses, counts = ([np.zeros(size) for size in sizes] for _ in range(3))
-    for cell, earned in cells.items():
-        for one, advantage in zip(earned, advantages[cell], strict=True):
-            scaled = float(advantage) / divisors[cell] * one.games
-            (gains if advantage > 0 else losses)[one.query][one.action] += scaled
-            counts[one.query][one.action] += one.games
-    total = sum(one.games for earned in cells.values() for one in earned)
-    return Weights(gains, losses, counts, total, void)
+    return cells, void
 
 
-def _advantages(earned: list[_Earned], baseline: Baseline) -> list[Fraction]:
+def _advantages(earned: list[_Earned], baseline: str) -> list[Fraction]:
     """Advantage of each; a cell of one sample has no other to compare with, and gets zero."""
     if baseline == "none":
         return [one.reward for one in earned]
@@ -97,7 +122,7 @@ def _advantages(earned: list[_Earned], baseline: Baseline) -> list[Fraction]:
 
 
 def _divisors(
-    cells: dict[_Cell, list[_Earned]], advantages: dict[_Cell, list[Fraction]], scale: Scale
+    cells: dict[_Cell, list[_Earned]], advantages: dict[_Cell, list[Fraction]], scale: str
 ) -> dict[_Cell, float]:
     """What the advantages of each cell are divided by: 1, or a root mean square (1 where it is
     0).

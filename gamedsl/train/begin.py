@@ -28,8 +28,8 @@ class Beginning:
     reference: Reference
     """The policy that training started from."""
     warm: Fitted | None = None
-    method: dict[str, Any] = field(default_factory=dict)
-    """What the method kept; empty at the beginning."""
+    parts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What the parts of the loop kept; empty at the beginning."""
 
 
 def begin(run: RunFolder, recipe: Recipe, policy: Policy, gauge: Gauge) -> Beginning:
@@ -69,4 +69,4 @@ def _go_on(
         ) from error
     run.rewind(found.step)
     reference = Reference(policy, found.reference)
-    return Beginning(found.step, optimizer, reference, method=found.method)
+    return Beginning(found.step, optimizer, reference, parts=found.parts)

@@ -2,16 +2,17 @@
 
 A checkpoint is one file, written beside its place and renamed into it, so that a kill at any
 moment leaves the previous ones whole. It holds the step, the adapters, the optimiser's state,
-what the method keeps, and, where the objective has a reference policy, the adapters that training
-started from. Random
-numbers are keyed by the step and the learning rate is a function of it, so neither needs state.
+what each part of the loop keeps, and, where the objective has a reference policy, the adapters that
+training started from. Random numbers are keyed by the step and the learning rate is a function of
+it, so neither needs state.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -20,7 +21,7 @@ from gamedsl.train.errors import TrainError
 from gamedsl.train.files import write_atomically
 from gamedsl.train.runfolder import RunFolder, number_in
 
-FORMAT = 1
+FORMAT = 2
 
 Adapters = dict[str, dict[str, torch.Tensor]]
 
@@ -28,14 +29,37 @@ Adapters = dict[str, dict[str, torch.Tensor]]
 @dataclass(frozen=True)
 class Checkpoint:
     """The state after `step` steps. `reference` is empty where the objective needs none, and
-    `method` is what `Method.state` gave."""
+    `parts` is what `state_of` gave."""
 
     step: int
     hash: str
     adapters: Adapters
     optimizer: dict[str, Any]
     reference: Adapters
-    method: dict[str, Any] = field(default_factory=dict)
+    parts: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class Lasting(Protocol):
+    """A part of the loop that keeps something from step to step."""
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint must hold of it: numbers, texts and tensors, in lists and maps."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        ...
+
+
+def state_of(parts: Mapping[str, Lasting]) -> dict[str, dict[str, Any]]:
+    """What all parts keep, by name."""
+    return {name: part.state() for name, part in parts.items()}
+
+
+def restore(parts: Mapping[str, Lasting], kept: Mapping[str, dict[str, Any]]) -> None:
+    """Let all parts go on; `kept` is empty at the beginning of a run."""
+    for name, state in kept.items():
+        parts[name].restore(state)
 
 
 def adapters_of(policy: Policy) -> Adapters:

@@ -9,14 +9,14 @@ information set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Query
-from gamedsl.train.advantages import Weights, weigh
+from gamedsl.train.advantages import Advantages, Weights
 from gamedsl.train.errors import TrainError
 from gamedsl.train.rollout import Batch
 from gamedsl.train.scoring import Scorer
@@ -26,16 +26,14 @@ if TYPE_CHECKING:
     from gamedsl.train.gauge import Gauge
 
 Estimate = tuple[Sequence[Query], Weights]
-Estimator = Callable[[Batch, Scorer], Estimate]
+Estimator = Callable[[Batch, Scorer, Collection[str]], Estimate]
+"""Of the games of a step, what scored them, and the roles that learn."""
 
 
-def estimator_of(env: Env, recipe: Recipe, gauge: Gauge) -> Estimator:
+def estimator_of(env: Env, recipe: Recipe, gauge: Gauge, advantages: Advantages) -> Estimator:
     """The estimator that a recipe names. Raises TrainError where there is no tree to take."""
     if recipe.estimator == "sampled":
-        return lambda batch, _: (
-            batch.queries,
-            weigh(batch, baseline=recipe.baseline, scale=recipe.scale),
-        )
+        return lambda batch, _, learns: (batch.queries, advantages.weigh(batch, learns))
     from gamedsl.solve import TooLarge, tabulate
 
     try:
@@ -53,17 +51,15 @@ def estimator_of(env: Env, recipe: Recipe, gauge: Gauge) -> Estimator:
 def _exact(tree: Any, games: int, gauge: Gauge) -> Estimator:
     from gamedsl.solve.worth import action_worth
 
-    places = [place.information_set for place in gauge.places]
-
-    def estimate(_: Batch, scorer: Scorer) -> Estimate:
+    def estimate(_: Batch, scorer: Scorer, learns: Collection[str]) -> Estimate:
         rows = [scorer.probabilities(query) for query in gauge.queries]
         named = zip(gauge.places, rows, strict=True)
         policy = {p.information_set: dict(zip(p.legal, row, strict=True)) for p, row in named}
         worth = action_worth(tree, policy)
         gains, losses, counts = [], [], []
-        for key, row in zip(places, rows, strict=True):
-            reach, q = worth[key]
-            counts.append(games * reach * row)
+        for place, row in zip(gauge.places, rows, strict=True):
+            reach, q = worth[place.information_set]
+            counts.append((games if place.role in learns else 0) * reach * row)
             sums = counts[-1] * (np.array(q) - row @ np.array(q))
             gains.append(np.maximum(sums, 0.0))
             losses.append(np.minimum(sums, 0.0))

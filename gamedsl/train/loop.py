@@ -20,8 +20,9 @@ from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
+from gamedsl.train.advantages import Advantages
 from gamedsl.train.begin import begin
-from gamedsl.train.checkpoint import Checkpoint
+from gamedsl.train.checkpoint import Checkpoint, Lasting, state_of
 from gamedsl.train.estimate import estimator_of
 from gamedsl.train.gauge import Gauge, counted, earned
 from gamedsl.train.interrupt import Interrupt
@@ -29,6 +30,7 @@ from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner, Record
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder, write_adapters
+from gamedsl.train.schedule import Schedule
 from gamedsl.train.scoring import GRAPH_TOKENS, Scorer
 from gamedsl.train.transcripts import transcripts
 
@@ -66,17 +68,22 @@ def train(
     None where there is none. Raises TrainError."""
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe)
-    estimate = estimator_of(env, recipe, gauge)
+    advantages, schedule = Advantages(recipe), Schedule(game.ir, recipe)
+    estimate = estimator_of(env, recipe, gauge, advantages)
     scorer = scorer_of(policy, recipe, gauge.known)
     beginning = begin(run, recipe, policy, gauge)
     step, optimizer, reference = beginning.step, beginning.optimizer, beginning.reference
     method = method_of(Learner(policy, optimizer, scorer, reference, recipe, gauge.queries))
-    if beginning.method:
-        method.restore(beginning.method)
+    parts: dict[str, Lasting] = {
+        "method": method,
+        "advantages": advantages,
+        "schedule": schedule,
+    }
+    checkpoints.restore(parts, beginning.parts)
 
     def keep() -> None:
         learned = checkpoints.adapters_of(policy), optimizer.state_dict(), reference.adapters
-        state = Checkpoint(step, game.hash, *learned, method.state())
+        state = Checkpoint(step, game.hash, *learned, state_of(parts))
         checkpoints.save(run, state, recipe.keep_checkpoints)
 
     batch = play(env, scorer, recipe, step + 1, known=gauge.queries)
@@ -89,8 +96,8 @@ def train(
     while step < recipe.steps and not (interrupt and interrupt.asked):
         started = time.perf_counter()
         step += 1
-        queries, weights = estimate(batch, scorer)
-        updated = method.update(queries, weights, step)
+        queries, weights = estimate(batch, scorer, schedule.learns(step))
+        updated = method.update(queries, weights, step, schedule.held(step))
         ahead = play(env, scorer, recipe, step + 1, known=gauge.queries)
         record = {"event": "step", "step": step, **earned(batch), **gauge.measured(scorer, ahead)}
         record |= {**updated, **counted(batch, weights)}

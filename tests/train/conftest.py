@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
 from gamedsl.runtime import Game
 from gamedsl.sema.recipe import override, resolve
+from gamedsl.train.advantages import Advantages, Weights
 from gamedsl.train.engine import open_policy
 from gamedsl.train.loop import Outcome, train
+from gamedsl.train.rollout import Batch
 from gamedsl.train.runfolder import RunFolder, create
 
 DILEMMA = """
@@ -103,6 +106,13 @@ def run_of(game: Game, recipe: Recipe, folder: Path, **given: Any) -> tuple[RunF
     policy = policy_of(game, recipe)
     run = create(game, recipe, folder, {}, policy.tokenizer, 2)
     return run, train(game, recipe, run, policy, **given)
+
+
+def weighed(batch: Batch, learns: Collection[str] | None = None, **settings: Any) -> Weights:
+    """The advantages of a batch, in which all roles learn unless said."""
+    recipe = SimpleNamespace(**{"baseline": "mean", "scale": "none", **settings})
+    roles = {sample.role for history in batch.histories for sample in history.samples}
+    return Advantages(recipe).weigh(batch, roles if learns is None else learns)
 
 
 def untimed(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gamedsl.policies.base import Query
-from gamedsl.train.advantages import weigh
 from gamedsl.train.rollout import Batch, History, Sample
+from tests.train.conftest import weighed
 
 LABELS = ("a", "b")
 
@@ -31,7 +31,7 @@ def batch(*histories: History, queries: int = 2) -> Batch:
 def test_mean_of_the_group_weighted_by_games() -> None:
     # p: three games earn 4 with action 0, one earns 0 with action 1: the mean is 3.
     # q: the same games earn 1 each: no advantage.
-    found = weigh(
+    found = weighed(
         batch(
             history(3, sample(0, 0, "p"), sample(1, 0, "q"), p=4, q=1),
             history(1, sample(0, 1, "p"), sample(1, 1, "q"), p=0, q=1),
@@ -46,14 +46,14 @@ def test_mean_of_the_group_weighted_by_games() -> None:
 
 
 def test_gains_and_losses_of_one_action_are_kept_apart() -> None:
-    found = weigh(batch(history(1, sample(0, 0, "p"), p=5), history(1, sample(0, 0, "p"), p=1)))
+    found = weighed(batch(history(1, sample(0, 0, "p"), p=5), history(1, sample(0, 0, "p"), p=1)))
     assert found.gains_A[0].tolist() == [2, 0]
     assert found.losses_A[0].tolist() == [-2, 0]
 
 
 def test_exact() -> None:
     third = Fraction(1, 3)
-    found = weigh(batch(*(history(1, sample(0, 0, "p"), p=third) for _ in range(7))))
+    found = weighed(batch(*(history(1, sample(0, 0, "p"), p=third) for _ in range(7))))
     assert found.sums_A[0].tolist() == [0, 0]
 
 
@@ -64,22 +64,22 @@ def test_each_role_step_occurrence_deal_and_group_has_its_own_mean() -> None:
         (sample(0, 0, "p", occurrence=0), sample(0, 0, "p", occurrence=1)),
         (sample(0, 0, "p"), sample(0, 0, "p")._replace(deal=1)),
     ):
-        found = weigh(batch(history(1, first, p=1, q=1), history(1, second, p=9, q=9)))
+        found = weighed(batch(history(1, first, p=1, q=1), history(1, second, p=9, q=9)))
         assert found.sums_A[0].tolist() == [0, 0]
-    found = weigh(
+    found = weighed(
         batch(history(1, sample(0, 0, "p"), p=1), history(1, sample(0, 0, "p"), p=9, group=1))
     )
     assert found.sums_A[0].tolist() == [0, 0]
 
 
 def test_seats_of_one_role_share_a_mean() -> None:
-    found = weigh(batch(history(1, sample(0, 0, "p_1"), sample(1, 0, "p_2"), p_1=0, p_2=4)))
+    found = weighed(batch(history(1, sample(0, 0, "p_1"), sample(1, 0, "p_2"), p_1=0, p_2=4)))
     assert found.sums_A[0].tolist() == [-2, 0]
     assert found.sums_A[1].tolist() == [2, 0]
 
 
 def test_void_samples_count_for_nothing() -> None:
-    found = weigh(
+    found = weighed(
         batch(
             history(1, sample(0, 0, "p"), p=1),
             history(1, sample(0, 1, "p"), p=3),
@@ -94,9 +94,9 @@ def test_void_samples_count_for_nothing() -> None:
 def test_other_baselines() -> None:
     games = (history(3, sample(0, 0, "p"), p=4), history(1, sample(0, 1, "p"), p=0))
     # Leaving one out: the others of a 4 earn 8/3 on average, those of the 0 earn 4.
-    found = weigh(batch(*games), baseline="leave_one_out")
+    found = weighed(batch(*games), baseline="leave_one_out")
     assert found.sums_A[0].tolist() == pytest.approx([3 * (4 - 8 / 3), -4])
-    assert weigh(batch(*games), baseline="none").sums_A[0].tolist() == [12, 0]
+    assert weighed(batch(*games), baseline="none").sums_A[0].tolist() == [12, 0]
 
 
 def test_scales() -> None:
@@ -105,14 +105,27 @@ def test_scales() -> None:
         history(1, sample(0, action, "p"), p=reward, group=group)
         for action, reward, group in ((0, 2, 0), (1, 0, 0), (0, 6, 1), (1, 0, 1))
     ]
-    assert weigh(batch(*games)).sums_A[0].tolist() == [4, -4]
-    assert weigh(batch(*games), scale="group").sums_A[0].tolist() == [2, -2]
+    assert weighed(batch(*games)).sums_A[0].tolist() == [4, -4]
+    assert weighed(batch(*games), scale="group").sums_A[0].tolist() == [2, -2]
     root = np.sqrt((1 + 1 + 9 + 9) / 4)
-    found = weigh(batch(*games), scale="batch").sums_A[0].tolist()
+    found = weighed(batch(*games), scale="batch").sums_A[0].tolist()
     assert found == pytest.approx([4 / root, -4 / root])
 
 
 def test_scaling_nothing_is_harmless() -> None:
     games = [history(2, sample(0, 0, "p"), p=1)]
     for scale in ("batch", "group"):
-        assert weigh(batch(*games), scale=scale).sums_A[0].tolist() == [0, 0]
+        assert weighed(batch(*games), scale=scale).sums_A[0].tolist() == [0, 0]
+
+
+def test_who_does_not_learn_leaves_the_update() -> None:
+    games = batch(
+        history(3, sample(0, 0, "p"), sample(1, 0, "q"), p=4, q=1),
+        history(1, sample(0, 1, "p"), sample(1, 1, "q"), p=0, q=0),
+        history(2, sample(0, 1, "p"), sample(1, 1, "q"), p=None, q=None),
+    )
+    found = weighed(games, learns={"q"})
+    assert found.counts_A[0].tolist() == [0, 0]
+    assert found.sums_A[0].tolist() == [0, 0]
+    assert found.sums_A[1].tolist() == weighed(games).sums_A[1].tolist() == [0.75, -0.75]
+    assert (found.samples, found.void) == (4, 2)

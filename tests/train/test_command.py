@@ -141,4 +141,4 @@ def test_checkpoints_are_safe_to_load(game_file: Path) -> None:
     (path,) = [p for p in Path("run/checkpoints").iterdir() if "000001" in p.name]
     content = torch.load(path, weights_only=True)
     assert content["step"] == 1
-    assert content["format"] == 1
+    assert content["format"] == 2

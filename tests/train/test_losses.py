@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from gamedsl.train.advantages import Weights, weigh
+from gamedsl.train.advantages import Weights
 from gamedsl.train.losses import backward, objective
 from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner
 from gamedsl.train.reference import Reference
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
-from tests.train.conftest import DILEMMA, OFFER, policy_of, recipe_of
+from tests.train.conftest import DILEMMA, OFFER, policy_of, recipe_of, weighed
 
 HALF = torch.tensor([0.5, 0.5]).log()
 
@@ -76,7 +76,7 @@ def test_sums_have_the_gradient_of_8192_single_games(
     batch = play(env, scorer, recipe, 1)
     optimizer = torch.optim.SGD(policy.parameters(), lr=0.0)
     learner = Learner(policy, optimizer, scorer, Reference(policy, {}), recipe)
-    method_of(learner).update(batch.queries, weigh(batch), 1)
+    method_of(learner).update(batch.queries, weighed(batch), 1)
     summed = torch.cat([p.grad.flatten() for p in policy.parameters()])
 
     policy_gradient = _per_sample_loss(policy, batch)
@@ -111,7 +111,7 @@ def test_bounded_memory_gives_the_same_gradient(compiled) -> None:
     policy = policy_of(game, recipe)
     batch = play(game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1)
     old = [score + 0.1 for score in policy.log_probs(batch.queries)]
-    loss = objective(old, weigh(batch), entropy=0.3)
+    loss = objective(old, weighed(batch), entropy=0.3)
     direct = loss(policy.forward(batch.queries))
     direct.backward()
     expected = [p.grad.clone() for p in policy.parameters()]

@@ -13,7 +13,7 @@ import torch
 
 import gamedsl
 from gamedsl.train import checkpoint, gauge
-from gamedsl.train.advantages import Weights, weigh
+from gamedsl.train.advantages import Advantages, Weights
 from gamedsl.train.anchor import Anchor
 from gamedsl.train.estimate import estimator_of
 from gamedsl.train.gauge import Gauge
@@ -23,7 +23,7 @@ from gamedsl.train.methods.project import action_values, target
 from gamedsl.train.reference import Reference
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
-from tests.train.conftest import DILEMMA, HIDDEN, policy_of, recipe_of, run_of
+from tests.train.conftest import DILEMMA, HIDDEN, policy_of, recipe_of, run_of, weighed
 
 HOSTILE = {"first": {"open": {"bet": 0.02}}, "second": {"reply": {"bet": 0.02}}}
 
@@ -242,11 +242,11 @@ def test_sampled_values_are_the_trees_on_average(kuhn) -> None:
     env = kuhn.env(tokenizer=learner.policy.tokenizer)
     batch = play(env, learner.scorer, recipe, 1, known=measured.queries)
     assert len(batch.histories) == 30
-    exact = estimator_of(env, replace(recipe, estimator="tree"), measured)
-    queries, expected = exact(batch, learner.scorer)
+    exact = estimator_of(env, replace(recipe, estimator="tree"), measured, Advantages(recipe))
+    queries, expected = exact(batch, learner.scorer, ("first", "second"))
     wanted = dict(zip(queries, action_values(expected), strict=True))
     reached = dict(zip(queries, expected.counts_A, strict=True))
-    found = weigh(batch)
+    found = weighed(batch)
     for query, q, counts in zip(batch.queries, action_values(found), found.counts_A, strict=True):
         assert q[1] - q[0] == pytest.approx(wanted[query][1] - wanted[query][0], abs=0.03)
         assert counts.tolist() == pytest.approx(reached[query].tolist(), rel=0.05)

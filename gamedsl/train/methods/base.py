@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -41,6 +41,12 @@ class Learner:
         self.scorer.score(queries)
         return [self.scorer.log_pi(query) for query in queries]
 
+    def hold(self, held: Collection[str]) -> None:
+        """Have the optimiser's next step leave these adapters as they are."""
+        for name in held:
+            for parameter in self.policy.parameters(name):
+                parameter.grad = None
+
     def played(self, log_pi: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Scores of the policy as log-probabilities of what is played."""
         warmth = self.recipe.temperature
@@ -50,10 +56,13 @@ class Learner:
 class Method(Protocol):
     """A way to learn. Its numbers follow from the recipe, the step and `state` alone."""
 
-    def update(self, queries: Sequence[Query], weights: Weights, step: int) -> Record:
+    def update(
+        self, queries: Sequence[Query], weights: Weights, step: int, held: Collection[str] = ()
+    ) -> Record:
         """Change the policy by one step's games; `weights` is parallel to `queries`, which the
-        scorer has scored. Returns what the step's record says of it. The scorer then holds nothing
-        but scores of the new policy. Raises TrainError where numbers are none."""
+        scorer has scored. The adapters `held` stay as they are. Returns what the step's record says
+        of it. The scorer then holds nothing but scores of the new policy. Raises TrainError where
+        numbers are none."""
         ...
 
     def state(self) -> dict[str, Any]:
@@ -92,9 +101,11 @@ def finite(loss: float, norm: float) -> None:
         )
 
 
-def descend(learner: Learner, queries: Sequence[Query], loss: Loss, step: int) -> Record:
-    """`inner_steps` optimiser steps on a loss; returns the last one's loss and gradient norm
-    (before clipping), and the rate."""
+def descend(
+    learner: Learner, queries: Sequence[Query], loss: Loss, step: int, held: Collection[str] = ()
+) -> Record:
+    """`inner_steps` optimiser steps on a loss, the adapters `held` left as they are; returns the
+    last one's loss and gradient norm (before clipping), and the rate."""
     recipe, policy, optimizer = learner.recipe, learner.policy, learner.optimizer
     lr = learning_rate(recipe, step)
     learner.set_lr(lr)
@@ -109,6 +120,7 @@ def descend(learner: Learner, queries: Sequence[Query], loss: Loss, step: int) -
             value = float(total.detach())
         else:
             value = backward(policy, queries, loss, old_A if inner == 0 else None)
+        learner.hold(held)
         norm = float(torch.nn.utils.clip_grad_norm_(policy.parameters(), recipe.max_grad_norm))
         finite(value, norm)
         optimizer.step()

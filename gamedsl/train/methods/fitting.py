@@ -7,7 +7,7 @@ end the scorer holds the scores of the policy as it then is.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,11 +28,13 @@ SLOWEST, FASTEST = 2.0**-10, 4.0
 
 @dataclass(frozen=True)
 class Goal:
-    """Where a policy is to be: log pi' [A] of each query, float64."""
+    """Where a policy is to be: log pi' [A] of each query, float64. The adapters `held` are not to
+    move; the targets of their queries are where they are."""
 
     learner: Learner
     queries: list[Query]
     targets: Sequence[torch.Tensor]
+    held: Collection[str] = ()
 
     def played(self) -> list[torch.Tensor]:
         """log pi as it is played now, float64, of each query."""
@@ -146,6 +148,7 @@ class Adam:
         while tries < recipe.inner_steps and (not tries or not goal.reached(first, left)):
             learner.optimizer.zero_grad()
             self._backward(goal)
+            learner.hold(goal.held)
             norm = _norm(learner.policy.parameters())
             finite(left, norm)
             learner.set_lr(lr * self._rate)

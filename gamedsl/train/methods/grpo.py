@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from gamedsl.policies.base import Query
@@ -17,7 +17,9 @@ class Grpo:
     def __init__(self, learner: Learner) -> None:
         self._learner = learner
 
-    def update(self, queries: Sequence[Query], weights: Weights, step: int) -> Record:
+    def update(
+        self, queries: Sequence[Query], weights: Weights, step: int, held: Collection[str] = ()
+    ) -> Record:
         learner, recipe = self._learner, self._learner.recipe
         loss = objective(
             [learner.scorer.log_pi(query) for query in queries],
@@ -28,7 +30,7 @@ class Grpo:
             entropy=recipe.entropy,
             reference_A=learner.reference.log_pi(queries) if recipe.kl else None,
         )
-        return descend(learner, queries, loss, step)
+        return descend(learner, queries, loss, step, held)
 
     def state(self) -> dict[str, Any]:
         return {}

@@ -13,7 +13,7 @@ another one a few steps later.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from gamedsl.policies.base import Query
@@ -30,7 +30,9 @@ class MagnetGrpo:
         self._learner = learner
         self._anchor = Anchor(learner.policy, learner.recipe, learner.known)
 
-    def update(self, queries: Sequence[Query], weights: Weights, step: int) -> Record:
+    def update(
+        self, queries: Sequence[Query], weights: Weights, step: int, held: Collection[str] = ()
+    ) -> Record:
         learner, recipe = self._learner, self._learner.recipe
         weight = between(recipe.magnet.weight, step, recipe.steps)
         loss = objective(
@@ -42,7 +44,7 @@ class MagnetGrpo:
             entropy=recipe.entropy,
             reference_A=self._anchor.log_rho(queries),
         )
-        record = descend(learner, queries, loss, step)
+        record = descend(learner, queries, loss, step, held)
         if self._anchor.due(step):
             self._anchor.move()
         return record | {"magnet_weight": weight}

@@ -18,7 +18,7 @@ policy's by at most `project.change`, so that the few samples of a rare action c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,9 @@ class Projection:
         self._anchor = Anchor(learner.policy, learner.recipe, learner.known)
         self._newton, self._adam = Newton(learner), Adam(learner)
 
-    def update(self, queries: Sequence[Query], weights: Weights, step: int) -> Record:
+    def update(
+        self, queries: Sequence[Query], weights: Weights, step: int, held: Collection[str] = ()
+    ) -> Record:
         learner, recipe = self._learner, self._learner.recipe
         asked = list(learner.known or queries)
         learned = dict(zip(queries, action_values(weights), strict=True))
@@ -49,10 +51,14 @@ class Projection:
         eta = between(recipe.project.eta, step, recipe.steps)
         played = learner.played(learner.scores(asked))
         targets = [
-            target(log_pi, log_rho, torch.from_numpy(q), eta, alpha, recipe.project.change)
-            for log_pi, log_rho, q in zip(played, self._anchor.log_rho(asked), values, strict=True)
+            log_pi.double()
+            if query.adapter in held
+            else target(log_pi, log_rho, torch.from_numpy(q), eta, alpha, recipe.project.change)
+            for query, log_pi, log_rho, q in zip(
+                asked, played, self._anchor.log_rho(asked), values, strict=True
+            )
         ]
-        record = self._fitter(asked).fit(Goal(learner, asked, targets), step)
+        record = self._fitter(asked).fit(Goal(learner, asked, targets, held), step)
         if self._anchor.due(step):
             learner.scorer.forget()  # a graph would not survive the move
             self._anchor.move()
