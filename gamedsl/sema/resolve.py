@@ -170,6 +170,7 @@ class Resolver(ABC):
     def unknown(self, node: ast.Name) -> ir.Expr:
         name = node.id
         if name in self.names.broken:
+            self.problems.extend(self.names.withheld.get(name, ()))
             return self.never(node)
         if name in self.names.roles:
             self.several_seats(node)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.ir.types import Enum, Type
 from gamedsl.source.nodes import Scalar
 from gamedsl.source.spans import Span
@@ -130,6 +130,9 @@ class Names:
     broken: set[str] = field(default_factory=set)
     """Names whose declarations were reported: reading them is no second problem. `ANY` among them
     stands for names that are not known, those of a file that could not be read."""
+    withheld: dict[str, list[Diagnostic]] = field(default_factory=dict)
+    """What is wrong with those that only a step binds which the params switch off: reported where
+    something reads them."""
     hidden: set[str] = field(default_factory=set)
     """Names of lets that only one use of a protocol can say, shared by all scopes of a game."""
     later: dict[str, Span] = field(default_factory=dict)

@@ -102,11 +102,13 @@ class Turns(Uses):
 
     def declared_only(self, item: Mapping) -> None:
         """Declare what a step binds that the params switch off: a name that is always none. What
-        else is wrong in it does not matter."""
+        else is wrong in it matters only where something reads what it could not bind."""
         entries = tuple(entry for entry in item if entry.key.text != "if")
-        saved, counts = self.problems, self.counts.copy()
+        saved, counts, before = self.problems, self.counts.copy(), self.names.broken.copy()
         self.problems = self.typer.problems = Problems()
         self.step(Mapping(entries, item.span))
+        for name in self.names.broken - before:
+            self.names.withheld[name] = self.problems.found
         self.problems = self.typer.problems = saved
         self.counts = counts
 
