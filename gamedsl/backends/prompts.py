@@ -207,7 +207,8 @@ class Prompter:
             actor, choice = self._told(event, book)
             events.append({"actor": actor, "choice": choice, "step": source.variable})
             if event.seat and not (isinstance(source, Choose) and not source.joint):
-                values[source.variable] = {**(values[source.variable] or {}), event.seat: choice}
+                known = values.get(source.variable) or {}
+                values[source.variable] = {**known, event.seat: choice}
             else:
                 values[source.variable] = choice
         return {**values, "options": options, "seen": tuple(events)}

@@ -52,8 +52,23 @@ class Viewing:
             self._text(entry.value, evaluate(entry.value, scope), book) for entry in entries
         )
 
+    def chosen(self, expr: Expr) -> Mapping[Any, str]:
+        """The names of the options whose values an expression shows as they are; none where it
+        shows something else."""
+        return self._options.get(_variable(expr) or "", {})
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """The shorter names of roles on boards."""
+        return self._on_board
+
+    @property
+    def instances(self) -> Mapping[Any, str]:
+        """The names of actions with arguments, by their values."""
+        return self._instances
+
     def _text(self, expr: Expr, value: Any, book: LabelBook) -> str:
-        chosen = self._options.get(_variable(expr) or "", {})
+        chosen = self.chosen(expr)
         words = Words(partial(self._name, chosen, book), self._on_board)
         if isinstance(value, tuple) and book.has(name_of(value)):
             return words.name(value)

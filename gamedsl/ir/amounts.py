@@ -26,7 +26,7 @@ from gamedsl.ir.program import (
     Step,
     walk_steps,
 )
-from gamedsl.ir.types import Bool, Number, Tuple, Type
+from gamedsl.ir.types import Bool, List, Number, Tuple, Type
 
 Interval = tuple[Fraction, Fraction]
 
@@ -37,7 +37,8 @@ NONE_GIVEN: Given = {}
 
 
 class Payoffs:
-    """Between which amounts the payoffs of a game lie: those of one seat, or (None) of any."""
+    """Between which amounts the payoffs of a game lie: those of one seat, or (None) of any; and its
+    other numbers."""
 
     def __init__(self, ir: GameIR, seat: str | None = None) -> None:
         self._ir = ir
@@ -54,6 +55,11 @@ class Payoffs:
         if paid is None or not (self._ir.payoffs or paid != NOTHING):
             return None
         return _plus(self._amounts(self._ir.payoffs), paid)
+
+    def of(self, expr: Expr) -> Interval | None:
+        """Between which amounts the value of an expression of the game lies, at any time; of a
+        collection all its numbers do."""
+        return self._of(expr) or self._item(expr, NONE_GIVEN)
 
     def _amounts(self, amounts: Iterable[tuple[str, Expr]]) -> Interval | None:
         """The bounds of amounts that are written for each seat."""
@@ -176,7 +182,13 @@ class Payoffs:
     def _item(self, collection: Expr, given: Given) -> Interval | None:
         """The bounds of the items of a collection."""
         if isinstance(collection, Collect):
-            return self._of(collection.item, {**given, **dict.fromkeys(collection.targets)})
+            inside: dict[str, Interval | None] = dict.fromkeys(collection.targets)
+            items = size(collection.source, self._seats)
+            if collection.keyed and items and isinstance(collection.source.type, List):
+                inside[collection.targets[0]] = Fraction(), Fraction(items - 1)
+            return self._of(collection.item, {**given, **inside})
+        if isinstance(collection, Apply) and collection.function in ("list", "set", "sorted"):
+            return self._item(collection.arguments[0], given)
         kept = self._stored(collection.name) if isinstance(collection, Read) else None
         return _of_type(getattr(collection.type, "of", None)) or kept
 

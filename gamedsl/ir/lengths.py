@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gamedsl.ir.expr import Apply, Build, Collect, Const, Expr
-from gamedsl.ir.program import Block, Choose, Loop, Stage, Step
+from gamedsl.ir.program import Block, Choose, Loop, Stage, Step, walk_steps
+from gamedsl.ir.program import inside as inner_steps
 from gamedsl.ir.types import Grid, List, Number, PerSeat, PerValue, Set, Type, domain
 
 
@@ -37,6 +38,29 @@ def _most_of(step: Step, weigh: Callable[[Step], int], seats: int) -> int | None
         actors = len(step.actors) if step.joint else 1
         return None if len(known) < len(bodies) else own + actors * max(known, default=0)
     return own
+
+
+def most_before(
+    steps: Iterable[Step], target: Step, weigh: Callable[[Step], int], seats: int
+) -> int | None:
+    """As `most`, of the steps that a play can have taken when it comes to a step; the whole of
+    `most` where that step is not among these."""
+    total = 0
+    for step in steps:
+        if step is target:
+            return total
+        if any(inner is target for inner in walk_steps((step,))):
+            inside = most_before(inner_steps(step), target, weigh, seats)
+            times = passes(step, seats) if isinstance(step, Loop) else 1
+            again = most(step.body, weigh, seats) if isinstance(step, Loop) else 0
+            if inside is None or again is None or (again and times is None):
+                return None
+            return total + inside + again * max((times or 1) - 1, 0)
+        inner = _most_of(step, weigh, seats)
+        if inner is None:
+            return None
+        total += inner
+    return total
 
 
 def passes(loop: Loop, seats: int) -> int | None:
@@ -74,6 +98,8 @@ def size(expr: Expr, seats: int) -> int | None:
             return len(items)
         case Apply(function="others"):
             return seats - 1
+        case Apply(function="lowest_empty", arguments=(Expr(type=Grid(columns=columns)), *_)):
+            return columns
     known = _size_of(expr.type, seats)
     if known is None and isinstance(expr, Apply) and expr.function in _NO_LARGER:
         return size(expr.arguments[0], seats)

@@ -360,7 +360,8 @@ def test_a_play_that_is_too_long_is_undecided(
         tmp_path,
     )
     assert proof(result, "plays").grade == "undecided"
-    assert proof(result, "prompts.length").grade == "undecided"
+    assert proof(result, "prompts.length").grade == "proved"
+    assert not [found for found in result.proofs if found.name == "prompts.length.met"]
 
 
 def test_labels_change_nothing() -> None:
