@@ -94,9 +94,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _solve(game: Game, args: argparse.Namespace) -> int:
+    from gamedsl.players.saved import SavedPolicy
     from gamedsl.solve.auto import Unfit, solve
     from gamedsl.solve.record import as_record
     from gamedsl.solve.text import render
+    from gamedsl.train.files import write_text
 
     with _shown() as progress:
         report = solve(
@@ -115,7 +117,7 @@ def _solve(game: Game, args: argparse.Namespace) -> int:
         print(render(report, args.rows))
     if args.save is not None and kept is not None:
         try:
-            _save(report, kept, args.save)
+            write_text(args.save, SavedPolicy.of(report, kept).text())
         except OSError as error:
             raise Unfit(f"{args.save} cannot be written: {error.strerror}") from error
         print(f"policy: {args.save}", file=sys.stderr if args.format == "json" else sys.stdout)
@@ -138,22 +140,6 @@ def _why_none(report: Report) -> str:
     if report.one_shot is not None:
         return "it has no pure equilibrium, and mixed ones of several seats are not looked for"
     return "no method gave one"
-
-
-def _save(report: Report, solution: Solution, path: Path) -> None:
-    from gamedsl.players.saved import SavedPolicy
-    from gamedsl.runtime.transcripts import params_as_data
-    from gamedsl.train.files import write_text
-
-    game = report.game
-    saved = SavedPolicy(
-        game=game.name, rules=game.ir.rules_hash, hash=game.hash,
-        params=params_as_data(game.params), utility=report.utility, concept=solution.concept,
-        method=solution.method, exact=solution.exact, values=solution.values,
-        regrets=solution.regrets, policy=solution.policy, note=solution.note,
-        elsewhere="uniform" if report.sampled is not None else "",
-    )  # fmt: skip
-    write_text(path, saved.text())
 
 
 @contextmanager

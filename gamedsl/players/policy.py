@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from gamedsl.players.base import DrawingPlayer
@@ -22,8 +23,15 @@ class PolicyPlayer(DrawingPlayer):
         super().__init__(seed=seed)
         self._policy, self._adapter = policy, adapter
 
-    def odds(self, decision: Decision, episode: Episode) -> list[float]:
-        messages = cast("tuple[Message, ...]", decision.messages)
-        query = Query(messages, decision.labels, self._adapter)
-        found: list[float] = self._policy.log_probs([query])[0].exp().tolist()
-        return found
+    def odds(self, decision: Decision, episode: Episode) -> Sequence[float]:
+        return self.all_odds([(decision, episode)])[0]
+
+    def all_odds(self, asked: Sequence[tuple[Decision, Episode]]) -> list[Sequence[float]]:
+        queries = [
+            Query(cast("tuple[Message, ...]", decision.messages), decision.labels, self._adapter)
+            for decision, _ in asked
+        ]
+        distinct = list(dict.fromkeys(queries))
+        scores = self._policy.log_probs(distinct)
+        rows = {query: score.exp().tolist() for query, score in zip(distinct, scores, strict=True)}
+        return [rows[query] for query in queries]

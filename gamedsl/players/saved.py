@@ -17,6 +17,8 @@ from gamedsl.players.base import DrawingPlayer
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Episode, Game
+    from gamedsl.solve.auto import Report
+    from gamedsl.solve.solution import Solution
 
 FORMAT = "gamedsl policy 1"
 
@@ -48,6 +50,20 @@ class SavedPolicy:
     elsewhere: str = ""
     """`uniform` where all actions are equally likely at information sets that are not there."""
     note: str = ""
+
+    @classmethod
+    def of(cls, report: Report, solution: Solution) -> SavedPolicy:
+        """A solution of a report."""
+        from gamedsl.runtime.transcripts import params_as_data
+
+        game = report.game
+        return cls(
+            game=game.name, rules=game.ir.rules_hash, hash=game.hash,
+            params=params_as_data(game.params), utility=report.utility, concept=solution.concept,
+            method=solution.method, exact=solution.exact, values=solution.values,
+            regrets=solution.regrets, policy=solution.policy, note=solution.note,
+            elsewhere="uniform" if report.sampled is not None else "",
+        )  # fmt: skip
 
     def text(self) -> str:
         """The file."""

@@ -6,12 +6,13 @@ recipes, on the command line and from Python, it is named like this.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.players.base import Player, PlayerError
+from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
@@ -116,10 +117,87 @@ def _module(request: Request) -> Player:
     return load_player(request.argument, seed=request.seed)
 
 
+def _minimax(request: Request) -> Player:
+    from gamedsl.players.minimax import MinimaxPlayer
+
+    depth = None
+    if request.argument:
+        name, _, number = request.argument.partition("=")
+        if name != "depth":
+            raise PlayerError(f"`minimax` has no setting `{name}`", "write `minimax:depth=6`")
+        depth = _whole(number, "minimax:depth=6")
+    return MinimaxPlayer(request.game, depth, seed=request.seed)
+
+
+def _mcts(request: Request) -> Player:
+    from gamedsl.players.mcts import MctsPlayer
+
+    return MctsPlayer(request.game, _whole(request.argument, "mcts:200"), seed=request.seed)
+
+
+def _whole(text: str, example: str) -> int:
+    """A number from 1 up."""
+    if not text.isdecimal() or int(text) < 1:
+        raise PlayerError(f"`{text}` is no whole number from 1 up", f"write `{example}`")
+    return int(text)
+
+
+def _equilibrium(request: Request) -> Player:
+    from gamedsl.players.equilibrium import EquilibriumPlayer
+
+    return EquilibriumPlayer(request.game, seed=request.seed)
+
+
+def _best_response(request: Request) -> Player:
+    from gamedsl.players.best_response import BestResponsePlayer
+
+    against = _drawing(request, request.argument)
+    return BestResponsePlayer(request.game, against, seed=request.seed)
+
+
+def _mix(request: Request) -> Player:
+    from gamedsl.players.mix import MixPlayer
+
+    parts = []
+    for part in re.split(r"\+(?=\s*[\d.]+\s*\*)", request.argument):
+        share, times, spec = part.partition("*")
+        if not times or not _NUMBER.fullmatch(share.strip()) or not float(share):
+            raise PlayerError(
+                f"`{part}` is not a share of a player", "write `mix:0.5*random+0.5*minimax`"
+            )
+        if spec.strip().startswith("mix:"):
+            raise PlayerError("a mixture in a mixture", "write all its players with their shares")
+        parts.append((float(share), _drawing(request, spec)))
+    return MixPlayer(parts, seed=request.seed)
+
+
+_NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+")
+
+
+def _drawing(request: Request, spec: str) -> DrawingPlayer:
+    """A player that is part of another, whose odds must be known."""
+    player = open_player(spec, request.game, seed=request.seed, allow_code=request.allow_code)
+    if not isinstance(player, DrawingPlayer):
+        raise PlayerError(f"the odds of `{spec.strip()}` are not known", "take another player")
+    return player
+
+
+OPEN = "games in which everybody sees everything"
+
 ROWS: tuple[Row, ...] = (
     Row("random", "", "each legal action equally often", "all games", _random),
     Row("fixed", "ACTION", "the first of these actions, with commas between, that is legal",
         "all games", _fixed),
+    Row("minimax", "[depth=N]",
+        "all best moves equally often, of the whole game or as far as it looks ahead",
+        f"{OPEN}, two seats, constant sum; without a depth up to 30,000 positions", _minimax),
+    Row("mcts", "SIMULATIONS", "what Monte Carlo tree search tries most", OPEN, _mcts),
+    Row("equilibrium", "", "the policy that `gamedsl solve` finds, kept from then on",
+        "games that can be solved whole", _equilibrium),
+    Row("best_response", "PLAYER", "the best there is while that player holds all other seats",
+        "games whose tree is small", _best_response),
+    Row("mix", "SHARE*PLAYER+…", "one of several players, drawn anew for each episode",
+        "what its players fit", _mix),
     Row("policy", "FILE", "a policy that `gamedsl solve --save` kept", "the game that was solved",
         _policy),
     Row("module", "FILE.py:NAME", "a class or function in a Python file; never named in a recipe",

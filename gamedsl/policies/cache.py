@@ -13,8 +13,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from gamedsl.policies.base import Notify, silent
 
 
@@ -33,6 +31,8 @@ def build_once(entry: Path, build: Callable[[Path], None], notify: Notify = sile
     Whatever `build` raises passes through, and leaves nothing behind. A second process waits for
     the first (and says so through `notify`), then uses its result.
     """
+    from filelock import FileLock, Timeout
+
     if entry.is_dir():
         return entry
     entry.parent.mkdir(parents=True, exist_ok=True)

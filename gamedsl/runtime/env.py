@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from gamedsl.backends.events import Seen, information
 from gamedsl.backends.interpreter import Interpreter
-from gamedsl.backends.kernel import Kernel, Outcome
+from gamedsl.backends.kernel import Kernel, Outcome, State
 from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
 from gamedsl.backends.prompts import Prompter
 from gamedsl.backends.replies import ParseFailure, parse_reply
@@ -258,6 +258,11 @@ class Episode:
         if self.done or self._position.state.kind != "chance":
             raise ValueError("it is not chance's turn")
         return self._position.state.draws
+
+    @property
+    def state(self) -> State:
+        """The history as the rules have it, for searches: to be copied, never moved."""
+        return self._position.state
 
     @property
     def paid(self) -> Mapping[str, Mapping[str, int | Fraction]]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gamedsl.backends.interpreter import History, Interpreter
 from gamedsl.backends.kernel import Kernel, State
+from gamedsl.backends.tabulated import Place
 from gamedsl.ir.expr import LastBy, Past, Read, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, Show, walk_steps
@@ -41,7 +42,10 @@ def seen_by_all(ir: GameIR) -> bool:
 
 def position(state: State) -> Hashable:
     """What the rest of a game depends on: equal for two histories only if all that may follow is
-    the same. What seats have seen is no part of it."""
+    the same. What seats have seen is no part of it. In a tabulated game every history is its own.
+    """
+    if isinstance(state, Place):
+        return state.node
     inner = _reference_of(state)
     if isinstance(inner, History):
         world, dead = inner._world, _dead(inner._kernel)
@@ -75,12 +79,18 @@ def _reference_of(state: State) -> Any:
 
 def frozen(value: Any) -> Hashable:
     """A value of a game as something to look up; maps are equal only in the same order."""
+    try:
+        hash(value)
+    except TypeError:  # there is a map or a list in it
+        pass
+    else:
+        same: Hashable = value
+        return same
     if isinstance(value, tuple | list):
         return tuple([frozen(v) for v in value])
     if isinstance(value, Mapping):
         return tuple([(frozen(k), frozen(v)) for k, v in value.items()])
-    found: Hashable = value
-    return found
+    raise TypeError(f"{type(value).__name__} is no value of a game")
 
 
 def count_histories(kernel: Kernel, limit: int) -> int | None:

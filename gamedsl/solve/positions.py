@@ -65,6 +65,26 @@ class PositionsSolved:
     """Whether the policy was written out: not for over 100,000 information sets."""
 
 
+class PositionValues:
+    """What each position is worth to everybody when all play on as well as they can. Of several
+    best moves the first is taken, which matters to those who do not move."""
+
+    def __init__(
+        self, start: State, seats: tuple[str, ...], utility: Utility = "payoffs", limit: int = LIMIT
+    ) -> None:
+        """Raises `TooLarge` for more than `limit` positions. Everybody must see everything."""
+        found, self._number = _explore(start, seats, utility, limit, None)
+        self._worth, _ = _induce(found)
+        self.ends = tuple(end for end in found.ends if end)
+        """What is paid wherever the game may end."""
+
+    def worth(self, state: State) -> Worth:
+        """In the order of the seats. KeyError for a state of another kernel."""
+        from gamedsl.runtime.positions import position
+
+        return self._worth[self._number[position(state)]]
+
+
 def solve_positions(
     game: Game, utility: Utility = "payoffs", limit: int = LIMIT, progress: Progress | None = None
 ) -> PositionsSolved:

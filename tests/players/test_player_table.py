@@ -62,17 +62,13 @@ def test_fixed_takes_the_first_that_is_legal(stag) -> None:
 
 
 def test_a_policy_from_a_file(tmp_path) -> None:
-    path = tmp_path / "kuhn.json"
-    assert main(["solve", "kuhn_poker", "--save", str(path)]) == 0
-    game = gamedsl.load("kuhn_poker")
+    path = tmp_path / "policy.json"
+    assert main(["solve", "ultimatum", "--save", str(path)]) == 0
+    game = gamedsl.load("ultimatum")
     player = open_player(f"policy:{path}", game, seed=1)
     assert isinstance(player, DrawingPlayer)
-    episode = game.env().reset(chance="asked")
-    episode.draw(2)
-    episode.draw(0)
-    (decision,) = episode.decisions
-    assert sum(player.odds(decision, episode)) == pytest.approx(1)
-    with pytest.raises(PlayerError, match="is a policy for `kuhn_poker`"):
+    assert play(game.env(), dict.fromkeys(game.ir.seats, player)).payoffs["proposer"] == 8
+    with pytest.raises(PlayerError, match="is a policy for `ultimatum`"):
         open_player(f"policy:{path}", gamedsl.load("stag_hunt"), seed=1)
 
 

@@ -1,0 +1,73 @@
+"""The player of an equilibrium: solves the game, and keeps what it found in the user's cache."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gamedsl.players.base import PlayerError
+from gamedsl.players.saved import PolicyError, SavedPlayer, SavedPolicy, read_policy
+from gamedsl.policies.cache import cache_root
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Game
+
+
+class EquilibriumPlayer(SavedPlayer):
+    """Plays what `gamedsl solve` answers for a game. `found` says what that is, what each seat
+    earns by it, and how far it is from an equilibrium (`regrets`, 0 where it is exact)."""
+
+    def __init__(self, game: Game, *, seed: int = 0) -> None:
+        """`PlayerError` for a game without a policy that the solver finds without sampling."""
+        self.found = equilibrium(game)
+        super().__init__(self.found.policy, seed=seed)
+
+
+def equilibrium(game: Game) -> SavedPolicy:
+    """The equilibrium of a game in payoffs; solved once for all games of the same rules."""
+    path = cache_root() / "equilibria" / f"{game.ir.rules_hash}.json"
+    if path.is_file():
+        try:
+            return read_policy(path, game)
+        except PolicyError:
+            pass  # written by another version: solved anew
+    found = _solve(game)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(path, found.text())
+    return read_policy(path, game)
+
+
+def _solve(game: Game) -> SavedPolicy:
+    from gamedsl.runtime.positions import count_histories, seen_by_all
+    from gamedsl.solve.auto import LIMIT, Unfit, solve
+
+    large = count_histories(game.kernel(), LIMIT) is None
+    command = f"gamedsl solve {game.name} --method mccfr --save FILE"
+    sampled = f"`{command}` samples a policy; play it with `policy:FILE`"
+    if large and not seen_by_all(game.ir):
+        raise PlayerError(f"`{game.name}` is too large to be solved at once", sampled)
+    try:
+        report = solve(game, "backward" if large else "auto")
+    except Unfit as error:
+        raise PlayerError(f"no equilibrium was found: {error}", sampled) from error
+    except ImportError as error:
+        raise PlayerError(str(error), "install it, or play a policy from a file") from error
+    if report.strategies:
+        raise PlayerError(
+            f"a seat of `{game.name}` forgets its own past: its equilibria are of strategies for "
+            "whole plays, which are drawn before the game",
+            "take another player",
+        )
+    if report.solution is None or not report.solution.policy:
+        raise PlayerError(f"the solver gives no policy for `{game.name}`", sampled)
+    return SavedPolicy.of(report, report.solution)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all, whoever else writes it."""
+    handle, new = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    Path(new).replace(path)

@@ -1,0 +1,58 @@
+"""What players that search have in common: the games they can search, and a step in one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from gamedsl.players.base import PlayerError
+
+if TYPE_CHECKING:
+    from gamedsl.backends.kernel import State
+    from gamedsl.runtime import Game
+
+
+def require_open(game: Game, player: str) -> None:
+    """Raises `PlayerError` unless everybody sees everything that happens, one move at a time."""
+    from gamedsl.runtime.positions import seen_by_all
+
+    if not seen_by_all(game.ir):
+        raise PlayerError(
+            f"`{player}` searches games in which everybody sees everything and moves in turn, "
+            f"which in `{game.name}` is not so",
+            "take `equilibrium`, or a player that searches nothing",
+        )
+
+
+def total_of(game: Game) -> Fraction | None:
+    """What all seats are paid together in every play, if the file claims that it is the same; what
+    is claimed was checked when the game was loaded."""
+    for claim in game.ir.claims:
+        if claim.kind in ("zero_sum", "constant_sum"):
+            return Fraction(claim.amount)
+    return None
+
+
+def mover(state: State) -> int:
+    """Which of those asked has a choice; the first where none has."""
+    counts = state.counts
+    return counts.index(max(counts))
+
+
+def moved(state: State, option: int) -> State:
+    """A copy in which who moves, or chance, takes the option of this number."""
+    after = state.copy()
+    if state.kind == "chance":
+        after.apply(option)
+    else:
+        after.apply(*[option if count > 1 else 0 for count in state.counts])
+    return after
+
+
+def shared_by_best(values: Sequence[Fraction | float], margin: float = 0.0) -> list[float]:
+    """The distribution that is uniform over the largest of some values, within a margin."""
+    best = max(values)
+    least = best - margin if margin else best
+    chosen = [value >= least for value in values]
+    return [taken / sum(chosen) for taken in chosen]
