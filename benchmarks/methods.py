@@ -60,13 +60,24 @@ def verdict(claim: dict[str, Any], result: Result) -> Verdict:
     return Verdict(claim.get("text", said), f"{shown:.3g}", holds)
 
 
-def rows(result: Result, verdicts: Sequence[Verdict]) -> list[str]:
-    """The last cells of a run's lines in the table."""
-    if not verdicts:
-        last = result["steps"][-1]["exploitability"]
-        return [f"for comparison | {'' if last is None else f'exploitability {last:.3g}'} | |"]
-    words = {True: "holds", False: "**fails**"}
-    return [f"{one.text} | {one.found} | {words[one.holds]} |" for one in verdicts]
+def by_entry(made: Sequence[tuple[Run, Result]]) -> dict[Entry, list[Result]]:
+    """The results of each entry, by seed."""
+    found: dict[Entry, list[Result]] = {}
+    for run, result in sorted(made, key=lambda pair: (pair[0].entry.name, pair[0].seed)):
+        found.setdefault(run.entry, []).append(result)
+    return found
+
+
+def rows(entry: Entry, results: Sequence[Result]) -> Iterator[str]:
+    """The last cells of an entry's lines in the table: each claim with what every seed found."""
+    if not entry.claims:
+        last = [result["steps"][-1]["exploitability"] for result in results]
+        found = ", ".join(f"{one:.3g}" for one in last if one is not None)
+        yield f"for comparison: exploitability, at the last step | {found} | |"
+    for verdicts in zip(*(judged(entry, result) for result in results), strict=True):
+        holds = sum(one.holds for one in verdicts)
+        state = "holds" if holds == len(verdicts) else f"**{holds} of {len(verdicts)} hold**"
+        yield f"{verdicts[0].text} | {', '.join(one.found for one in verdicts)} | {state} |"
 
 
 def bounds(claim: dict[str, Any]) -> tuple[float | None, float | None]:
@@ -152,12 +163,12 @@ def main() -> int:
     runs = runs_of(entries(args.list), args.runs, args.results, args.only)
     made = [(run, result) for run in runs if (result := run.done()) is not None]
     bad = len(runs) - len(made)
-    print("| run | model | seed | claim | found | |\n| --- | --- | --- | --- | --- | --- |")
-    for run, result in sorted(made, key=lambda pair: pair[0].entry.name):
-        verdicts = judged(run.entry, result)
-        bad += sum(not one.holds for one in verdicts)
-        for cells in rows(result, verdicts):
-            print(f"| {run.entry.name} | {result['recipe']['model']} | {run.seed} | {cells}")
+    print("| run | model | seeds | claim | found | |\n| --- | --- | --- | --- | --- | --- |")
+    for entry, results in by_entry(made).items():
+        model, seeds = results[0]["recipe"]["model"], ", ".join(str(r["seed"]) for r in results)
+        for cells in rows(entry, results):
+            print(f"| {entry.name} | {model} | {seeds} | {cells}")
+        bad += sum(not one.holds for result in results for one in judged(entry, result))
     for run in runs:
         if run.done() is None:
             print(f"missing: {run.name}")

@@ -41,7 +41,7 @@ SHOWN = 60
 Result = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """One line of a list: how to train, with which seeds, and what must come of it.
 
