@@ -14,7 +14,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from gamedsl.ir.builtins import exact
-from gamedsl.ir.evaluate import Budget, Meter, Scope, evaluate, none_here
+from gamedsl.ir.evaluate import Budget, EvaluationError, Meter, Scope, evaluate, none_here
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
 
@@ -124,6 +124,24 @@ def rewards_of(
     known: dict[str, Any] = {**(streams or {}), "payoff": payoffs}
     scope = Scope(ir.seats, {}, lets, {**known, "streams": known}, budget=budget)
     return {seat: amount_of(ir.reward.split, scope.seated(seat)) for seat in ir.seats}
+
+
+def rewards_so_far(ir: GameIR, paid: Mapping[str, Mapping[str, Any]]) -> Amounts:
+    """What was paid so far, as rewards: what the reward file makes of it, less what it makes of
+    nothing, exact. Empty where that has no value, and where nothing was paid yet.
+
+    Under a reward file that adds up, this and what is earned from here on are the whole reward.
+    """
+    if not any(amount for amounts in paid.values() for amount in amounts.values()):
+        return {}
+    nothing = dict.fromkeys(ir.seats, 0)
+    streams: dict[str, Mapping[str, Any]] = {name: nothing for name, _ in ir.scores}
+    try:
+        at_first = rewards_of(ir, nothing, {**streams, **dict.fromkeys(paid, nothing)})
+        now = rewards_of(ir, {**nothing, **paid.get("payoffs", {})}, {**streams, **paid})
+    except EvaluationError:
+        return {}
+    return {seat: now[seat] - at_first[seat] for seat in ir.seats}
 
 
 def evaluate_outcome(ir: GameIR, history: History) -> tuple[Amounts, Amounts]:

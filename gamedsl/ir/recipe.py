@@ -97,7 +97,8 @@ class Recipe:
     group_by: Literal["seed", "deal"]
     group_size: int
     scale: Literal["none", "batch", "group"]
-    baseline: Literal["mean", "leave_one_out", "none"]
+    baseline: Literal["mean", "leave_one_out", "information_set", "running", "global", "none"]
+    compare: Literal["turn", "role", "team"]
     temperature: float
     kl: float
     entropy: float

@@ -128,8 +128,13 @@ KEYS: tuple[Key, ...] = (
         "what advantages are divided by: nothing, their deviation in the batch, or in each group",
         words=("none", "batch", "group")),
     Key("baseline", "word", "mean",
-        "what is taken off a reward: the group's mean, the mean of the other games, or nothing",
-        words=("mean", "leave_one_out", "none")),
+        "what is taken off a return: the group's mean, that of its other games, that of the"
+        " information set, the role's `running` mean, one mean for all roles, or nothing",
+        words=("mean", "leave_one_out", "information_set", "running", "global", "none")),
+    Key("compare", "word", "turn",
+        "which samples of its group one is compared with: those of the same turn of its role, of"
+        " all its role's turns, or of the whole team",
+        words=("turn", "role", "team")),
     Key("temperature", "number", 1, "divides log-probabilities of labels, in play and in the loss",
         low=0, above=True),
     Key("kl", "number", 0, "weight of the divergence from the policy that training started with",

@@ -38,7 +38,7 @@ def contradictions(
                 f"{recipe.games} games are no whole number of groups of {recipe.group_size}",
                 f"write `games: {below}`, or another `group_size`", "group_size", "games",
             )  # fmt: skip
-    if group == 1 and recipe.baseline != "none":
+    if group == 1 and recipe.baseline in ("mean", "leave_one_out"):
         clash(
             f"in groups of one game every advantage over the `{recipe.baseline}` is zero",
             f"raise `{name}`, or write `baseline: none`", "baseline", name,

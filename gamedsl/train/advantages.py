@@ -1,11 +1,15 @@
 """From rewards to what the loss needs: sums of advantages per (query, action).
 
-The advantage of a sample is its reward less a baseline: the mean over the samples of the same
-group, deal, role, step and occurrence (GRPO; Shao et al. 2024, without the division by the standard
-deviation, which Liu et al. 2025 found to bias it and which kills mixed strategies). A history
-that n games took counts n times. Arithmetic is exact until the end, so a batch in which all earn
-the same has advantages of exactly zero. Samples whose reward is None (somebody forfeited) take
-part in nothing.
+The advantage of a sample is its return to go less a baseline (`gamedsl.train.baselines`), by
+default the mean over the samples of the same group, deal, role, step and occurrence (GRPO; Shao et
+al. 2024, without the division by the standard deviation, which Liu et al. 2025 found to bias it and
+which kills mixed strategies). The return to go is the seat's reward less what it had earned already
+when it was asked. A history that n games took counts n times. Arithmetic is exact until the end, so
+a batch in which all earn the same has advantages of exactly zero. Samples whose reward is None
+(somebody forfeited) take part in nothing.
+
+What a sample is compared with is `compare`: the same turn of its role (AT-GRPO; Zhao et al. 2025,
+"Stronger Together"), all turns of its role (M-GRPO; Hong et al. 2025), or all of the team.
 
 The clipped objective treats gains and losses differently, so they are summed apart; with the
 counts they are all that any loss here depends on.
@@ -17,15 +21,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gamedsl.ir.recipe import Recipe
-from gamedsl.train.rollout import Batch
+from gamedsl.train.baselines import OF_A_STEP, Earned, Running
+from gamedsl.train.rollout import Batch, Sample
 
 
 @dataclass(frozen=True)
@@ -45,17 +50,12 @@ class Weights:
         return [gains + losses for gains, losses in zip(self.gains_A, self.losses_A, strict=True)]
 
 
-class _Earned(NamedTuple):
-    """What `games` equal samples earned."""
-
-    query: int
-    action: int
-    games: int
-    reward: Fraction
-    role: str
-
-
-_Cell = tuple[int, int, str, str, int]  # group, deal, role, step, occurrence
+_COMPARED: dict[str, Callable[[int, Sample], Hashable]] = {
+    "turn": lambda group, s: (group, s.deal, s.role, s.step, s.occurrence),
+    "role": lambda group, s: (group, s.deal, s.role),
+    "team": lambda group, s: (group, s.deal),
+}
+"""What a sample of a group is compared with, by `compare`."""
 
 
 class Advantages:
@@ -63,80 +63,66 @@ class Advantages:
     checkpoint."""
 
     def __init__(self, recipe: Recipe) -> None:
-        self._recipe = recipe
+        self._cell = _COMPARED[recipe.compare]
+        self._scale = recipe.scale
+        self._running = Running()
+        self._over = OF_A_STEP.get(recipe.baseline, self._running.over)
 
     def weigh(self, batch: Batch, learns: Collection[str]) -> Weights:
-        """The advantages of a step's games, of the roles that learn in it. The return to go of
-        every sample is its episode's reward."""
-        recipe = self._recipe
-        cells, void = _cells(batch, learns)
-        advantages = {cell: _advantages(earned, recipe.baseline) for cell, earned in cells.items()}
-        divisors = _divisors(cells, advantages, recipe.scale)
+        """The advantages of a step's games, of the roles that learn in it."""
+        earned = self._earned(batch)
+        advantages = self._over(earned)
+        divisors = _divisors(earned, advantages, self._scale)
         sizes = [len(query.labels) for query in batch.queries]
         gains, losses, counts = ([np.zeros(size) for size in sizes] for _ in range(3))
         total = 0
-        for cell, earned in cells.items():
-            for one, advantage in zip(earned, advantages[cell], strict=True):
-                if one.role not in learns:
-                    continue
-                scaled = float(advantage) / divisors[cell] * one.games
+        for one, advantage, divisor in zip(earned, advantages, divisors, strict=True):
+            if one.role in learns:
+                scaled = float(advantage) / divisor * one.games
                 (gains if advantage > 0 else losses)[one.query][one.action] += scaled
                 counts[one.query][one.action] += one.games
                 total += one.games
+        void = sum(
+            history.games
+            for history in batch.histories
+            for sample in history.samples
+            if sample.role in learns and history.episode.rewards[sample.seat] is None
+        )
         return Weights(gains, losses, counts, total, void)
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint must hold of it."""
-        return {}
+        return {"running": self._running.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from what `state` returned."""
+        self._running.restore(state["running"])
+
+    def _earned(self, batch: Batch) -> list[Earned]:
+        """What the samples of all roles earned, but those that are void."""
+        found = []
+        for number, history in enumerate(batch.histories):
+            for sample in history.samples:
+                reward = history.episode.rewards[sample.seat]
+                if reward is not None:
+                    to_go, cell = Fraction(reward) - sample.paid, self._cell(history.group, sample)
+                    made = sample.query, sample.action, history.games, number, sample.role
+                    found.append(Earned(*made, cell, to_go))
+        return found
 
 
-def _cells(batch: Batch, learns: Collection[str]) -> tuple[dict[_Cell, list[_Earned]], int]:
-    """The samples of a batch, by what they are compared with, and how many of those that learn were
-    left out."""
-    cells: dict[_Cell, list[_Earned]] = defaultdict(list)
-    void = 0
-    for history in batch.histories:
-        for sample in history.samples:
-            reward = history.episode.rewards[sample.seat]
-            if reward is None:
-                void += history.games if sample.role in learns else 0
-                continue
-            cell = (history.group, sample.deal, sample.role, sample.step, sample.occurrence)
-            one = _Earned(sample.query, sample.action, history.games, Fraction(reward), sample.role)
-            cells[cell].append(one)
-    return cells, void
+def _divisors(earned: Sequence[Earned], advantages: Sequence[Fraction], scale: str) -> list[float]:
+    """What each advantage is divided by: 1, or a root mean square (1 where it is 0).
 
-
-def _advantages(earned: list[_Earned], baseline: str) -> list[Fraction]:
-    """Advantage of each; a cell of one sample has no other to compare with, and gets zero."""
-    if baseline == "none":
-        return [one.reward for one in earned]
-    games = sum(one.games for one in earned)
-    mean = sum(one.games * one.reward for one in earned) / Fraction(games)
-    # r - mean of the others = (r - mean of all) * n / (n - 1)
-    factor = Fraction(games, games - 1) if baseline == "leave_one_out" and games > 1 else 1
-    return [(one.reward - mean) * factor for one in earned]
-
-
-def _divisors(
-    cells: dict[_Cell, list[_Earned]], advantages: dict[_Cell, list[Fraction]], scale: str
-) -> dict[_Cell, float]:
-    """What the advantages of each cell are divided by: 1, or a root mean square (1 where it is
-    0).
-
-    "group" takes it over the cell, "batch" over all cells of the role.
+    "group" takes it over what a sample is compared with, "batch" over all samples of the role.
     """
     if scale == "none":
-        return dict.fromkeys(cells, 1.0)
-    squares: dict[object, Fraction] = defaultdict(Fraction)
-    games: dict[object, int] = defaultdict(int)
-    for cell, earned in cells.items():
-        over = cell if scale == "group" else cell[2]
-        for one, advantage in zip(earned, advantages[cell], strict=True):
-            squares[over] += one.games * advantage**2
-            games[over] += one.games
-    roots = {over: math.sqrt(squares[over] / games[over]) or 1.0 for over in squares}
-    return {cell: roots[cell if scale == "group" else cell[2]] for cell in cells}
+        return [1.0] * len(earned)
+    over: list[Hashable] = [one.cell if scale == "group" else one.role for one in earned]
+    squares: dict[Hashable, Fraction] = defaultdict(Fraction)
+    games: dict[Hashable, int] = defaultdict(int)
+    for one, key, advantage in zip(earned, over, advantages, strict=True):
+        squares[key] += one.games * advantage**2
+        games[key] += one.games
+    roots = {key: math.sqrt(squares[key] / games[key]) or 1.0 for key in squares}
+    return [roots[key] for key in over]

@@ -17,11 +17,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import numpy as np
 
+from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Message, Query
 from gamedsl.train.scoring import Scorer
@@ -46,7 +48,8 @@ class Place(NamedTuple):
 
 class Sample(NamedTuple):
     """One decision of one seat: `query` and `action` are indices (into `Batch.queries`,
-    labels). Samples of one `deal` have all of chance so far in common, beside their group's."""
+    labels). Samples of one `deal` have all of chance so far in common, beside their group's;
+    `paid` is what the seat had earned already."""
 
     query: int
     action: int
@@ -55,6 +58,7 @@ class Sample(NamedTuple):
     step: str
     occurrence: int
     deal: int = 0
+    paid: int | Fraction = 0
 
 
 @dataclass(frozen=True)
@@ -170,13 +174,23 @@ def play(env: Env, scorer: Scorer, recipe: Recipe, step: int, known: Sequence[Qu
         for bundle, pairs in asked:
             indices = [batch.index(query, decision) for decision, query in pairs]
             pi = [scorer.probabilities(query) for _, query in pairs]
+            paid = rewards_so_far(env.ir, bundle.episode.paid)
             for joint, games in zip(*sample_joint(rng, pi, bundle.games), strict=True):
                 episode = bundle.episode.fork()
                 episode.step(
                     {d.seat: Action(d.legal[a]) for (d, _), a in zip(pairs, joint, strict=True)}
                 )
                 samples = tuple(
-                    Sample(index, int(a), d.role, d.seat, d.step, d.occurrence, bundle.deal)
+                    Sample(
+                        index,
+                        int(a),
+                        d.role,
+                        d.seat,
+                        d.step,
+                        d.occurrence,
+                        bundle.deal,
+                        paid.get(d.seat, 0),
+                    )
                     for index, (d, _), a in zip(indices, pairs, joint, strict=True)
                 )
                 arrive(

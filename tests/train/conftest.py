@@ -108,11 +108,19 @@ def run_of(game: Game, recipe: Recipe, folder: Path, **given: Any) -> tuple[RunF
     return run, train(game, recipe, run, policy, **given)
 
 
-def weighed(batch: Batch, learns: Collection[str] | None = None, **settings: Any) -> Weights:
-    """The advantages of a batch, in which all roles learn unless said."""
-    recipe = SimpleNamespace(**{"baseline": "mean", "scale": "none", **settings})
+def weighed(
+    batch: Batch,
+    learns: Collection[str] | None = None,
+    kept: dict[str, Any] | None = None,
+    **settings: Any,
+) -> Weights:
+    """The advantages of a batch; all roles learn unless said. `kept`: from the steps before."""
+    given = {"baseline": "mean", "scale": "none", "compare": "turn", **settings}
+    advantages = Advantages(SimpleNamespace(**given))
+    if kept is not None:
+        advantages.restore(kept)
     roles = {sample.role for history in batch.histories for sample in history.samples}
-    return Advantages(recipe).weigh(batch, roles if learns is None else learns)
+    return advantages.weigh(batch, roles if learns is None else learns)
 
 
 def untimed(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gamedsl.policies.base import Query
+from gamedsl.runtime import Action
 from gamedsl.train.rollout import Batch, History, Sample
 from tests.train.conftest import weighed
 
@@ -129,3 +131,72 @@ def test_who_does_not_learn_leaves_the_update() -> None:
     assert found.sums_A[0].tolist() == [0, 0]
     assert found.sums_A[1].tolist() == weighed(games).sums_A[1].tolist() == [0.75, -0.75]
     assert (found.samples, found.void) == (4, 2)
+
+
+def test_what_a_sample_is_compared_with() -> None:
+    """Two games of a team: the planner acts twice, the worker once. Rewards are the planner's 6 and
+    0, the worker's 3 and 9."""
+    games = batch(
+        history(1, sample(0, 0, "plan"), sample(1, 0, "plan", 1), sample(2, 0, "work"),
+                plan=6, work=3),
+        history(1, sample(0, 1, "plan"), sample(2, 1, "work"), plan=0, work=9),
+        queries=3,
+    )  # fmt: skip
+    # Its own turn: 6 and 0 less 3; nothing to compare the second turn with; 3 and 9 less 6.
+    found = weighed(games, compare="turn").sums_A
+    assert [row.tolist() for row in found] == [[3, -3], [0, 0], [-3, 3]]
+    # All its role's turns: 6, 6 and 0 less 4.
+    found = weighed(games, compare="role").sums_A
+    assert [row.tolist() for row in found] == [[2, -4], [2, 0], [-3, 3]]
+    # The team: 6, 6, 3, 0 and 9 less 4.8.
+    found = weighed(games, compare="team").sums_A
+    assert np.concatenate(found).tolist() == pytest.approx([1.2, -4.8, 1.2, 0, -1.8, 4.2])
+    # Without the game itself: its other game's planner earned 0, or 6 and 6.
+    found = weighed(games, compare="role", baseline="leave_one_out").sums_A
+    assert [row.tolist() for row in found] == [[6, -6], [6, 0], [-6, 6]]
+
+
+TEAM = """
+game: team
+roles: [lead, mate]
+turns:
+  - {role: lead, choose: plan, from: [bold, safe]}
+  - {role: mate, choose: help, from: [yes, no]}
+payoffs:
+  lead: 8 if (plan == bold and help == yes) else 2
+  mate: 0 if help == yes else 4
+scores:
+  process: 1 if (me == lead and plan == safe) or (me == mate and help == yes) else 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("rewards", "earned"),
+    [
+        # Of (bold, yes), (bold, no), (safe, yes), (safe, no): each its own payoff,
+        ("individual", {"lead": (8, 2, 2, 2), "mate": (0, 4, 0, 4)}),
+        # the team's mean,
+        ("shared", {"lead": (4, 3, 1, 3), "mate": (4, 3, 1, 3)}),
+        # and a half of it with a half of the role's own process score.
+        ("{use: hybrid, alpha: 0.5}",
+         {"lead": (2, 1.5, 1, 2), "mate": (2.5, 1.5, 1, 1.5)}),
+    ],
+)  # fmt: skip
+def test_gradients_of_teams_by_hand(compiled, rewards: str, earned: dict) -> None:
+    """Shared, role-specific and hybrid rewards: one game of each kind is played, and each sample is
+    compared with its turn's mean; the mate's with that of both its information sets."""
+    game = compiled(f"{TEAM}rewards: {rewards}\n")
+    histories = []
+    for number, (plan, help) in enumerate(product(("bold", "safe"), ("yes", "no"))):
+        episode = game.env().reset()
+        episode.step({"lead": Action(plan)})
+        episode.step({"mate": Action(help)})
+        bold, yes = int(plan == "safe"), int(help == "no")
+        taken = sample(0, bold, "lead", step="plan"), sample(1 + bold, yes, "mate", step="help")
+        histories.append(History(0, 1, taken, episode))
+        amounts = [float(episode.rewards[seat]) for seat in ("lead", "mate")]
+        assert amounts == [earned["lead"][number], earned["mate"][number]]
+    found = weighed(batch(*histories, queries=3)).sums_A
+    lead, mate = (np.array(earned[role]) - np.mean(earned[role]) for role in ("lead", "mate"))
+    assert found[0].tolist() == pytest.approx([lead[0] + lead[1], lead[2] + lead[3]])
+    assert np.concatenate(found[1:]).tolist() == pytest.approx(mate.tolist())

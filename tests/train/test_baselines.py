@@ -1,0 +1,262 @@
+"""Baselines leave the expected gradient as it is: held against every way that the games of a step
+can go, and against the game's tree. The exception is known, and is seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gamedsl
+from gamedsl.ir.outcome import rewards_so_far
+from gamedsl.policies.base import Query
+from gamedsl.runtime import Action
+from gamedsl.solve import tabulate
+from gamedsl.solve.worth import action_worth
+from gamedsl.train import checkpoint
+from gamedsl.train.baselines import Earned, Running
+from gamedsl.train.loop import train
+from gamedsl.train.rollout import Batch, History, Sample, play
+from gamedsl.train.scoring import Scorer
+from tests.train.conftest import policy_of, recipe_of, run_of, untimed, weighed
+
+ASK = """
+game: ask
+roles: [asker, teller]
+turns:
+  - {draw: state, from: {good: 1/4, bad: 3/4}, seen_by: teller}
+  - {role: teller, choose: word, from: [yes, no]}
+  - {role: asker, choose: bet, from: [high, low]}
+payoffs:
+  asker: (3 if state == good else -2) if bet == high else 1
+  teller: 2 if (bet == high) == (word == yes) else 0
+"""
+PAIR = """
+game: pair
+roles: {worker: 2}
+actions: [work, rest]
+protocol: simultaneous
+payoffs: 8 * count(move[r] == work for r in others) + (1 if move.me == work else 0)
+"""
+PAID = """
+game: paid
+roles: [saver, taker]
+turns:
+  - {role: saver, choose: first, from: [keep, give]}
+  - {pay: payoffs, value: 6 if (first == keep) == (me == saver) else 0}
+  - {role: taker, choose: second, from: [keep, give]}
+  - {role: saver, choose: third, from: [keep, give]}
+payoffs: (2 if second == third else 1) if me == saver else (4 if second == first else 0)
+"""
+Odds = dict[str, np.ndarray]
+
+
+def _policy(game) -> Odds:
+    """Some odds for every information set, none of them even."""
+    rng, found = np.random.default_rng(7), {}
+    for key, legal in _places(game).items():
+        found[key] = rng.dirichlet(np.full(len(legal), 3.0))
+    return found
+
+
+def _places(game) -> dict[str, tuple[str, ...]]:
+    return {d.information_set: d.legal for episode in _walk(game) for d in episode.decisions}
+
+
+def _walk(game):
+    stack = [game.env().reset(chance="asked")]
+    while stack:
+        episode = stack.pop()
+        yield episode
+        stack += [child for child, _, _ in _next(episode, None)]
+
+
+def _next(episode, policy: Odds | None):
+    """What may come next, how likely, and the decisions that lead there."""
+    for number, outcome in enumerate(episode.chance):
+        child = episode.fork()
+        child.draw(number)
+        yield child, float(outcome.probability), ()
+    asked = episode.decisions
+    for joint in product(*(range(len(d.legal)) for d in asked)) if asked else ():
+        child = episode.fork()
+        child.step({d.seat: Action(d.legal[a]) for d, a in zip(asked, joint, strict=True)})
+        taken = tuple(zip(asked, joint, strict=True))
+        odds = 1.0 if policy is None else np.prod([policy[d.information_set][a] for d, a in taken])
+        yield child, float(odds), taken
+
+
+def _histories(game, policy: Odds):
+    """Every finished course of play: its samples, its end and its probability."""
+    numbers = {key: number for number, key in enumerate(policy)}
+    stack = [(game.env().reset(chance="asked"), 1.0, (), {})]
+    while stack:
+        episode, odds, samples, paid = stack.pop()
+        if episode.done:
+            yield samples, episode, odds
+            continue
+        paid = _paid(episode)
+        for child, chance, taken in _next(episode, policy):
+            more = tuple(
+                Sample(numbers[d.information_set], a, d.role, d.seat, d.step, d.occurrence, 0,
+                       paid.get(d.seat, 0))
+                for d, a in taken
+            )  # fmt: skip
+            stack.append((child, odds * chance, samples + more, paid))
+
+
+def _paid(episode) -> dict[str, Fraction]:
+    return {seat: Fraction(x) for seat, x in episode.paid.get("payoffs", {}).items()}
+
+
+def _gradients(sums, policy: Odds) -> np.ndarray:
+    """Of the sum of advantages times log-probabilities, by all logits."""
+    parts = [row - row.sum() * pi for row, pi in zip(sums, policy.values(), strict=True)]
+    return np.concatenate(parts)
+
+
+def _expected(game, policy: Odds, games: int, **settings) -> np.ndarray:
+    """The mean gradient over every way that `games` games can go."""
+    queries = [Query((("user", key),), tuple("ab"), "shared") for key in policy]
+    kept = None
+    if settings.get("baseline") == "running":
+        roles = [role.name for role in game.ir.roles]
+        kept = {"running": {"means": dict.fromkeys(roles, 0.75), "steps": dict.fromkeys(roles, 3)}}
+    total = np.zeros(sum(map(len, policy.values())))
+    ways = list(_histories(game, policy))
+    for way in product(range(len(ways)), repeat=games):
+        histories = [History(0, 1, ways[w][0], ways[w][1]) for w in way]
+        found = weighed(Batch(queries=queries, histories=histories), kept=kept, **settings)
+        odds = float(np.prod([ways[w][2] for w in way]))
+        total += odds * _gradients(found.sums_A, policy)
+    return total
+
+
+def _exact(game, policy: Odds, games: int) -> np.ndarray:
+    """The same from the tree: games * reach * pi * (q - v), by logit."""
+    tree = tabulate(game.env())
+    named = {
+        key: dict(zip(legal, policy[key], strict=True)) for key, legal in _places(game).items()
+    }
+    worth = action_worth(tree, named, "rewards")
+    parts = []
+    for key, pi in policy.items():
+        reach, q = worth[key]
+        q = np.array(q, dtype=float)
+        parts.append(games * float(reach) * pi * (q - pi @ q))
+    return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("text", [ASK, PAIR, PAID])
+@pytest.mark.parametrize(
+    ("baseline", "compare"),
+    [("none", "turn"), ("running", "turn"), ("leave_one_out", "turn"), ("leave_one_out", "role"),
+     ("leave_one_out", "team")],
+)  # fmt: skip
+def test_the_expected_gradient_is_exact(compiled, text: str, baseline: str, compare: str) -> None:
+    game = compiled(text)
+    policy = _policy(game)
+    found = _expected(game, policy, 2, baseline=baseline, compare=compare)
+    assert found == pytest.approx(_exact(game, policy, 2), abs=1e-9)
+
+
+def test_what_was_paid_already_is_no_return(compiled) -> None:
+    """By the games of a step: the saver has earned 6 if it kept, the taker if it did not; and an
+    expected gradient that is exact with it is exact without, at a greater variance."""
+    game = compiled(PAID)
+    recipe = recipe_of(game, games=64)
+    policy = policy_of(game, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1)
+    for history in batch.histories:
+        kept = history.samples[0].action == 0
+        assert [s.paid for s in history.samples] == [0, 0 if kept else 6, 6 if kept else 0]
+    found = weighed(batch, compare="turn")
+    third = [n for n, place in enumerate(batch.places) if place.step == "third"]
+    assert max(float(abs(found.sums_A[n] / found.counts_A[n]).max()) for n in third) <= 1
+
+
+def test_payments_of_rounds_are_worth_what_the_reward_file_says() -> None:
+    game = gamedsl.load("spread", params={"horizon": 3})
+    episode = game.env().reset(seed=3)
+    assert rewards_so_far(game.ir, episode.paid) == {}
+    for _ in range(2):
+        episode.step({d.seat: Action(d.legal[0]) for d in episode.decisions})
+        local, team = (episode.paid[name] for name in ("local", "team"))
+        half = {seat: Fraction(local[seat] + team[seat], 2) for seat in game.ir.seats}
+        assert rewards_so_far(game.ir, episode.paid) == half
+        assert any(half.values())
+
+
+def test_a_mean_that_holds_the_game_itself_shrinks_all_alike(compiled) -> None:
+    """By a share of 1/n, n being the games in the mean; for an information set by what its number
+    of games makes of that."""
+    game = compiled(ASK)
+    policy = _policy(game)
+    wanted = _exact(game, policy, 2)
+    assert _expected(game, policy, 2) == pytest.approx(wanted / 2, abs=1e-9)
+    found = _expected(game, policy, 2, baseline="information_set")
+    tree = tabulate(game.env())
+    named = {
+        key: dict(zip(legal, policy[key], strict=True)) for key, legal in _places(game).items()
+    }
+    reach = [float(action_worth(tree, named)[key][0]) for key in policy]
+    # Of two games, both come to an information set with probability reach ** 2.
+    shares = np.repeat([p**2 / (2 * p) for p in reach], 2)
+    assert found == pytest.approx(wanted * shares, abs=1e-9)
+
+
+def test_seats_that_share_a_mean_pay_for_each_other(compiled) -> None:
+    """In `PAIR` to work earns its doer 1 and the other 8. With two games, a mean over both seats
+    says not to; leaving the game out does not."""
+    game = compiled(PAIR)
+    policy = _policy(game)
+    assert all(_exact(game, policy, 2)[::2] > 0)
+    assert all(_expected(game, policy, 2, baseline="leave_one_out")[::2] > 0)
+    assert all(_expected(game, policy, 2)[::2] < 0)
+
+
+def test_one_mean_for_all_roles_lags(tmp_path: Path) -> None:
+    """In an ultimatum over 60 the proposer earns about 50 and the responder some 5. By step 10 the
+    path of the subgame-perfect equilibrium (a low offer, accepted) is played with a mean for each
+    role, and with one mean for both as a rule is not."""
+    game = gamedsl.load("ultimatum", params={"pie": 60})
+    played: dict[str, list[float]] = {}
+    for baseline, seed in product(("mean", "information_set", "global"), range(3)):
+        given = {"games": 256, "lr": 1e-3, "steps": 10, "exploitability": "off", "seed": seed}
+        recipe = recipe_of(game, baseline=baseline, **given)
+        run, _ = run_of(game, recipe, tmp_path / f"{baseline}{seed}")
+        policy = run.records()[-2]["policy"]
+        offer = policy["proposer:offer"]["probs"]["low"]
+        answer = policy["responder:answer [proposer.offer=low]"]["probs"]["accept"]
+        played.setdefault(baseline, []).append(offer * answer)
+    assert min(played["mean"]) > 0.9
+    assert min(played["information_set"]) > 0.9
+    assert sum(path > 0.9 for path in played["global"]) < 2
+
+
+def test_a_running_mean_by_hand() -> None:
+    """The mean of the steps at first, then each step has a tenth; the first has its own mean."""
+    running, found = Running(), []
+    for step in range(1, 13):
+        rewards = (Fraction(2), Fraction(8)) if step == 1 else (Fraction(1), Fraction(1))
+        games = [Earned(0, 0, 1, n, "p", None, reward) for n, reward in enumerate(rewards)]
+        found.append(float(running.over(games)[0]))
+    means = [5, 5, 3, 7 / 3, 2, 9 / 5, 10 / 6, 11 / 7, 12 / 8, 13 / 9, 14 / 10]
+    means.append(14 / 10 * 0.9 + 0.1)
+    assert found == pytest.approx([2 - 5] + [1 - mean for mean in means[1:]])
+
+
+def test_a_running_mean_goes_on_after_a_stop(compiled, tmp_path: Path) -> None:
+    game = compiled(PAID)
+    recipe = recipe_of(game, steps=6, baseline="running", games=16, checkpoint_every=100)
+    whole, _ = run_of(game, recipe, tmp_path / "whole")
+    parts, _ = run_of(game, replace(recipe, steps=3), tmp_path / "parts")
+    train(game, recipe, parts, policy_of(game, recipe))
+    assert untimed(parts.records()) == untimed(whole.records())
+    kept = [checkpoint.latest(run).parts["advantages"] for run in (parts, whole)]
+    assert kept[0] == kept[1]
+    assert kept[0]["running"]["steps"] == {"saver": 6, "taker": 6}
