@@ -134,7 +134,7 @@ def rewards_so_far(ir: GameIR, paid: Mapping[str, Mapping[str, Any]]) -> Amounts
     """
     if not any(amount for amounts in paid.values() for amount in amounts.values()):
         return {}
-    nothing = dict.fromkeys(ir.seats, 0)
+    nothing: Amounts = dict.fromkeys(ir.seats, 0)
     streams: dict[str, Mapping[str, Any]] = {name: nothing for name, _ in ir.scores}
     try:
         at_first = rewards_of(ir, nothing, {**streams, **dict.fromkeys(paid, nothing)})
