@@ -182,6 +182,16 @@ def _drawing(request: Request, spec: str) -> DrawingPlayer:
     return player
 
 
+def _endpoint(request: Request) -> Player:
+    from gamedsl.players.endpoint import EndpointPlayer
+    from gamedsl.policies.endpoint import EndpointError
+
+    try:
+        return EndpointPlayer.of(request.argument)
+    except EndpointError as error:
+        raise PlayerError(error.fact, error.fix) from error
+
+
 OPEN = "games in which everybody sees everything"
 
 ROWS: tuple[Row, ...] = (
@@ -200,6 +210,8 @@ ROWS: tuple[Row, ...] = (
         "what its players fit", _mix),
     Row("policy", "FILE", "a policy that `gamedsl solve --save` kept", "the game that was solved",
         _policy),
+    Row("endpoint", "URL#MODEL", "a model that an OpenAI-compatible server serves", "all games",
+        _endpoint),
     Row("module", "FILE.py:NAME", "a class or function in a Python file; never named in a recipe",
         "all games", _module),
 )  # fmt: skip

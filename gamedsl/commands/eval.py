@@ -1,0 +1,374 @@
+"""`gamedsl eval`: who is how good at a game: matches with intervals, exploitability, leaderboards.
+
+Exit codes: 0 evaluated, 1 problems in the game, or an endpoint that stopped before all was played,
+2 usage or something missing, 130 interrupted. What a leaderboard was told stays there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+
+if TYPE_CHECKING:
+    from gamedsl.evaluate.contestants import Contestant
+    from gamedsl.evaluate.evaluation import After, Evaluation, Options, Plan, Tell
+    from gamedsl.evaluate.games import Games
+    from gamedsl.evaluate.standings import Standings
+    from gamedsl.policies.endpoint import EndpointSettings
+    from gamedsl.runtime import Game
+
+HELP = """\
+Evaluate players, runs and models in a game. One contestant plays itself and a random player;
+several play each other, in all seats. A contestant is a player such as `random`, `fixed:stag` or
+`endpoint:URL#MODEL`, the folder of a run, a policy file, or a model; `NAME=…` gives it a name.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = dedent(HELP)
+    add = parser.add_argument
+    add("contestants", nargs="*", metavar="CONTESTANT", help="who is evaluated")
+    add("--game", metavar="FILE", help="a path or a shipped name (default: the game of the run)")
+    add_params(parser)
+    add("--against", nargs="+", action="extend", default=[], metavar="SPEC",
+        help="play these, instead of each other (default for one contestant: random)")  # fmt: skip
+    add("--role", action="append", default=[], metavar="ROLE=SPEC",
+        help="who holds a role, or a seat, in all games; may be repeated")  # fmt: skip
+    add("--games", type=_count, default=1000, metavar="N",
+        help="games a pairing, where it is sampled (default: 1,000)")  # fmt: skip
+    add("--seed", type=int, default=0, metavar="N", help="of the games, labels and draws")
+    add("--method", choices=("auto", "exact", "sampled"), default="auto",
+        help="exact wherever it can be had (auto), nowhere else, or never")  # fmt: skip
+    add("--utility", choices=("payoffs", "rewards"), default="payoffs",
+        help="what is compared: the game's payoffs, or what seats are trained on")  # fmt: skip
+    add("--search", type=_whole, default=500, metavar="N",
+        help="games simulated for each seat's reply, which bounds exploitability in large games; "
+        "0 leaves it out (default: 500)")  # fmt: skip
+    add("--format", choices=("text", "json"), default="text")
+    add("--out", type=Path, metavar="FILE", help="write the evaluation there, as JSON")
+    _boards(parser)
+    _endpoints(parser)
+
+
+def _boards(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("leaderboard").add_argument
+    add("--leaderboard", type=Path, metavar="FILE.json",
+        help="add the matches to this file, and print it; alone, print it")  # fmt: skip
+    add("--leaderboard-md", type=Path, metavar="FILE.md", help="write it as Markdown as well")
+    add("--rating", choices=("elo", "trueskill"), default="elo")
+    add("--anchor", metavar="NAME", help="who has Elo 1000 (default: random, if it has played)")
+
+
+def _endpoints(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("endpoints").add_argument
+    add("--key-env", metavar="NAME",
+        help="the environment variable that holds the key (default: OPENAI_API_KEY)")  # fmt: skip
+    add("--concurrency", type=_count, default=8, metavar="N", help="calls at a time (default: 8)")
+    add("--timeout", type=_positive, default=60.0, metavar="S",
+        help="seconds until a call is given up and tried again (default: 60)")  # fmt: skip
+    add("--retries", type=_whole, default=5, metavar="N",
+        help="attempts after the first, with growing pauses (default: 5)")  # fmt: skip
+    add("--calls", type=_count, default=1000, metavar="N",
+        help="the most calls to one endpoint, repeated ones included (default: 1,000)")  # fmt: skip
+    add("--temperature", type=float, metavar="T", help="(default: as the server has it)")
+    add("--max-tokens", type=_count, metavar="N", help="of a reply (default: as the server has it)")
+
+
+def run(args: argparse.Namespace) -> int:
+    from gamedsl.evaluate.errors import EvalError
+    from gamedsl.ir.evaluate import EvaluationError
+    from gamedsl.policies.errors import ModelError
+    from gamedsl.train.errors import TrainError
+
+    try:
+        if args.leaderboard is not None and not args.contestants:
+            return _print_board(args)
+        return _evaluate(args)
+    except (EvalError, TrainError, ModelError, ImportError, ValueError) as error:
+        print(f"gamedsl eval: {error}", file=sys.stderr)
+        return USAGE
+    except EvaluationError as error:
+        print(f"gamedsl eval: the rules fail: {error}", file=sys.stderr)
+        return PROBLEMS
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    from gamedsl.evaluate.evaluation import Options, evaluate
+    from gamedsl.evaluate.leaderboard import read_board
+
+    params: dict[str, Any] = read_params(args.param)
+    people = _people(args)
+    game = _game(args, people, params)
+    if game is None:
+        return PROBLEMS
+    if args.leaderboard is not None:
+        read_board(args.leaderboard)  # said before anything is played
+    plan = _plan(args, people, game)
+    with _shown() as tell:
+        options = Options(
+            args.games, args.seed, args.utility, args.method, args.search, _settings(args), tell
+        )
+        found = evaluate(game, plan, options, _keeper(args, game, plan, options))
+    _keep_exploitability(args, found)
+    _print(args, found)
+    return CLEAN if found.stopped is None else PROBLEMS
+
+
+def _people(args: argparse.Namespace) -> list[Contestant]:
+    from gamedsl.evaluate.contestants import contestants
+    from gamedsl.evaluate.errors import EvalError
+
+    if not args.contestants:
+        raise EvalError("nobody is evaluated", "name a player, a run or a model: gamedsl eval "
+                        "runs/kuhn_poker-tiny-0-1 --game kuhn_poker")  # fmt: skip
+    return contestants(args.contestants)
+
+
+def _game(
+    args: argparse.Namespace, people: list[Contestant], params: dict[str, Any]
+) -> Game | None:
+    """The game that is named, or that of the runs; None where it has problems, which are
+    printed."""
+    from gamedsl.compiler import compile_file
+    from gamedsl.diagnostics.render import render
+    from gamedsl.evaluate.errors import EvalError
+    from gamedsl.runtime import Game
+
+    file = args.game
+    if file is None:
+        file, of_run = _game_of_runs(people)
+        params = {**of_run, **params}
+    result = compile_file(file, params)
+    if result.diagnostics:
+        print(render(result.diagnostics, "pretty", use_colour(sys.stderr)), file=sys.stderr)
+    if result.ir is not None and result.document is not None:
+        return Game(result.ir, result.document.files)
+    if result.ok and result.document is not None:
+        raise EvalError(f"{file} is a {result.document.kind} file", "name a game")
+    return None
+
+
+def _game_of_runs(people: list[Contestant]) -> tuple[str, dict[str, Any]]:
+    """The file and the params of the game that the contestants' runs have in common."""
+    from gamedsl.evaluate.errors import EvalError
+    from gamedsl.train.runfolder import open_run
+
+    runs = [Path(one.spec.removeprefix("run:")) for one in people if one.spec.startswith("run:")]
+    if not runs:
+        raise EvalError("no game is named", "add --game FILE, a path or a shipped name")
+    infos = [open_run(path).info() for path in runs]
+    if len({info["hash"] for info in infos}) > 1:
+        raise EvalError("the runs are of different games", "say which is meant with --game FILE")
+    file = infos[0]["file"]
+    kept = next(iter(sorted((runs[0] / "game").glob(f"{infos[0]['game']}.yaml"))), None)
+    if file is None or not Path(file).exists():
+        file = kept
+    if file is None:
+        raise EvalError(f"the game file of {runs[0]} is gone", "say where it is with --game FILE")
+    return str(file), infos[0]["params"]
+
+
+def _plan(args: argparse.Namespace, people: list[Contestant], game: Game) -> Plan:
+    from gamedsl.evaluate.contestants import contestant, contestants
+    from gamedsl.evaluate.errors import EvalError
+    from gamedsl.evaluate.evaluation import Plan
+
+    fixed: dict[str, Contestant] = {}
+    for text in args.role:
+        role, equals, spec = text.partition("=")
+        seats = [s for s in game.ir.seats if role in (s, game.ir.role_of[s])]
+        if not equals or not spec or not seats:
+            known = ", ".join(dict.fromkeys((*game.ir.role_of.values(), *game.ir.seats)))
+            raise EvalError(f"`--role {text}` names no role of `{game.name}` and who holds it",
+                            f"write ROLE=SPEC; roles and seats are {known}")  # fmt: skip
+        fixed |= dict.fromkeys(seats, contestant(spec))
+    if len(fixed) == len(game.ir.seats):
+        raise EvalError("every seat is held by a --role, so that nobody else can sit down",
+                        "leave a seat to those who are evaluated")  # fmt: skip
+    opponents = people if len(people) > 1 and not args.against else contestants(args.against)
+    if not opponents:
+        opponents = [contestant("random")]
+    elif args.against:
+        opponents = [next((p for p in people if p.name == one.name), one) for one in opponents]
+    held = {one.name: one for one in (*people, *opponents)}
+    for one in fixed.values():
+        if held.setdefault(one.name, one) != one:
+            raise EvalError(f"two contestants are called `{one.name}`", "name one otherwise")
+    return Plan(tuple(people), tuple(opponents), fixed)
+
+
+def _settings(args: argparse.Namespace) -> EndpointSettings:
+    from gamedsl.policies.endpoint import EndpointSettings
+
+    return EndpointSettings(
+        key_env=args.key_env, concurrency=args.concurrency, timeout=args.timeout,
+        retries=args.retries, calls=args.calls, temperature=args.temperature,
+        max_tokens=args.max_tokens,
+    )  # fmt: skip
+
+
+def _keeper(args: argparse.Namespace, game: Game, plan: Plan, options: Options) -> After:
+    """What adds the games of a pairing to the leaderboard, if there is one."""
+    from gamedsl.evaluate.leaderboard import add, match_of
+
+    who = {one.name: one for one in plan.everybody}
+
+    def keep(found: Sequence[Games], constant: bool) -> None:
+        if args.leaderboard is not None:
+            more = [match_of(game, games, options.seed, who, constant) for games in found]
+            add(args.leaderboard, more)
+
+    return keep
+
+
+def _keep_exploitability(args: argparse.Namespace, found: Evaluation) -> None:
+    from gamedsl.evaluate.leaderboard import add
+
+    if args.leaderboard is not None and args.utility == "payoffs":
+        measured = {one.identity: found.exploitability[one.name] for one in found.plan.contestants}
+        add(args.leaderboard, [], found.game.hash, measured)
+
+
+def _print(args: argparse.Namespace, found: Evaluation) -> None:
+    from gamedsl.evaluate.record import as_record, standings_record
+    from gamedsl.evaluate.text import head_of, show, tables_of
+
+    boards = [one for one in _standings(args) if one.hash == found.game.hash]
+    record = as_record(found)
+    if args.leaderboard is not None:
+        record["leaderboard"] = [standings_record(one) for one in boards]
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
+    if args.out is not None:
+        _write(args.out, text + "\n")
+    if args.format == "json":
+        print(text)
+        return
+    console = _console()
+    for line in head_of(found):
+        console.print(line, markup=False, highlight=False)
+    for table in tables_of(found, console.width):
+        show(table, console)
+    _show_boards(boards, console)
+    if args.out is not None:
+        console.print(f"\nevaluation: {args.out}", markup=False, highlight=False)
+
+
+def _print_board(args: argparse.Namespace) -> int:
+    from gamedsl.evaluate.errors import EvalError
+    from gamedsl.evaluate.record import standings_record
+
+    if not args.leaderboard.exists():
+        raise EvalError(f"there is no leaderboard {args.leaderboard}",
+                        "name contestants, whose matches make one")  # fmt: skip
+    boards = _standings(args)
+    if args.format == "json":
+        rows = [standings_record(one) for one in boards]
+        print(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        _show_boards(boards, _console())
+    return CLEAN
+
+
+def _standings(args: argparse.Namespace) -> list[Standings]:
+    """The leaderboards of all games of the file, written as Markdown where that was asked for."""
+    from gamedsl.evaluate.leaderboard import read_board
+    from gamedsl.evaluate.standings import standings
+    from gamedsl.evaluate.text import write_markdown
+
+    if args.leaderboard is None:
+        return []
+    found = standings(read_board(args.leaderboard), args.rating, args.anchor)
+    if args.leaderboard_md is not None:
+        write_markdown(args.leaderboard_md, found)
+    return found
+
+
+def _show_boards(boards: list[Standings], console: Any) -> None:
+    from gamedsl.evaluate.text import show, standings_table
+
+    for one in boards:
+        show(standings_table(one), console)
+
+
+def _write(path: Path, text: str) -> None:
+    from gamedsl.evaluate.errors import EvalError
+    from gamedsl.train.files import write_text
+
+    try:
+        write_text(path, text)
+    except OSError as error:
+        raise EvalError(f"{path} cannot be written: {error.strerror}", "name another") from error
+
+
+def _console() -> Any:
+    from gamedsl.extras import missing
+
+    try:
+        from rich.console import Console
+    except ImportError:
+        raise missing("rich", "eval") from None
+    return Console(highlight=False)
+
+
+@contextmanager
+def _shown() -> Iterator[Tell]:
+    """What is under way, on the error stream where that is a terminal and rich is installed."""
+    from gamedsl.evaluate.evaluation import silent
+
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    except ImportError:
+        yield silent
+        return
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield silent
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, console=console, transient=True) as bars:
+        task = bars.add_task("", total=None)
+
+        def tell(what: str, done: int, total: int) -> None:
+            bars.update(task, description=what, completed=done, total=total or None)
+
+        yield tell
+
+
+def _count(text: str) -> int:
+    """A number from 1 up, with separators or not."""
+    return _at_least(text, 1)
+
+
+def _whole(text: str) -> int:
+    """A number from 0 up."""
+    return _at_least(text, 0)
+
+
+def _at_least(text: str, least: int) -> int:
+    try:
+        value = int(text.replace(",", "").replace("_", ""))
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"`{text}` is no number from {least} up")
+    return value
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"`{text}` is no number above 0")
+    return value

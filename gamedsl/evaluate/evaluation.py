@@ -1,0 +1,310 @@
+"""An evaluation: who meets whom, the games of all seatings, and how exploitable each contestant is.
+
+Where the game is small enough to write out and all who sit down tell their distributions, nothing
+is sampled. Else `games` games are played per pairing, shared evenly by its seatings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil
+from typing import TYPE_CHECKING, Literal
+
+from gamedsl.evaluate.bound import lower_bound
+from gamedsl.evaluate.contestants import Contestant, Opener, lasting
+from gamedsl.evaluate.errors import EvalError
+from gamedsl.evaluate.games import Games, Record, Utility, one_sum, record, together
+from gamedsl.evaluate.intervals import Estimate, exact, share
+from gamedsl.evaluate.playing import Answerer, answerer, play_seatings, seeds_of
+from gamedsl.evaluate.seating import Holders, Pairing, pairings
+from gamedsl.evaluate.whole import DECISIONS, NODES, Table, Whole, write_out
+from gamedsl.players.base import DrawingPlayer, Player, PlayerError
+from gamedsl.players.saved import PolicyError
+from gamedsl.policies.endpoint import EndpointError, EndpointSettings
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Game
+
+Tell = Callable[[str, int, int], None]
+"""What is under way, how much of it is done, of how much."""
+
+After = Callable[[Sequence[Games], bool], None]
+
+Method = Literal["auto", "exact", "sampled"]
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """The `Tell` that says nothing."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to evaluate. `search` is how many games are simulated for each seat's reply where the
+    game is too large for exact exploitability; 0 leaves it out."""
+
+    games: int = 1000
+    seed: int = 0
+    utility: Utility = "payoffs"
+    method: Method = "auto"
+    search: int = 500
+    endpoints: EndpointSettings = field(default_factory=EndpointSettings)
+    tell: Tell = silent
+
+
+@dataclass(frozen=True)
+class Exploitability:
+    """NashConv / seats of a contestant that holds all seats: `exact`, or what it is at `least`, by
+    a search for replies. `estimate` is None where it is not known, and `why` says why."""
+
+    kind: Literal["exact", "least", "unknown"]
+    estimate: Estimate | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Who is evaluated, against whom, and who holds seats in all games."""
+
+    contestants: tuple[Contestant, ...]
+    opponents: tuple[Contestant, ...]
+    fixed: Mapping[str, Contestant] = field(default_factory=dict)
+    """By seat."""
+
+    @cached_property
+    def everybody(self) -> tuple[Contestant, ...]:
+        """All who play, each once, those who are evaluated first."""
+        found = {c.name: c for c in (*self.contestants, *self.opponents, *self.fixed.values())}
+        return tuple(found.values())
+
+    def pairings(self, seats: Sequence[str]) -> tuple[Pairing, ...]:
+        return pairings(
+            seats,
+            {seat: one.name for seat, one in self.fixed.items()},
+            [one.name for one in self.contestants],
+            [one.name for one in self.opponents],
+        )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was found."""
+
+    game: Game
+    plan: Plan
+    options: Options
+    pairings: tuple[Pairing, ...]
+    games: Mapping[Holders, Games]
+    exploitability: Mapping[str, Exploitability]
+    constant_sum: bool
+    """Whether there are two seats, paid the same in sum in every game."""
+    why_sampled: str
+    """Why something was sampled; empty where nothing was."""
+    stopped: EndpointError | None = None
+    """An endpoint's that ended the evaluation early."""
+
+    @property
+    def seats(self) -> tuple[str, ...]:
+        return tuple(self.game.ir.seats)
+
+    @property
+    def exact(self) -> bool:
+        return all(games.exact for games in self.games.values())
+
+    def played(self, pairing: Pairing) -> bool:
+        """Whether the pairing was come to before all ended."""
+        return all(seating.holders in self.games for seating in pairing.seatings)
+
+    def earned(self, pairing: Pairing, utility: Utility | None = None) -> Estimate | None:
+        """What the focal contestant earns, all its seats counting alike."""
+        parts = [(self.games[s.holders], s.focal) for s in pairing.seatings]
+        return together(parts, utility or self.options.utility)
+
+    def by_role(self, pairing: Pairing, utility: Utility | None = None) -> dict[str, Estimate]:
+        """What it earns in each role that it takes."""
+        role_of = self.game.ir.role_of
+        found = {}
+        for role in dict.fromkeys(role_of[seat] for seat in self.seats):
+            parts = []
+            for seating in pairing.seatings:
+                own = [n for n in seating.focal if role_of[self.seats[n]] == role]
+                if own:
+                    parts.append((self.games[seating.holders], own))
+            estimate = together(parts, utility or self.options.utility) if parts else None
+            if estimate is not None:
+                found[role] = estimate
+        return found
+
+    def record(self, pairing: Pairing) -> Record | None:
+        """Shares won, drawn and lost; None but for two seats of constant sum, one of them the focal
+        contestant's."""
+        if not self.constant_sum or pairing.mirror:
+            return None
+        return record([(self.games[s.holders], s.focal[0]) for s in pairing.seatings])
+
+    def invalid(self, name: str) -> Estimate | None:
+        """The share of a contestant's replies that were invalid; None where it was asked none."""
+        failed = asked = 0
+        for games in self.games.values():
+            for number, holder in enumerate(games.holders):
+                if holder == name:
+                    failed += int(games.failed_GS[:, number].sum())
+                    asked += int(games.asked_S[number])
+        return share(failed, asked)
+
+
+def evaluate(
+    game: Game,
+    plan: Plan,
+    options: Options | None = None,
+    after: After = lambda games, constant_sum: None,
+) -> Evaluation:
+    """Evaluate. `after` is told the games of every pairing as soon as they are played, and what is
+    known by then of `Evaluation.constant_sum`.
+
+    Raises EvalError for what cannot be evaluated, and EvaluationError where the rules fail.
+    """
+    return _Bench(game, plan, options or Options()).run(after)
+
+
+class _Bench:
+    """One evaluation under way."""
+
+    def __init__(self, game: Game, plan: Plan, options: Options) -> None:
+        self.game, self.plan, self.options = game, plan, options
+        self.env = game.env(run_seed=options.seed)
+        self.opener = Opener(game, options.seed, options.endpoints)
+        self.players: dict[str, Player] = {
+            one.name: self.opener.open(one) for one in plan.everybody
+        }
+        self.whole, self.why_sampled = self._write_out()
+        self.tables: dict[tuple[str, str], Table] = {}
+        """By contestant and seat."""
+        self.answerers: dict[str, Answerer] = {}
+
+    def run(self, after: After) -> Evaluation:
+        pairings = self.plan.pairings(self.env.seats)
+        played: dict[Holders, Games] = {}
+        stopped = None
+        for number, pairing in enumerate(pairings):
+            wanted = [s.holders for s in pairing.seatings if s.holders not in played]
+            try:
+                if wanted and stopped is None:
+                    found, stopped = self._play(pairing, wanted, number, len(pairings))
+                    played |= {games.holders: games for games in found}
+                    after(found, self._constant_sum(played.values()))
+            except PlayerError as error:
+                raise EvalError(error.message, error.help) from error
+            except PolicyError as error:
+                raise EvalError(str(error), "solve the whole game, or sample") from error
+            except EndpointError as error:
+                if not played:
+                    raise EvalError(error.fact, error.fix) from error
+                stopped = error
+        return Evaluation(
+            self.game, self.plan, self.options, pairings, played,
+            {one.name: self._exploitability(one) for one in self.plan.contestants},
+            self._constant_sum(played.values()),
+            "" if all(games.exact for games in played.values()) else self.why_sampled, stopped,
+        )  # fmt: skip
+
+    def _constant_sum(self, played: Iterable[Games]) -> bool:
+        """By the claims of the file, or all ends of the game, or else all games that were seen."""
+        if len(self.env.seats) != 2:
+            return False
+        if any(claim.kind in ("zero_sum", "constant_sum") for claim in self.game.ir.claims):
+            return True
+        if self.whole is not None:
+            return self.whole.constant_sum
+        return one_sum(played)
+
+    def _write_out(self) -> tuple[Whole | None, str]:
+        """The game written out, if somebody's distribution can be laid over it; and why games are
+        sampled, should any be."""
+        stubborn = [n for n, p in self.players.items() if not isinstance(p, DrawingPlayer)]
+        whole, why = None, f"{', '.join(stubborn)} cannot say what it would do"
+        if len(stubborn) < len(self.players):
+            self.options.tell("writing the game out", 0, 0)
+            whole = write_out(self.env)
+            if whole is None and self.game.ir.labels_last:
+                why = f"the game has over {NODES:,} nodes or {DECISIONS:,} information sets"
+            elif whole is None:
+                why = "labels are drawn anew for each game"
+        if self.options.method == "exact" and (whole is None or stubborn):
+            raise EvalError(
+                f"there is no exact result: {why}", "leave `--method` at `auto` to sample"
+            )
+        return whole, "as asked for" if self.options.method == "sampled" else why
+
+    def _tables(self, holders: Holders) -> list[Table] | None:
+        """What the holders of all seats do there; None where that cannot be written out."""
+        found = []
+        for seat, name in zip(self.env.seats, holders, strict=True):
+            player = self.players[name]
+            if self.whole is None or not isinstance(player, DrawingPlayer):
+                return None
+            if (name, seat) not in self.tables:
+                self.options.tell(f"asking {name}", 0, 0)
+                self.tables[name, seat] = self.whole.table(player, seat)
+            found.append(self.tables[name, seat])
+        return found
+
+    def _play(
+        self, pairing: Pairing, wanted: Sequence[Holders], number: int, count: int
+    ) -> tuple[list[Games], EndpointError | None]:
+        """The games of some seatings of a pairing."""
+        if self.whole is not None and self.options.method != "sampled":
+            tables = [self._tables(holders) for holders in wanted]
+            known = [found for found in tables if found is not None]
+            if len(known) == len(wanted):
+                return [self.whole.games(*one) for one in zip(wanted, known, strict=True)], None
+        games = ceil(self.options.games / len(pairing.seatings))
+        total, done = games * len(wanted), 0
+        what = " – ".join(dict.fromkeys(filter(None, (pairing.focal, pairing.background))))
+
+        def progress(more: int) -> None:
+            nonlocal done
+            done += more
+            self.options.tell(f"{number + 1}/{count} {what}", done, total)
+
+        progress(0)
+        by = {holders: {n: self._answerer(n) for n in set(holders)} for holders in wanted}
+        seeds = seeds_of(self.options.seed, games)
+        return play_seatings(self.env, wanted, by, seeds, progress)
+
+    def _answerer(self, name: str) -> Answerer:
+        if name in self.answerers:
+            return self.answerers[name]
+        player = self.players[name]
+        if lasting(player):
+            self.answerers[name] = answerer(player, self.game.ir.labels_last)
+            return self.answerers[name]
+        (one,) = (one for one in self.plan.everybody if one.name == name)
+        return answerer(self.opener.open(one), self.game.ir.labels_last)
+
+    def _exploitability(self, one: Contestant) -> Exploitability:
+        player = self.players[one.name]
+        if not isinstance(player, DrawingPlayer):
+            return Exploitability("unknown", why="it does not tell its distribution")
+        try:
+            tables = self._tables((one.name,) * len(self.env.seats))
+            if self.whole is not None and tables is not None:
+                found = self.whole.exploitability(tables, self.options.utility)
+                if found is None:
+                    return Exploitability("unknown", why="a seat forgets what it knew")
+                return Exploitability("exact", exact(found))
+            return self._bound(one.name, player)
+        except (PlayerError, PolicyError) as error:
+            return Exploitability("unknown", why=str(error).partition("\n")[0])
+
+    def _bound(self, name: str, player: DrawingPlayer) -> Exploitability:
+        """What it is at least, by a search for replies."""
+        if not self.options.search:
+            return Exploitability("unknown", why="no search was asked for")
+        bound = lower_bound(
+            self.game, player, simulations=self.options.search, games=max(2, self.options.search),
+            seed=self.options.seed, utility=self.options.utility,
+            progress=lambda n, of: self.options.tell(f"replies to {name}", n, of),
+        )  # fmt: skip
+        return Exploitability("least", bound)

@@ -1,0 +1,121 @@
+"""What came of the games of one seating: rows of payoffs, sampled or exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from gamedsl.evaluate.intervals import Estimate, exact, mean, share
+from gamedsl.evaluate.seating import Holders
+
+Utility = Literal["payoffs", "rewards"]
+
+
+@dataclass(frozen=True, eq=False)
+class Games:
+    """G rows and S seats. A row is a game that was played, of weight 1/G, or, where `exact`, an end
+    of the game with its probability. NaN is void: somebody else forfeited."""
+
+    holders: Holders
+    exact: bool
+    weights_G: np.ndarray
+    payoffs_GS: np.ndarray
+    rewards_GS: np.ndarray
+    failed_GS: np.ndarray
+    """Whether a seat gave an invalid reply."""
+    asked_S: np.ndarray
+    """Decisions that each seat was asked for."""
+
+    @property
+    def games(self) -> int:
+        """Games played; 0 where exact."""
+        return 0 if self.exact else len(self.weights_G)
+
+    def got(self, utility: Utility) -> np.ndarray:
+        return self.payoffs_GS if utility == "payoffs" else self.rewards_GS
+
+    def mean(self, seats: Sequence[int], utility: Utility) -> Estimate | None:
+        """What some seats earned on average in a game; None where all were void."""
+        rows = over(self.got(utility)[:, list(seats)])
+        return self._expected(rows) if self.exact else mean(rows)
+
+    def _expected(self, rows_G: np.ndarray) -> Estimate:
+        return exact(float(self.weights_G @ rows_G))
+
+    @cached_property
+    def results_GS(self) -> np.ndarray:
+        """For two seats: 1 for the one that was paid more, 1/2 for a draw, 0 for the other.
+        Whoever forfeits has lost; NaN where both did."""
+        first, second = self.payoffs_GS[:, 0], self.payoffs_GS[:, 1]
+        won = np.select([close(first, second), first > second], [0.5, 1.0], 0.0)
+        failed_first, failed_second = self.failed_GS[:, 0], self.failed_GS[:, 1]
+        won = np.where(failed_first, 0.0, np.where(failed_second, 1.0, won))
+        won = np.where(failed_first & failed_second, np.nan, won)
+        return np.stack([won, 1 - won], axis=1)
+
+
+def one_sum(played: Iterable[Games]) -> bool:
+    """Whether all whole games paid the same in sum; not where there was none."""
+    sums = np.concatenate([[], *(games.payoffs_GS.sum(axis=1) for games in played)])
+    sums = sums[~np.isnan(sums)]
+    return bool(len(sums)) and bool(close(sums, sums[0]).all())
+
+
+def close(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.isclose(a, b, rtol=0, atol=1e-12)
+    return found
+
+
+def over(rows_GK: np.ndarray) -> np.ndarray:
+    """The mean of each row over what is not NaN; NaN where all is."""
+    there = ~np.isnan(rows_GK)
+    count = there.sum(axis=1)
+    total = np.where(there, rows_GK, 0.0).sum(axis=1)
+    found: np.ndarray = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return found
+
+
+def together(
+    parts: Sequence[tuple[Games, Sequence[int]]], utility: Utility = "payoffs"
+) -> Estimate | None:
+    """What a contestant earns over several seatings that count alike, in the seats that it has in
+    each. Games of one number have one seed, so the mean of its rows is one observation."""
+    columns = [over(games.got(utility)[:, list(seats)]) for games, seats in parts]
+    if parts[0][0].exact:
+        values = [
+            float(games.weights_G @ rows) for (games, _), rows in zip(parts, columns, strict=True)
+        ]
+        return exact(sum(values) / len(values))
+    return mean(over(np.stack(columns, axis=1)))
+
+
+@dataclass(frozen=True)
+class Record:
+    """Shares of games won, drawn and lost, of `games` that had a result (0: exact)."""
+
+    won: Estimate
+    drawn: Estimate
+    lost: Estimate
+    games: int
+
+
+def record(parts: Sequence[tuple[Games, int]]) -> Record | None:
+    """The results of a contestant over seatings of two seats, at the seat that it has in each."""
+    if parts[0][0].exact:
+        shares = np.mean(
+            [
+                [float(g.weights_G[g.results_GS[:, s] == r].sum()) for r in (1.0, 0.5, 0.0)]
+                for g, s in parts
+            ],
+            axis=0,
+        )
+        won, drawn, lost = (exact(float(p)) for p in shares)
+        return Record(won, drawn, lost, 0)
+    results = np.concatenate([games.results_GS[:, seat] for games, seat in parts])
+    counts = [int((results == r).sum()) for r in (1.0, 0.5, 0.0)]
+    known = [part for count in counts if (part := share(count, sum(counts))) is not None]
+    return Record(known[0], known[1], known[2], sum(counts)) if known else None

@@ -1,0 +1,66 @@
+"""How sure a number is: 95% intervals of means and of shares.
+
+Means have t intervals over independent rows; shares have Wilson's, which hold near 0 and 1 too
+(Wilson 1927; Brown, Cai and DasGupta 2001). What is exact has no interval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+
+LEVEL = 0.95
+Z = 1.959963984540054
+"""The 97.5% point of the normal distribution."""
+
+Kind = Literal["exact", "t", "wilson", "none"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its 95% interval; `rows` independent observations are behind it. `none`: there
+    is one row, so nothing is known of how sure it is."""
+
+    value: float
+    low: float
+    high: float
+    kind: Kind
+    rows: int = 0
+
+    @property
+    def half(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+
+def exact(value: float) -> Estimate:
+    return Estimate(value, value, value, "exact")
+
+
+def mean(rows_N: np.ndarray) -> Estimate | None:
+    """The mean of independent rows, NaN left out, with its t interval; None where none is left."""
+    kept = rows_N[~np.isnan(rows_N)]
+    if not len(kept):
+        return None
+    value = float(kept.mean())
+    if len(kept) == 1:
+        return Estimate(value, value, value, "none", 1)
+    from scipy.special import stdtrit
+
+    error = float(kept.std(ddof=1)) / sqrt(len(kept))
+    half = float(stdtrit(len(kept) - 1, (1 + LEVEL) / 2)) * error
+    return Estimate(value, value - half, value + half, "t", len(kept))
+
+
+def share(successes: float, trials: int) -> Estimate | None:
+    """A share of independent trials, with Wilson's score interval; None without trials."""
+    if not trials:
+        return None
+    p, z2 = successes / trials, Z * Z
+    middle = (p + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = Z / (1 + z2 / trials) * sqrt(p * (1 - p) / trials + z2 / (4 * trials**2))
+    low, high = max(0.0, middle - half), min(1.0, middle + half)
+    return Estimate(p, min(low, p), max(high, p), "wilson", trials)

@@ -1,0 +1,220 @@
+"""A file in which matches gather, over runs, models and evaluations, and what they say together.
+
+A match is the games of one seating. The file is a set of them: adding one again changes nothing,
+the order in which they come does not matter, and neither does who adds them at the same time. A
+match is known by the rules it was played under, who sat where, and its seed; of two that agree in
+that, the longer stands, as it begins with the games of the other. An exact result stands for all
+that was sampled between the same contestants in the same seats.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gamedsl.evaluate.errors import EvalError
+from gamedsl.evaluate.games import Games
+from gamedsl.evaluate.ratings import Score
+from gamedsl.train.files import write_text
+
+if TYPE_CHECKING:
+    from gamedsl.evaluate.contestants import Contestant
+    from gamedsl.evaluate.evaluation import Exploitability
+    from gamedsl.runtime import Game
+
+FORMAT = "gamedsl leaderboard 1"
+EXACT_GAMES = 1000
+"""Games that an exact result counts as, in ratings."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """The games of one seating. All tuples are by seat, but `result`."""
+
+    game: str
+    hash: str
+    params: Mapping[str, Any]
+    seats: tuple[str, ...]
+    holders: tuple[str, ...]
+    """Identities."""
+    names: tuple[str, ...]
+    seed: int
+    games: int
+    """0: exact."""
+    means: tuple[float | None, ...]
+    """Of payoffs; None where all were void."""
+    variances: tuple[float | None, ...]
+    result: tuple[float, float, float] | None
+    """Games that the first seat won, drew and lost, or their shares where exact; None unless there
+    are two seats."""
+    constant: bool
+    """Whether the game is for two and of constant sum."""
+    asked: tuple[int, ...]
+    invalid: tuple[int, ...]
+    versions: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        """What two matches share that are the same."""
+        seed = None if self.exact else self.seed
+        known = json.dumps([self.hash, self.holders, seed])
+        return hashlib.sha256(known.encode()).hexdigest()[:16]
+
+    @property
+    def exact(self) -> bool:
+        return self.games == 0
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        """Of two with one key, the greater stands; the text only settles which of two equally
+        long ones does, whoever came first."""
+        return self.games, json.dumps(asdict(self))
+
+    @property
+    def score(self) -> Score:
+        """The first seat's result in games."""
+        scale = EXACT_GAMES if self.exact else 1
+        return Score(*(scale * x for x in self.result or (0.0, 0.0, 0.0)))
+
+
+@dataclass(frozen=True)
+class Board:
+    """What the file holds."""
+
+    matches: Mapping[str, Match] = field(default_factory=dict)
+    """By key."""
+    exploitability: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    """Hash of the game -> identity -> `kind` and `value`."""
+
+    def with_matches(self, more: Iterable[Match]) -> Board:
+        """This and more matches; see the module."""
+        found = dict(self.matches)
+        for match in more:
+            known = found.get(match.key)
+            if known is None or match.rank > known.rank:
+                found[match.key] = match
+        known_exactly = {(m.hash, m.holders) for m in found.values() if m.exact}
+        kept = {
+            key: match
+            for key, match in found.items()
+            if match.exact or (match.hash, match.holders) not in known_exactly
+        }
+        return Board(dict(sorted(kept.items())), self.exploitability)
+
+    def with_exploitability(self, hash: str, found: Mapping[str, Exploitability]) -> Board:
+        """This and how exploitable contestants (by identity) are; an exact number outlives
+        bounds, and the larger bound the smaller."""
+        here = dict(self.exploitability.get(hash, {}))
+        for identity, one in found.items():
+            if one.estimate is None:
+                continue
+            value = one.estimate.value if one.kind == "exact" else max(0.0, one.estimate.low)
+            before = here.get(identity, {"kind": "least", "value": -1.0})
+            rank = (one.kind == "exact", value)
+            if rank > (before["kind"] == "exact", before["value"]):
+                here[identity] = {"kind": one.kind, "value": value}
+        every = {**self.exploitability, hash: dict(sorted(here.items()))}
+        return Board(self.matches, dict(sorted(every.items())))
+
+    def text(self) -> str:
+        """The file."""
+        record = {
+            "format": FORMAT,
+            "matches": [asdict(match) for match in self.matches.values()],
+            "exploitability": self.exploitability,
+        }
+        return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_board(path: Path) -> Board:
+    """The board of a file, empty where there is none. Raises EvalError for another file."""
+    if not path.exists():
+        return Board()
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(record, dict) or record.get("format") != FORMAT:
+            raise ValueError(f"its `format` is not `{FORMAT}`")
+        matches = [_match(one) for one in record["matches"]]
+        return Board({}, record["exploitability"]).with_matches(matches)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EvalError(
+            f"{path} is no leaderboard that can be read: {error}",
+            "name another file, which is then made",
+        ) from error
+
+
+def add(
+    path: Path,
+    matches: Sequence[Match],
+    hash: str = "",
+    exploitability: Mapping[str, Exploitability] | None = None,
+) -> Board:
+    """Add to the file, whole or not at all, also while others do. Raises EvalError, and ImportError
+    without filelock."""
+    from gamedsl.extras import missing
+
+    try:
+        from filelock import FileLock
+    except ImportError:
+        raise missing("filelock", "eval") from None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_name(f".{path.name}.lock")):
+            board = read_board(path).with_matches(matches)
+            if exploitability:
+                board = board.with_exploitability(hash, exploitability)
+            write_text(path, board.text())
+    except OSError as error:
+        raise EvalError(f"{path} cannot be written: {error.strerror}", "name another") from error
+    return board
+
+
+def match_of(
+    game: Game, games: Games, seed: int, who: Mapping[str, Contestant], constant: bool
+) -> Match:
+    """A seating's games as a match; `who` are the contestants by name."""
+    from gamedsl.runtime.transcripts import params_as_data
+    from gamedsl.train.runfolder import versions
+
+    columns = range(len(games.holders))
+    moments = [_moments(games, seat) for seat in columns]
+    return Match(
+        game.name, game.hash, params_as_data(dict(game.params)), tuple(game.ir.seats),
+        tuple(who[name].identity for name in games.holders), games.holders,
+        seed, games.games, tuple(mean for mean, _ in moments),
+        tuple(variance for _, variance in moments), _result(games), constant,
+        tuple(int(n) for n in games.asked_S),
+        tuple(int(games.failed_GS[:, seat].sum()) for seat in columns), versions(),
+    )  # fmt: skip
+
+
+def _moments(games: Games, seat: int) -> tuple[float | None, float | None]:
+    """Mean and variance of what a seat was paid."""
+    rows, weights = games.payoffs_GS[:, seat], games.weights_G
+    there = ~np.isnan(rows)
+    if not there.any():
+        return None, None
+    weights = weights[there] / weights[there].sum()
+    mean = float(weights @ rows[there])
+    return mean, float(weights @ (rows[there] - mean) ** 2)
+
+
+def _result(games: Games) -> tuple[float, float, float] | None:
+    if len(games.holders) != 2:
+        return None
+    first = games.results_GS[:, 0]
+    weights = games.weights_G if games.exact else np.ones(len(first))
+    won, drawn, lost = (float(weights[first == r].sum()) for r in (1.0, 0.5, 0.0))
+    return won, drawn, lost
+
+
+def _match(record: Mapping[str, Any]) -> Match:
+    read = {f.name: record[f.name] for f in fields(Match)}
+    lists = {name: tuple(value) for name, value in read.items() if isinstance(value, list)}
+    return Match(**{**read, **lists})

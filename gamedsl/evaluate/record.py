@@ -1,0 +1,119 @@
+"""An evaluation and a leaderboard as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gamedsl.evaluate.evaluation import Evaluation
+from gamedsl.evaluate.intervals import Estimate
+from gamedsl.evaluate.seating import Pairing
+from gamedsl.evaluate.standings import Standings
+from gamedsl.runtime.transcripts import params_as_data
+from gamedsl.train.runfolder import versions
+
+FORMAT = "gamedsl evaluation 1"
+
+
+def as_record(found: Evaluation) -> dict[str, Any]:
+    """All that was found, as JSON-able data."""
+    game, options = found.game, found.options
+    return {
+        "format": FORMAT,
+        "game": game.name,
+        "hash": game.hash,
+        "rules_hash": game.ir.rules_hash,
+        "params": params_as_data(dict(game.params)),
+        "seats": list(found.seats),
+        "utility": options.utility,
+        "exact": found.exact,
+        "games_per_pairing": None if found.exact else options.games,
+        "seed": options.seed,
+        "sampled_because": found.why_sampled or None,
+        "stopped": None if found.stopped is None else found.stopped.fact,
+        "constant_sum": found.constant_sum,
+        "fixed": {seat: one.name for seat, one in found.plan.fixed.items()},
+        "contestants": [
+            {
+                "name": one.name,
+                "player": one.spec,
+                "identity": one.identity,
+                "exploitability": _exploitability(found, one.name),
+                "invalid_replies": _plain(found.invalid(one.name)),
+            }
+            for one in found.plan.everybody
+        ],
+        "pairings": [_pairing(found, one) for one in found.pairings if found.played(one)],
+        "versions": versions(),
+    }
+
+
+def standings_record(found: Standings) -> dict[str, Any]:
+    """A leaderboard of one game as JSON-able data."""
+    return {
+        "game": found.game,
+        "hash": found.hash,
+        "params": dict(found.params),
+        "ranked_by": found.system if found.rated else "mean payoff",
+        "anchor": found.anchor,
+        "rows": [
+            {
+                "name": row.name,
+                "identity": row.identity,
+                "rating": _plain(row.rating),
+                "games": row.games,
+                "won_drawn_lost": list(row.score),
+                "mean_payoff": _plain(row.mean),
+                "mean_payoff_with_itself": _plain(row.own),
+                "exploitability": row.exploitability,
+                "invalid_replies": _plain(row.invalid),
+            }
+            for row in found.rows
+        ],
+    }
+
+
+def _pairing(found: Evaluation, one: Pairing) -> dict[str, Any]:
+    record = found.record(one)
+    return {
+        "contestant": one.focal,
+        "against": one.background,
+        "payoff": _plain(found.earned(one, "payoffs")),
+        "reward": _plain(found.earned(one, "rewards")),
+        "payoff_by_role": _every(found.by_role(one, "payoffs")),
+        "reward_by_role": _every(found.by_role(one, "rewards")),
+        "won": None if record is None else _plain(record.won),
+        "drawn": None if record is None else _plain(record.drawn),
+        "lost": None if record is None else _plain(record.lost),
+        "seatings": [
+            {
+                "holders": dict(zip(found.seats, seating.holders, strict=True)),
+                "games": found.games[seating.holders].games,
+                "exact": found.games[seating.holders].exact,
+                "payoffs": {
+                    seat: _plain(found.games[seating.holders].mean([number], "payoffs"))
+                    for number, seat in enumerate(found.seats)
+                },
+            }
+            for seating in one.seatings
+        ],
+    }
+
+
+def _exploitability(found: Evaluation, name: str) -> dict[str, Any] | None:
+    one = found.exploitability.get(name)
+    if one is None:
+        return None
+    return {"kind": one.kind, "why": one.why or None, **(_plain(one.estimate) or {"value": None})}
+
+
+def _plain(estimate: Estimate | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    kind = {"exact": "exact", "none": "one game", "t": "95% t", "wilson": "95% Wilson"}
+    sure = None if estimate.kind in ("exact", "none") else [estimate.low, estimate.high]
+    return {"value": estimate.value, "interval": sure, "interval_kind": kind[estimate.kind]}
+
+
+def _every(found: Mapping[str, Estimate]) -> dict[str, Any]:
+    return {name: _plain(estimate) for name, estimate in found.items()}

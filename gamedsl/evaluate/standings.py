@@ -1,0 +1,169 @@
+"""What a leaderboard says of one game: who stands where, and how sure that is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, Literal
+
+from gamedsl.evaluate.intervals import Estimate, Z, share
+from gamedsl.evaluate.leaderboard import Board, Match
+from gamedsl.evaluate.ratings import Score, elo, trueskill
+
+System = Literal["elo", "trueskill"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One contestant in one game. `rating` is None where the game is not of constant sum for two,
+    or no games link it to the others; `mean` is what it is paid against others, each seat and each
+    table of opponents counting alike; `own` the same where it holds every seat."""
+
+    identity: str
+    name: str
+    rating: Estimate | None
+    games: int
+    score: Score
+    mean: Estimate | None
+    own: Estimate | None
+    exploitability: Mapping[str, Any] | None
+    invalid: Estimate | None
+
+
+@dataclass(frozen=True)
+class Standings:
+    """A game's contestants, best first. `rated`: by the rating; else by what they are paid."""
+
+    game: str
+    hash: str
+    params: Mapping[str, Any]
+    system: System
+    anchor: str | None
+    rated: bool
+    rows: tuple[Standing, ...]
+
+
+def standings(board: Board, system: System = "elo", anchor: str | None = None) -> list[Standings]:
+    """Those of every game of a board. `anchor` is the name of who has rating 1000 in Elo; `random`
+    where it has played, unless named; else the mean is 1000. Raises as `trueskill`."""
+    games: dict[str, list[Match]] = defaultdict(list)
+    for match in board.matches.values():
+        games[match.hash].append(match)
+    ordered = sorted(games.values(), key=lambda matches: (matches[0].game, matches[0].hash))
+    return [_of_game(board, matches, system, anchor) for matches in ordered]
+
+
+def _of_game(
+    board: Board, matches: Sequence[Match], system: System, wanted: str | None
+) -> Standings:
+    names = _names(matches)
+    rated = all(match.constant and match.result is not None for match in matches)
+    scores = _scores(matches)
+    met = {identity for pair in scores for identity in pair}
+    anchor = next((i for i in sorted(met) if names[i] == (wanted or "random")), None)
+    ratings: dict[str, Estimate] = {}
+    if rated and system == "elo":
+        ratings = elo(scores, anchor)
+    elif rated:
+        ratings = trueskill([(a, b, score) for (a, b), score in sorted(scores.items())])
+    first = matches[0]
+    measured = board.exploitability.get(first.hash, {})
+    rows = [
+        Standing(
+            identity, name, ratings.get(identity), *_played(matches, identity),
+            _paid(matches, identity, own=False), _paid(matches, identity, own=True),
+            measured.get(identity), _invalid(matches, identity),
+        )
+        for identity, name in names.items()
+    ]  # fmt: skip
+
+    def place(row: Standing) -> tuple[float, float, str]:
+        mean = row.mean or row.own
+        return (
+            -row.rating.value if row.rating else float("inf"),
+            -mean.value if mean else float("inf"), row.name,
+        )  # fmt: skip
+
+    shown = names[anchor] if anchor is not None and rated and system == "elo" else None
+    return Standings(
+        first.game, first.hash, first.params, system, shown, rated, tuple(sorted(rows, key=place))
+    )
+
+
+def _names(matches: Sequence[Match]) -> dict[str, str]:
+    """Identity -> name; where two have one name, with the beginning of their identities."""
+    called: dict[str, set[str]] = defaultdict(set)
+    for match in matches:
+        for identity, name in zip(match.holders, match.names, strict=True):
+            called[identity].add(name)
+    names = {identity: min(every) for identity, every in sorted(called.items())}
+    shared = [name for name in names.values() if list(names.values()).count(name) > 1]
+    return {i: f"{name} ({i[:4]})" if name in shared else name for i, name in names.items()}
+
+
+def _scores(matches: Sequence[Match]) -> dict[tuple[str, str], Score]:
+    """The games of each pair, all seatings together."""
+    found: dict[tuple[str, str], Score] = {}
+    for match in matches:
+        if match.result is None or match.holders[0] == match.holders[1]:
+            continue
+        first, second = match.holders
+        won, drawn, lost = match.score
+        if first > second:
+            first, second, won, lost = second, first, lost, won
+        before = found.get((first, second), Score(0.0, 0.0, 0.0))
+        found[first, second] = Score(before.won + won, before.drawn + drawn, before.lost + lost)
+    return found
+
+
+def _played(matches: Sequence[Match], identity: str) -> tuple[int, Score]:
+    """Games that were played against others, and the score of all of them."""
+    games, won, drawn, lost = 0, 0.0, 0.0, 0.0
+    for match in matches:
+        if identity not in match.holders or set(match.holders) == {identity}:
+            continue
+        games += match.games
+        if match.result is not None:
+            score = match.score if match.holders[0] == identity else Score(*match.score[::-1])
+            won, drawn, lost = won + score.won, drawn + score.drawn, lost + score.lost
+    return games, Score(won, drawn, lost)
+
+
+def _paid(matches: Sequence[Match], identity: str, *, own: bool) -> Estimate | None:
+    """The mean over all places where it sat; matches of one seating with other seeds are pooled."""
+    cells: dict[tuple[int, tuple[str, ...]], list[tuple[float, float, int]]] = defaultdict(list)
+    for match in matches:
+        if (set(match.holders) == {identity}) != own:
+            continue
+        for seat, holder in enumerate(match.holders):
+            mean, variance = match.means[seat], match.variances[seat]
+            if holder == identity and mean is not None and variance is not None:
+                cells[seat, match.holders].append((mean, variance, match.games))
+    if not cells:
+        return None
+    means, errors = zip(*(_pooled(parts) for parts in cells.values()), strict=True)
+    value, error = sum(means) / len(means), sqrt(sum(errors)) / len(means)
+    kind: Literal["exact", "t"] = "t" if error else "exact"
+    return Estimate(value, value - Z * error, value + Z * error, kind)
+
+
+def _pooled(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float]:
+    """The mean of some matches and its squared standard error; exact where one is."""
+    for mean, _, games in parts:
+        if not games:
+            return mean, 0.0
+    games = sum(n for *_, n in parts)
+    mean = sum(m * n for m, _, n in parts) / games
+    spread = sum(n * (v + (m - mean) ** 2) for m, v, n in parts) / games
+    return mean, spread / games
+
+
+def _invalid(matches: Sequence[Match], identity: str) -> Estimate | None:
+    failed = asked = 0
+    for match in matches:
+        for seat, holder in enumerate(match.holders):
+            if holder == identity:
+                failed, asked = failed + match.invalid[seat], asked + match.asked[seat]
+    return share(failed, asked)

@@ -1,0 +1,301 @@
+"""An evaluation and a leaderboard as text: tables that fit the terminal, or Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from string import ascii_uppercase
+from typing import TYPE_CHECKING
+
+from gamedsl.evaluate.evaluation import Evaluation, Exploitability
+from gamedsl.evaluate.intervals import Estimate
+from gamedsl.evaluate.seating import Pairing
+from gamedsl.evaluate.standings import Standing, Standings
+from gamedsl.solve.words import plural
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NAME = 24
+"""Letters of a name in a row; the whole stands in the list of contestants."""
+ROWS = 30
+"""Rows of a table that are printed."""
+FEW_ROLES = 3
+"""Roles that have columns; more have rows."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a heading; the first `left` columns are text, the others numbers."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: int = 1
+    below: str = ""
+
+
+def tables_of(found: Evaluation, width: int) -> list[Table]:
+    """What there is to show of an evaluation, in a terminal of so many columns."""
+    tables = [_overview(found), *_matrix(found, width), _by_role(found)]
+    results = _results(found)
+    return [*tables, results] if results.rows else tables
+
+
+def head_of(found: Evaluation) -> list[str]:
+    """What was evaluated, how, and how sure it is."""
+    game, options = found.game, found.options
+    params = ", ".join(f"{name}={value}" for name, value in game.params.items())
+    lines = [
+        f"{game.name}{f' ({params})' if params else ''}: {plural(len(found.seats), 'seat')}; "
+        f"numbers are mean {options.utility} of the contestant in a game"
+    ]
+    if found.exact:
+        lines.append("exact: the game is written out and nothing is sampled")
+    else:
+        lines.append(
+            f"{options.games:,} games a pairing, shared by its seatings, on common seeds "
+            f"(--seed {options.seed}); ± is half the 95% t interval over seeds"
+        )
+        lines.append(f"sampled: {found.why_sampled}")
+    if any(games.exact for games in found.games.values()) and not found.exact:
+        lines.append("numbers without ± are exact")
+    if found.stopped is not None:
+        lines.append(f"stopped early: {found.stopped.fact}; only what was finished counts")
+    return lines
+
+
+def _overview(found: Evaluation) -> Table:
+    rows = []
+    for key, one in zip(_letters(found), found.plan.everybody, strict=True):
+        measured = found.exploitability.get(one.name)
+        rows.append(
+            (
+                key, one.name if one.name == one.spec else f"{one.name} = {one.spec}",
+                "" if measured is None else _exploitable(measured),
+                _percent(found.invalid(one.name)),
+            )
+        )  # fmt: skip
+    whys = {m.why for m in found.exploitability.values() if m.kind == "unknown"}
+    below = f"exploitability is NashConv / {len(found.seats)}"
+    if any(m.kind == "least" for m in found.exploitability.values()):
+        below += "; ≥ by a search for replies: a lower bound, and what they gained"
+    if whys:
+        below += f"; – {' or '.join(sorted(whys))}"
+    head = ("", "contestant", "exploitability", "invalid replies")
+    return Table("Contestants", head, tuple(rows), 2, below)
+
+
+def _by_role(found: Evaluation) -> Table:
+    """What each earns in each role against each, one row a pairing or, of many roles, a role."""
+    role_of = found.game.ir.role_of
+    roles = tuple(dict.fromkeys(role_of[seat] for seat in found.seats))
+    wide, rows = len(roles) <= FEW_ROLES, []
+    for pairing in found.pairings:
+        if not found.played(pairing):
+            continue
+        earned = found.by_role(pairing)
+        who = _short(pairing.focal), _against(found, pairing)
+        if wide:
+            mean = found.earned(pairing)
+            rows.append((*who, *(_amount(earned.get(role)) for role in roles), _amount(mean)))
+        else:
+            rows += [(*who, role, _amount(amount)) for role, amount in earned.items()]
+    columns = (*(f"as {role}" for role in roles), "mean") if wide else ("as", "earns")
+    head = ("contestant", "against", *columns)
+    return Table(f"Mean {found.options.utility} by role", head, tuple(rows), 2 if wide else 3)
+
+
+def _results(found: Evaluation) -> Table:
+    rows, shown = [], set()
+    for pairing in found.pairings:
+        if (pairing.background, pairing.focal) in shown or not found.played(pairing):
+            continue
+        shown.add((pairing.focal, pairing.background))
+        if (record := found.record(pairing)) is None:
+            continue
+        games = "exact" if found.games[pairing.seatings[0].holders].exact else f"{record.games:,}"
+        shares = (_percent(part) for part in (record.won, record.drawn, record.lost))
+        rows.append((_short(pairing.focal), _against(found, pairing), games, *shares))
+    head = ("contestant", "against", "games", "won", "drawn", "lost")
+    below = "" if found.exact else "brackets hold 95% Wilson intervals; whoever forfeits has lost"
+    return Table("Games won, drawn and lost", head, tuple(rows), 2, below)
+
+
+def _matrix(found: Evaluation, width: int) -> list[Table]:
+    """Cross-play: the row's mean payoff against the column; none for fewer than three cells."""
+    cells = {(p.focal, p.background): p for p in found.pairings if found.played(p)}
+    columns = list(dict.fromkeys(p.background for p in found.pairings if p.background is not None))
+    rows = [one.name for one in found.plan.contestants]
+    if len(rows) < 2 or len(columns) < 2:
+        return []
+    letter = dict(zip([c.name for c in found.plan.everybody], _letters(found), strict=True))
+    text = {pair: _amount(found.earned(pairing)) for pair, pairing in cells.items()}
+    names = [f"{letter[name]} {_short(name)}" for name in rows]
+    cell = max(len(t) for t in text.values()) + 2
+    fit = max(1, (width - max(map(len, names)) - 3) // cell)
+    blocks = ceil(len(columns) / fit)
+    tables = []
+    for block in range(blocks):
+        part = columns[block * fit : (block + 1) * fit]
+        body = [
+            (shown, *(text.get((name, other), "") for other in part))
+            for name, shown in zip(rows, names, strict=True)
+        ]
+        more = "" if blocks == 1 else f" ({block + 1} of {blocks})"
+        title = f"Cross-play: mean {found.options.utility} of the row against the column{more}"
+        tables.append(Table(title, ("", *(letter[name] for name in part)), tuple(body)))
+    if len(found.seats) > 2:
+        said = "the row holds one seat, each in turn, and the column all others"
+        tables[-1] = Table(tables[-1].title, tables[-1].head, tables[-1].rows, 1, said)
+    return tables
+
+
+def standings_table(found: Standings) -> Table:
+    """A leaderboard of one game."""
+    params = ", ".join(f"{name}={value}" for name, value in found.params.items())
+    title = f"Leaderboard of {found.game}{f' ({params})' if params else ''} [{found.hash[:8]}]"
+    failing = any(row.invalid and row.invalid.value for row in found.rows)
+    digits = 0 if found.system == "elo" else 1
+    columns: dict[str, list[str]] = {
+        "#": [str(place) for place, _ in enumerate(found.rows, 1)],
+        "contestant": [_short(row.name) for row in found.rows],
+    }
+    if found.rated:
+        shown = "Elo" if found.system == "elo" else "TrueSkill"
+        columns[shown] = [_amount(row.rating, digits) for row in found.rows]
+    columns["games"] = [f"{r.games:,}" if r.games else "exact" for r in found.rows]
+    if found.rated:
+        columns["W/D/L %"] = [_score(row) for row in found.rows]
+    columns["mean payoff"] = [_amount(row.mean) for row in found.rows]
+    if not found.rated:
+        columns["with itself"] = [_amount(row.own) for row in found.rows]
+    columns["exploitable"] = [_measured(row) for row in found.rows]
+    if failing:
+        columns["invalid"] = [_percent(row.invalid, False) for row in found.rows]
+    rows = tuple(zip(*columns.values(), strict=True))
+    return Table(title, tuple(columns), rows, 2, _about(found))
+
+
+def _about(found: Standings) -> str:
+    said = "mean payoff is against others, each seat and opponent alike; ± is half a 95% interval"
+    if not found.rated:
+        return f"{said}; the game is not of constant sum for two, so pay ranks, not games won"
+    if found.system == "trueskill":
+        return f"{said}; TrueSkill is its mean, in the order of the file"
+    where = f"{found.anchor} stands at 1000" if found.anchor else "their mean is 1000"
+    return f"{said}; Elo by Bradley-Terry over all matches, {where}"
+
+
+def show(table: Table, console: Console) -> None:
+    """Print a table."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for number, name in enumerate(table.head):
+        text = number < table.left
+        shown.add_column(
+            name, justify="left" if text else "right", no_wrap=not text, overflow="fold"
+        )
+    for row in table.rows[:ROWS]:
+        shown.add_row(*map(Text, row))
+    console.print()
+    console.print(table.title, style="bold", markup=False, highlight=False)
+    console.print(shown)
+    if len(table.rows) > ROWS:
+        left = len(table.rows) - ROWS
+        console.print(f"… and {left:,} more rows (--format json has all)", style="dim")
+    if table.below:
+        console.print(table.below, style="dim", markup=False, highlight=False)
+
+
+def markdown(table: Table) -> str:
+    """A table as Markdown."""
+
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    rule = ["---" if n < table.left else "---:" for n in range(len(table.head))]
+    lines = [f"### {table.title}", "", line(table.head), line(rule), *map(line, table.rows)]
+    return "\n".join([*lines, *(["", table.below] if table.below else [])]) + "\n"
+
+
+def _letters(found: Evaluation) -> list[str]:
+    """A, B, …, Z, A1, B1, … for everybody."""
+    return [
+        ascii_uppercase[n % 26] + (str(n // 26) if n >= 26 else "")
+        for n in range(len(found.plan.everybody))
+    ]
+
+
+def _short(name: str) -> str:
+    """The end of a long name: of a path, what tells it from others."""
+    return name if len(name) <= NAME else f"…{name[1 - NAME :]}"
+
+
+def _against(found: Evaluation, pairing: Pairing) -> str:
+    if pairing.mirror:
+        return "itself"
+    if pairing.background is not None:
+        return _short(pairing.background)
+    return ", ".join(dict.fromkeys(_short(one.name) for one in found.plan.fixed.values()))
+
+
+def _amount(amount: Estimate | None, digits: int | None = None) -> str:
+    """`0.500`, `0.486 ±0.031`; `–` where there is none."""
+    if amount is None:
+        return "–"
+    if digits is None:
+        digits = 3 if abs(amount.value) < 1000 else 1
+    value = f"{amount.value:.{digits}f}"
+    if float(value) == 0:
+        value = value.lstrip("-")
+    return value if amount.kind in ("exact", "none") else f"{value} ±{amount.half:.{digits}f}"
+
+
+def _percent(part: Estimate | None, interval: bool = True) -> str:
+    """`62.5%`, `62% [58, 66]`; `–` where there is none."""
+    if part is None:
+        return "–"
+    if part.kind == "exact":
+        return f"{part.value:.1%}"
+    if not interval:
+        return f"{part.value:.1%}" if part.value else "0%"
+    if part.rows >= 400:
+        low, high = f"{100 * part.low:.1f}", f"{100 * part.high:.1f}"
+        return f"{part.value:.1%} [{low}, {high}]"
+    return f"{part.value:.0%} [{100 * part.low:.0f}, {100 * part.high:.0f}]"
+
+
+def _exploitable(found: Exploitability) -> str:
+    if found.estimate is None:
+        return "–"
+    if found.kind == "exact":
+        return _amount(found.estimate)
+    return f"≥ {max(0.0, found.estimate.low):.3f} ({_amount(found.estimate)})"
+
+
+def _measured(row: Standing) -> str:
+    if row.exploitability is None:
+        return "–"
+    return ("" if row.exploitability["kind"] == "exact" else "≥ ") + (
+        f"{row.exploitability['value']:.3f}"
+    )
+
+
+def _score(row: Standing) -> str:
+    total = sum(row.score)
+    if not total:
+        return "–"
+    return "/".join(f"{100 * part / total:.0f}" for part in row.score)
+
+
+def write_markdown(path: Path, every: Sequence[Standings]) -> None:
+    """The leaderboards of all games as a Markdown file."""
+    from gamedsl.train.files import write_text
+
+    write_text(path, "\n".join(markdown(standings_table(one)) for one in every))

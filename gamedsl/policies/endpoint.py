@@ -1,0 +1,210 @@
+"""A chat endpoint: messages in, the text of the reply out, over HTTP.
+
+The wire form is that of OpenAI's chat completions, which vLLM, llama.cpp, Ollama and most hosted
+models speak as well. What can pass (429, 5xx, time-outs, lost connections) is tried again, later
+each time (exponential back-off with jitter, at least what `Retry-After` says); what cannot, such as
+a wrong key, ends at once. Every attempt is a call of the budget. The key is read from the
+environment, goes into one header, and is struck out of all that is quoted from the server.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.policies.base import Message
+
+if TYPE_CHECKING:
+    import httpx2
+
+KEY_ENV = "OPENAI_API_KEY"
+PASSING = frozenset({408, 409, 425, 429})
+"""Statuses below 500 that are worth another attempt."""
+LONGEST_WAIT = 60.0
+
+
+class EndpointError(Exception):
+    """An endpoint that cannot be used, or does not answer. The text states the fact, then the
+    fix."""
+
+    def __init__(self, fact: str, fix: str) -> None:
+        super().__init__(f"{fact}\n  fix: {fix}")
+        self.fact = fact
+        self.fix = fix
+
+
+class BudgetSpent(EndpointError):
+    """All calls that were allowed have been made."""
+
+
+@dataclass(frozen=True)
+class EndpointSettings:
+    """How an endpoint is called. Times are in seconds."""
+
+    key_env: str | None = None
+    """The environment variable that holds the key; None is `OPENAI_API_KEY`, if it is set."""
+    concurrency: int = 8
+    """Calls under way at a time."""
+    timeout: float = 60.0
+    """For each attempt."""
+    retries: int = 5
+    """Attempts after the first."""
+    first_wait: float = 0.5
+    """The first back-off; each further one is twice as long."""
+    calls: int = 1000
+    """The most attempts in all."""
+    temperature: float | None = None
+    """None leaves it to the server."""
+    max_tokens: int | None = None
+
+
+class Endpoint:
+    """One model behind one address; may be called from several threads."""
+
+    def __init__(self, url: str, model: str, settings: EndpointSettings | None = None) -> None:
+        """Raises EndpointError for an address or a key that cannot be used, and ImportError
+        without httpx2."""
+        self.url, self.model = _address(url), model
+        self.settings = settings or EndpointSettings()
+        self._key = _key(self.settings.key_env)
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        self._client = _client(headers, self.settings)
+        self._calls = 0
+        self._lock = threading.Lock()
+        self._failed = threading.Event()
+        self._jitter = random.Random(0)
+
+    @property
+    def calls(self) -> int:
+        """Attempts made so far."""
+        return self._calls
+
+    def replies(self, asked: Sequence[Sequence[Message]]) -> list[str]:
+        """The text of one reply to each conversation, as it came; empty where there is none.
+
+        Raises EndpointError where one cannot be had, after all attempts, and `BudgetSpent`.
+        """
+        self._failed.clear()
+        with ThreadPoolExecutor(self.settings.concurrency) as pool:
+            waiting = [pool.submit(self._reply, messages) for messages in asked]
+            try:
+                return [one.result() for one in waiting]
+            except BaseException:
+                self._failed.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _reply(self, messages: Sequence[Message]) -> str:
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": role, "content": text} for role, text in messages],
+        }
+        if self.settings.temperature is not None:
+            body["temperature"] = self.settings.temperature
+        if self.settings.max_tokens is not None:
+            body["max_tokens"] = self.settings.max_tokens
+        for attempt in range(self.settings.retries + 1):
+            found = self._attempt(body)
+            if isinstance(found, str):
+                return found
+            why, least = found
+            if attempt < self.settings.retries and self._failed.wait(self._wait(attempt, least)):
+                break
+        raise EndpointError(
+            f"{self.url} gave no reply in {self.settings.retries + 1} attempts: {why}",
+            "see that the server runs and is not overloaded; --timeout, --retries and "
+            "--concurrency say how patient to be",
+        )
+
+    def _attempt(self, body: dict[str, Any]) -> str | tuple[str, float]:
+        """The reply; or why there is none this time, and how long to wait at least."""
+        import httpx2
+
+        with self._lock:
+            if self._calls >= self.settings.calls:
+                raise BudgetSpent(
+                    f"the budget of {self.settings.calls:,} calls to {self.url} is spent",
+                    "allow more with --calls, or play fewer games with --games",
+                )
+            self._calls += 1
+        try:
+            answer = self._client.post(f"{self.url}/chat/completions", json=body)
+        except httpx2.TimeoutException:
+            return f"no answer within {self.settings.timeout:g} s", 0.0
+        except httpx2.TransportError as error:
+            return f"no connection: {error}", 0.0
+        if answer.status_code in PASSING or answer.status_code >= 500:
+            return self._said(answer), _retry_after(answer)
+        if answer.status_code != 200:
+            raise EndpointError(f"{self.url} refuses: {self._said(answer)}", self._remedy(answer))
+        return self._text(answer)
+
+    def _text(self, answer: httpx2.Response) -> str:
+        try:
+            content = answer.json()["choices"][0]["message"].get("content")
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+            raise EndpointError(
+                f"{self.url} does not answer in the form of chat completions",
+                "give the address that ends before `/chat/completions`, such as "
+                "http://localhost:8000/v1",
+            ) from error
+        return content if isinstance(content, str) else ""
+
+    def _said(self, answer: httpx2.Response) -> str:
+        """The status and the beginning of what the server says of it, without the key."""
+        text = " ".join(answer.text.split())
+        if self._key:
+            text = text.replace(self._key, "…")
+        return f"{answer.status_code} {answer.reason_phrase}" + (f": {text[:200]}" if text else "")
+
+    def _remedy(self, answer: httpx2.Response) -> str:
+        if answer.status_code in (401, 403):
+            return f"put the key into the variable {self.settings.key_env or KEY_ENV}, or name " \
+                "another with --key-env"  # fmt: skip
+        if answer.status_code == 404:
+            return f"see that the address is right and that the server has a model `{self.model}`"
+        return "see what the server accepts"
+
+    def _wait(self, attempt: int, least: float) -> float:
+        longest = self.settings.first_wait * float(2**attempt)
+        return min(max(longest * self._jitter.uniform(0.5, 1.0), least), LONGEST_WAIT)
+
+
+def _address(url: str) -> str:
+    if not re.fullmatch(r"https?://[^/@?#\s]+(/[^@?#\s]*)?", url):
+        raise EndpointError(
+            f"`{url}` is no address of an endpoint",
+            "write it as http://localhost:8000/v1, without a key or a password in it",
+        )
+    return url.rstrip("/")
+
+
+def _key(name: str | None) -> str | None:
+    key = os.environ.get(name or KEY_ENV)
+    if name is not None and not key:
+        raise EndpointError(f"the environment variable {name} is not set", f"export {name}=…")
+    return key
+
+
+def _client(headers: dict[str, str], settings: EndpointSettings) -> httpx2.Client:
+    try:
+        import httpx2
+    except ImportError:
+        raise ImportError("httpx2 is not installed; fix: pip install 'gamedsl[eval]'") from None
+    limits = httpx2.Limits(max_connections=settings.concurrency)
+    return httpx2.Client(headers=headers, timeout=settings.timeout, limits=limits)
+
+
+def _retry_after(answer: httpx2.Response) -> float:
+    """Seconds that the server asks to wait; 0 where it does not say a number."""
+    try:
+        seconds = float(answer.headers.get("retry-after", 0))
+    except ValueError:
+        return 0.0
+    return max(0.0, seconds)

@@ -1,0 +1,88 @@
+"""A real HTTP server on this host that answers in the form of chat completions."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Body = dict[str, Any]
+
+
+@dataclass
+class Reply:
+    """What the server sends."""
+
+    content: str | None = ""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    wait: float = 0.0
+    raw: str | None = None
+
+
+@dataclass
+class Served:
+    """A server under way: where it is, and what it was asked."""
+
+    url: str
+    asked: list[Body] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    at_once: int = 0
+    """The most calls under way at a time."""
+
+
+@contextmanager
+def serving(answer: Callable[[int, Body], Reply]) -> Iterator[Served]:
+    """Serve; `answer` is given the number of the call, from 0, and its body."""
+    lock, under_way = threading.Lock(), [0]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with lock:
+                number = len(served.asked)
+                served.asked.append({"path": self.path, **body})
+                served.headers.append({k.lower(): v for k, v in self.headers.items()})
+                under_way[0] += 1
+                served.at_once = max(served.at_once, under_way[0])
+            reply = answer(number, body)
+            time.sleep(reply.wait)
+            with lock:
+                under_way[0] -= 1
+            message = {"role": "assistant", "content": reply.content}
+            text = json.dumps({"choices": [{"index": 0, "message": message}]})
+            data = (text if reply.raw is None else reply.raw).encode()
+            try:
+                self.send_response(reply.status)
+                for name, value in reply.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+            except OSError:
+                pass  # the client gave the call up
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    served = Served(f"http://127.0.0.1:{server.server_address[1]}/v1")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def options_in(body: Body) -> list[str]:
+    """The labels that a prompt lists at its end."""
+    return str(body["messages"][-1]["content"]).partition("Options:\n")[2].splitlines()

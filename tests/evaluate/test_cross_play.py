@@ -1,0 +1,212 @@
+"""Cross-play: exact where it can be, sampled to agree, intervals that hold what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gamedsl
+from gamedsl.evaluate import EvalError, Options, Plan, contestant, evaluate
+from gamedsl.evaluate.intervals import mean, share
+from gamedsl.evaluate.seating import pairings
+from tests.evaluate.small import RPS, cell, evaluated, plan_of
+
+PURE = ("fixed:rock", "fixed:paper", "fixed:scissors")
+BEATS = {("rock", "scissors"), ("scissors", "paper"), ("paper", "rock")}
+
+
+@pytest.mark.parametrize("method", ["exact", "sampled"])
+def test_the_matrix_of_pure_players_is_the_payoff_table(method: str) -> None:
+    found = evaluated(RPS, *PURE, method=method, games=6)
+    for a in PURE:
+        for b in PURE:
+            pair = a.partition(":")[2], b.partition(":")[2]
+            wanted = (pair in BEATS) - (pair[::-1] in BEATS)
+            assert cell(found, a, b).value == wanted
+    assert found.exact == (method == "exact")
+
+
+def test_pure_players_are_as_exploitable_as_can_be_and_the_mixture_is_not() -> None:
+    found = evaluated(RPS, *PURE, "random")
+    numbers = {name: one.estimate.value for name, one in found.exploitability.items()}
+    assert numbers == {**dict.fromkeys(PURE, 1.0), "random": 0.0}
+
+
+def test_results_of_games_add_up_to_one_and_mirror_each_other() -> None:
+    found = evaluated(RPS, "fixed:rock", "random")
+    records = [found.record(p) for p in found.pairings if not p.mirror]
+    for one in records:
+        shares = one.won.value, one.drawn.value, one.lost.value
+        assert shares == pytest.approx((1 / 3, 1 / 3, 1 / 3))
+    other = evaluated(RPS, "fixed:rock", "fixed:paper")
+    first, second = [other.record(p) for p in other.pairings if not p.mirror]
+    assert (first.lost.value, second.won.value) == (1.0, 1.0)
+
+
+def test_sampled_agrees_with_exact_within_its_interval() -> None:
+    names = ("policy:" + str(saved()), "random", "fixed:bet,call")
+    true = evaluated("kuhn_poker", *names)
+    guess = evaluated("kuhn_poker", *names, method="sampled", games=600)
+    assert not guess.exact
+    for a in names:
+        for b in names:
+            exact, sampled = cell(true, a, b), cell(guess, a, b)
+            assert exact.kind == "exact"
+            assert abs(sampled.value - exact.value) <= max(1.6 * sampled.half, 1e-9)
+
+
+def test_kuhn_is_worth_what_the_solver_says(tmp_path) -> None:
+    found = evaluated("kuhn_poker", f"policy:{saved()}", "random")
+    (own, *_) = found.pairings
+    assert found.by_role(own)["first"].value == pytest.approx(-1 / 18)
+    assert found.exploitability[own.focal].estimate.value == pytest.approx(0, abs=1e-9)
+    assert found.exploitability["random"].estimate.value == pytest.approx(0.458, abs=0.001)
+
+
+def test_t_intervals_cover_the_mean_as_often_as_they_say() -> None:
+    stream, covered, rounds = np.random.default_rng(5), 0, 2000
+    for _ in range(rounds):
+        found = mean(stream.choice([-2.0, -1.0, 1.0, 2.0], size=50, p=[0.1, 0.5, 0.2, 0.2]))
+        covered += found.low <= -0.1 <= found.high
+    assert 0.935 < covered / rounds < 0.965
+
+
+@pytest.mark.parametrize("p", [0.02, 0.3, 0.98])
+def test_wilson_intervals_cover_the_share_as_often_as_they_say(p: float) -> None:
+    stream, rounds = np.random.default_rng(6), 4000
+    found = [share(int(k), 200) for k in stream.binomial(200, p, size=rounds)]
+    covered = sum(one.low <= p <= one.high for one in found) / rounds
+    assert 0.93 < covered < 0.98
+
+
+def test_intervals_of_matches_cover_the_exact_value() -> None:
+    """The whole way: games played from seeds, paired by seatings."""
+    true = cell(evaluated("kuhn_poker", "random", "fixed:bet,call"), "random", "fixed:bet,call")
+    game, plan = gamedsl.load("kuhn_poker"), plan_of("random", against=("fixed:bet,call",))
+    covered, rounds = 0, 40
+    for seed in range(rounds):
+        found = evaluate(game, plan, Options(games=40, seed=seed, method="sampled"))
+        one = cell(found, "random", "fixed:bet,call")
+        covered += one.low <= true.value <= one.high
+    assert covered / rounds > 0.85  # 95% less three standard errors
+
+
+def test_a_match_does_not_depend_on_what_else_is_played() -> None:
+    few = evaluated("kuhn_poker", "random", "fixed:bet,call", method="sampled", games=40)
+    many = evaluated(
+        "kuhn_poker", "fixed:check,fold", "fixed:bet,call", "random", method="sampled", games=40
+    )
+    assert cell(few, "random", "fixed:bet,call") == cell(many, "random", "fixed:bet,call")
+
+
+def test_more_games_begin_with_the_games_of_fewer() -> None:
+    short, long = (
+        evaluated("kuhn_poker", "random", "fixed:bet,call", method="sampled", games=n)
+        for n in (20, 60)
+    )
+    holders = ("random", "fixed:bet,call")
+    rows = long.games[holders].payoffs_GS
+    assert (short.games[holders].payoffs_GS == rows[:10]).all()
+    assert len(rows) == 30
+
+
+def test_common_seeds_deal_the_same_cards_in_both_seatings() -> None:
+    """Alike players: what one wins in a seating, it loses in the other, so nothing is left over."""
+    plan = plan_of("a=fixed:bet,call", "b=fixed:bet,call")
+    found = evaluate(gamedsl.load("kuhn_poker"), plan, Options(games=50, method="sampled"))
+    assert cell(found, "a", "b").value == 0 == cell(found, "a", "b").half
+
+
+def test_with_three_seats_the_focal_contestant_sits_in_each_in_turn() -> None:
+    (own, pair) = pairings(("x", "y", "z"), {}, ["a"], ["b"])
+    assert [s.holders for s in own.seatings] == [("a", "a", "a")]
+    assert [s.holders for s in pair.seatings] == [
+        ("a", "b", "b"), ("b", "a", "b"), ("b", "b", "a")
+    ]  # fmt: skip
+    (fixed,) = pairings(("x", "y"), {"y": "c"}, ["a"], ["b"])
+    assert (fixed.background, fixed.seatings[0].holders) == (None, ("a", "c"))
+
+
+def test_a_fixed_role_is_held_in_all_games() -> None:
+    responder = contestant("fixed:accept")
+    people = (contestant("fixed:low"), contestant("fixed:high"))
+    plan = Plan(people, people, {"responder": responder})
+    found = evaluate(gamedsl.load("ultimatum"), plan)
+    assert [found.earned(p).value for p in found.pairings] == [8.0, 2.0]
+
+
+def test_pay_of_a_game_for_many_is_by_role() -> None:
+    game = gamedsl.load("kuhn_poker_n")
+    found = evaluate(game, plan_of("random", "fixed:bet,call"), Options(games=60, seed=3))
+    assert len(game.ir.seats) == 3
+    (pair,) = [p for p in found.pairings if (p.focal, p.background) == ("random", "fixed:bet,call")]
+    assert len(pair.seatings) == 3
+    total = sum(found.games[pair.seatings[0].holders].payoffs_GS.sum(axis=1))
+    assert total == pytest.approx(0)
+
+
+RESIGNS = """
+from random import Random
+
+from gamedsl.runtime import Action
+
+
+class Resigns:
+    def __init__(self, seed=0):
+        self.stream = Random(seed)
+
+    def act(self, decision, episode):
+        return "I resign" if self.stream.random() < 0.5 else Action(decision.legal[0])
+"""
+
+
+def test_invalid_replies_forfeit_and_are_counted(tmp_path) -> None:
+    path = tmp_path / "odd.py"
+    path.write_text(RESIGNS, encoding="utf-8")
+    found = evaluated(RPS, f"odd=module:{path}:Resigns", "fixed:rock", games=200)
+    invalid = found.invalid("odd")
+    assert 0.4 < invalid.low < invalid.value < invalid.high < 0.6
+    assert found.invalid("fixed:rock").value == 0
+    (pair,) = [p for p in found.pairings if (p.focal, p.background) == ("odd", "fixed:rock")]
+    record = found.record(pair)
+    assert record.lost.value == pytest.approx(invalid_share(found, pair))
+    assert record.drawn.value == pytest.approx(1 - record.lost.value)
+    others = found.by_role(
+        next(p for p in found.pairings if p.focal == "fixed:rock" != p.background)
+    )
+    assert all(one.value == 0 for one in others.values())  # void games do not count for others
+    assert found.exploitability["odd"].kind == "unknown"
+
+
+def invalid_share(found, pair) -> float:
+    failed = [found.games[s.holders].failed_GS[:, s.focal[0]] for s in pair.seatings]
+    return float(np.concatenate(failed).mean())
+
+
+def test_a_game_that_is_too_large_is_sampled_and_has_a_lower_bound(monkeypatch) -> None:
+    true = evaluated("kuhn_poker", "random").exploitability["random"].estimate.value
+    monkeypatch.setattr("gamedsl.evaluate.whole.NODES", 20)
+    found = evaluated("kuhn_poker", "random", games=20, search=400)
+    one = found.exploitability["random"]
+    assert one.kind == "least"
+    assert 0.25 < one.estimate.low < true < one.estimate.high + 0.05
+    assert "nodes" in found.why_sampled
+    with pytest.raises(EvalError, match="no exact result: the game has over"):
+        evaluated("kuhn_poker", "random", method="exact")
+
+
+_SAVED: list[object] = []
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _solved(tmp_path_factory: pytest.TempPathFactory) -> None:
+    from gamedsl.cli import main
+
+    path = tmp_path_factory.mktemp("policies") / "kuhn.json"
+    assert main(["solve", "kuhn_poker", "--save", str(path)]) == 0
+    _SAVED[:] = [path]
+
+
+def saved() -> object:
+    """A policy file of an equilibrium of Kuhn poker."""
+    return _SAVED[0]

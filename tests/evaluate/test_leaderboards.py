@@ -1,0 +1,158 @@
+"""Leaderboards: they accumulate, in any order, and count nothing twice."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+import gamedsl
+from gamedsl.cli import main
+from gamedsl.evaluate import EvalError, read_board, standings
+from gamedsl.evaluate.leaderboard import Board, Match, add, match_of
+from gamedsl.evaluate.text import markdown, standings_table
+from tests.evaluate.small import RPS, evaluated, plan_of
+
+FIRST = ("fixed:rock", "random", "--games", "20", "--method", "sampled")
+
+
+def run(file: Path, *argv: str) -> None:
+    assert main(["eval", *argv, "--game", RPS, "--leaderboard", str(file)]) == 0
+
+
+def matches(*names: str, seed: int = 0, games: int = 10, method: str = "sampled") -> list[Match]:
+    found = evaluated(RPS, *names, seed=seed, games=games, method=method)
+    who = {one.name: one for one in plan_of(*names).everybody}
+    return [match_of(found.game, one, seed, who, True) for one in found.games.values()]
+
+
+def test_it_accumulates_in_any_order(tmp_path: Path) -> None:
+    parts = [
+        matches("fixed:rock", "random", games=20),
+        matches("fixed:paper", "random", games=30),
+        matches("fixed:rock", "fixed:paper"),
+    ]
+    texts = set()
+    for place, order in enumerate(permutations(parts)):
+        file = tmp_path / f"{place}.json"
+        for part in order:
+            add(file, part)
+        texts.add(file.read_text(encoding="utf-8"))
+    assert len(texts) == 1
+    board = read_board(file)
+    assert len(board.matches) == 9  # three pairs both ways, and three with themselves
+    (found,) = standings(board)
+    assert {row.name for row in found.rows} == {"fixed:rock", "fixed:paper", "random"}
+    assert found.anchor == "random"
+    assert found.rows[0].name == "fixed:paper"
+    rock = next(row for row in found.rows if row.name == "fixed:rock")
+    assert rock.games == 30
+    assert sum(rock.score) == 30
+
+
+def test_the_same_match_is_not_counted_twice(tmp_path: Path) -> None:
+    file = tmp_path / "board.json"
+    run(file, *FIRST)
+    before = file.read_text(encoding="utf-8")
+    run(file, *FIRST)
+    assert file.read_text(encoding="utf-8") == before
+    run(file, *FIRST, "--seed", "1")
+    assert len(read_board(file).matches) == 2 * len(json.loads(before)["matches"])
+
+
+def test_more_games_of_one_seed_stand_for_fewer() -> None:
+    short, long = matches("random", "fixed:rock"), matches("random", "fixed:rock", games=30)
+    for order in (short + long, long + short):
+        kept = Board().with_matches(order)
+        assert {match.games for match in kept.matches.values()} == {15, 30}
+
+
+def test_an_exact_result_stands_for_all_that_was_sampled() -> None:
+    sampled = matches("random", "fixed:rock") + matches("random", "fixed:rock", seed=1)
+    exact = matches("random", "fixed:rock", method="exact")
+    for order in (sampled + exact, exact + sampled):
+        kept = Board().with_matches(order)
+        assert all(match.exact for match in kept.matches.values())
+        assert len(kept.matches) == len(exact)
+
+
+def test_a_policy_that_changes_is_another_contestant(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    solved = gamedsl.load(RPS)
+    identities = set()
+    for pick in ("fixed:rock", "fixed:paper"):
+        record = {
+            "format": "gamedsl policy 1", "game": RPS, "rules": solved.ir.rules_hash,
+            "hash": solved.hash, "params": {}, "utility": "payoffs", "concept": "", "method": "",
+            "exact": False, "values": {}, "regrets": {}, "note": "", "elsewhere": "",
+            "policy": {
+                f"{seat}:move": {pick.partition(":")[2]: 1.0} for seat in solved.ir.seats
+            },
+        }  # fmt: skip
+        path.write_text(json.dumps(record), encoding="utf-8")
+        identities |= {match.holders[0] for match in matches(str(path), "random", method="exact")}
+    assert len(identities) == 3  # the two, and random
+
+
+def test_many_may_add_at_a_time(tmp_path: Path) -> None:
+    file = tmp_path / "board.json"
+    parts = [matches("random", "fixed:rock", seed=seed) for seed in range(6)]
+    threads = [Thread(target=add, args=(file, part)) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(read_board(file).matches) == sum(map(len, parts))
+
+
+def test_games_that_are_not_of_constant_sum_are_ranked_by_pay(tmp_path: Path, capsys) -> None:
+    file = tmp_path / "board.json"
+    argv = ["fixed:cooperate", "fixed:defect", "--game", "prisoners_dilemma"]
+    assert main(["eval", *argv, "--leaderboard", str(file)]) == 0
+    (found,) = standings(read_board(file))
+    assert not found.rated
+    assert [(row.name, row.mean.value, row.own.value) for row in found.rows] == [
+        ("fixed:defect", 5.0, 1.0), ("fixed:cooperate", 0.0, 3.0)
+    ]  # fmt: skip
+    assert "so pay ranks" in " ".join(capsys.readouterr().out.split())
+
+
+def test_exploitability_is_kept_and_an_exact_number_outlives_bounds(tmp_path: Path) -> None:
+    file = tmp_path / "board.json"
+    run(file, *FIRST)
+    (found,) = standings(read_board(file))
+    rock = next(row for row in found.rows if row.name == "fixed:rock")
+    assert rock.exploitability == {"kind": "exact", "value": 1.0}
+
+
+def test_markdown_is_a_table_of_all_games(tmp_path: Path) -> None:
+    file, page = tmp_path / "board.json", tmp_path / "board.md"
+    run(file, *FIRST, "--leaderboard-md", str(page))
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith(f"### Leaderboard of {RPS}")
+    rows = [line for line in lines if line.startswith("|")]
+    assert len({row.count("|") for row in rows}) == 1
+    assert any("random" in row and " 1000 " in row for row in rows)
+    (found,) = standings(read_board(file))
+    assert markdown(standings_table(found)).splitlines()[0] == lines[0]
+
+
+def test_trueskill_on_a_board(tmp_path: Path, capsys) -> None:
+    pytest.importorskip("trueskill")
+    file = tmp_path / "board.json"
+    run(file, "fixed:rock", "fixed:paper", "--games", "10", "--method", "sampled")
+    assert main(["eval", "--leaderboard", str(file), "--rating", "trueskill"]) == 0
+    assert "TrueSkill" in capsys.readouterr().out
+    (found,) = standings(read_board(file), "trueskill")
+    assert [row.name for row in found.rows] == ["fixed:paper", "fixed:rock"]
+
+
+def test_another_file_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "notes.json"
+    file.write_text('{"format": "mine"}', encoding="utf-8")
+    with pytest.raises(EvalError, match="no leaderboard"):
+        add(file, matches("random", "fixed:rock"))
+    assert file.read_text(encoding="utf-8") == '{"format": "mine"}'
