@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from gamedsl.diagnostics import Note
@@ -85,6 +85,34 @@ class _Body:
             while open and open[-1].full:
                 open.pop()
         self.reader.done("the last node of the tree")
+        return self._possible(found)
+
+    def _possible(self, nodes: list[Node]) -> tuple[Node, ...]:
+        """The nodes that are not below an outcome which chance never brings; `sets` are then those
+        of these nodes, with the other outcomes."""
+        sets = {
+            one: replace(
+                one,
+                actions=tuple(a for a, p in zip(one.actions, one.odds, strict=True) if p),
+                odds=tuple(p for p in one.odds if p),
+            )
+            for one in self.sets.values()
+            if 0 in one.odds
+        }
+        if not sets:
+            return tuple(nodes)
+        found, pending = [], nodes[:1]
+        while pending:
+            node = pending.pop()
+            found.append(node)
+            if node.set in sets:
+                odds = node.set.odds
+                node.children = [n for n, p in zip(node.children, odds, strict=True) if p]
+                node.set = sets[node.set]
+            pending += reversed(node.children)
+        left = {node.set for node in found}
+        kept = {place: sets.get(one, one) for place, one in self.sets.items()}
+        self.sets = {place: one for place, one in kept.items() if one in left}
         return tuple(found)
 
     def _node(self, parent: Node | None) -> Node:
@@ -115,10 +143,16 @@ class _Body:
             actions.append(self.reader.text("an outcome of chance in quotes or `}`"))
             place = self.reader.next.span
             odds.append(self.reader.number("its probability"))
-            if odds[-1] <= 0:
+            if odds[-1] < 0:
                 self.reader.fail(
-                    "GD0804", f"a probability is {odds[-1]}, and must be above 0", place,
+                    "GD0804", f"a probability is {odds[-1]}, and must not be below 0", place,
                     "chance cannot bring this", "delete this outcome, and all nodes below it",
+                )  # fmt: skip
+            if odds[-1] == 0 and (0, number) not in self.sets:
+                self.reader.problems.add(
+                    "GD0810", f'chance never brings "{actions[-1].text}": it is left out', place,
+                    why="and all nodes below it", severity="note",
+                    help="nothing: all that can happen is the same without it",
                 )  # fmt: skip
         if sum(odds) != 1:
             self.reader.problems.add(

@@ -91,6 +91,8 @@ PASSES: tuple[Pass, ...] = (
     Pass(
         "labels.same_game", relabelling.SAME, (), relabelling.relabelling_changes_nothing, _masked
     ),
-    Pass("told.apart", merged.APART, ("GD0530", "GD0531"), merged.different_is_told_apart),
+    Pass(
+        "told.apart", merged.APART, ("GD0530", "GD0531", "GD0532"), merged.different_is_told_apart
+    ),
 )  # fmt: skip
 """Every pass, in order."""

@@ -8,6 +8,7 @@ what it forgets matters is worked out where a game is gone through whole (`gamed
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -17,11 +18,12 @@ from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Choose, Draw, Show, walk_steps
 from gamedsl.passes.atlas import Atlas, Node, replay, story
 from gamedsl.passes.proof import Proof
-from gamedsl.passes.told import text_of
+from gamedsl.passes.told import Prompts, text_of
 from gamedsl.runtime.decision import key_of
 
 APART = "where a seat has seen something else, it is told something else"
 HARMLESS = "what prompts leave out makes no difference to what may follow"
+ROLES = "no two seats that share an adapter are asked with one prompt"
 
 
 class Pair(NamedTuple):
@@ -44,10 +46,13 @@ class Pair(NamedTuple):
 
 def different_is_told_apart(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """GD0530: a prompt without a view does not tell apart what its reader has seen (a warning where
-    no template is at fault). GD0531, a note: a view forgets what may matter."""
+    no template is at fault). GD0531, a note: a view forgets what may matter. GD0532, a note: two
+    seats have one prompt and one adapter."""
     if problems.errors:
         yield Proof("told.apart", APART, "undecided", "there are errors that come before it")
         return
+    if len(atlas.ir.seats) > 1:
+        yield _seats_apart(atlas, problems)
     pairs = list(_merged(atlas))
     if not pairs:
         yield Proof("told.apart", APART, atlas.grade, atlas.extent)
@@ -65,6 +70,55 @@ def different_is_told_apart(atlas: Atlas, problems: Problems) -> Iterator[Proof]
         yield Proof("told.harmless", HARMLESS, "undecided", why, (), witness)
         return
     yield from _compared(atlas, pairs, problems)
+
+
+def _seats_apart(atlas: Atlas, problems: Problems) -> Proof:
+    """Whether seats with one adapter have prompts of their own, of those that were looked at. The
+    order in which options are drawn tells nobody who it is: they are compared as declared."""
+    first: dict[object, tuple[str, Node]] = {}
+    prompts, book = atlas.prompts, atlas.prompts.book
+    if book is not None and book.key:
+        prompts = Prompts(atlas.ir)
+        prompts.book = replace(book, key="")
+    for node, ask in atlas.asked:
+        messages = prompts.of(node, ask) if len(ask.legal) > 1 else ()
+        seat, other = first.setdefault(
+            (_adapter(atlas.ir, ask.seat), messages), (ask.seat, node)
+        )  # fmt: skip
+        if messages and seat != ask.seat:
+            return _one_prompt(atlas, (seat, ask.seat), (other, node), text_of(messages), problems)
+    return Proof("told.roles", ROLES, atlas.grade, atlas.extent)
+
+
+def _adapter(ir: GameIR, seat: str) -> str:
+    """The adapter that the file's recipe gives a seat."""
+    role, settings = ir.role_of[seat], {setting.key: setting.value for setting in ir.settings}
+    own = role if settings.get("adapters") == "per_role" else ""
+    return str(settings.get(f"roles.{role}.adapter", own))
+
+
+def _one_prompt(
+    atlas: Atlas, seats: tuple[str, str], nodes: tuple[Node, Node], prompt: str, problems: Problems
+) -> Proof:
+    ir = atlas.ir
+    one, other = seats
+    template = template_for(ir, "who", other, ir.role_of[other])
+    alone = ir.role_of[one] == ir.role_of[other]
+    witness = (
+        f"`{one}`: {story(nodes[0])}", f"`{other}`: {story(nodes[1])}",
+        "both are told:", *(f"  {line}" for line in prompt.splitlines()[-6:]),
+    )  # fmt: skip
+    problems.add(
+        "GD0532", f"`{one}` and `{other}` are asked with one prompt",
+        ir.span if template is None else template.span, severity="note",
+        why="this does not say who is asked" if template is not None else "no prompt says who",
+        help="say it: `You are {{ me }}.`" if alone
+        else "say it: `You are {{ me }}.`, or give each an adapter: `train: {adapters: per_role}`",
+        witness=witness,
+    )  # fmt: skip
+    histories = replay(nodes[0]), replay(nodes[1])
+    how = "by the two histories of the witness"
+    return Proof("told.roles", ROLES, "refuted", how, ("GD0532",), witness, histories)
 
 
 def _merged(atlas: Atlas) -> Iterator[Pair]:

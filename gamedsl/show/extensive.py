@@ -61,12 +61,21 @@ class Node:
 
 @dataclass(frozen=True)
 class Info:
-    """An information set: whose it is, where it is asked, and what it has seen."""
+    """An information set: whose it is, where it is asked, and what it has seen; or, where the step
+    says it (`declared`), what is known there."""
 
     seat: int
     step: str
     known: str
     actions: tuple[str, ...]
+    declared: bool = False
+
+    @property
+    def told(self) -> str:
+        """What it has seen or knows, in words."""
+        if self.declared:
+            return f"knows {self.known or 'only that it is asked'}"
+        return f"has seen {self.known or 'nothing'}"
 
 
 @dataclass(frozen=True)
@@ -225,7 +234,7 @@ class _Growth:
         number, step = self._ir.seats.index(seat), self._ir.asked_as.get(step, step)
         key = key_of(state, ask)
         known = state.known(seat) if declared is None else known_in(key)
-        new = len(self.info), Info(number, step, known, legal)
+        new = len(self.info), Info(number, step, known, legal, declared is not None)
         info = self.info.setdefault(key, new)[0]
         node = self._placed(Node("decision", seat=number, info=info, step=step), row)
         self._pending.append(_Open(node, row, state, asks, movers, chosen))

@@ -87,7 +87,8 @@ def _signature(node: Node) -> tuple[object, ...]:
 
 
 def _sets(drawn: Drawn) -> Iterator[Line]:
-    """Each information set: its number, whose it is, what it is asked, what it has seen."""
+    """Each information set: its number, whose it is, what it is asked, what it has seen or
+    knows."""
     members: dict[int, int] = {}
     for node in drawn.root.walk():
         if node.info >= 0:
@@ -105,5 +106,5 @@ def _sets(drawn: Drawn) -> Iterator[Line]:
             Run(f" {f'[{drawn.numbers[info]}]':<5}", "soft"),
             Run(f"{members.get(info, 0):>3}  ", "soft"),
             Run(padded(asked[info], most)),
-            Run(f"  has seen {one.known or 'nothing'}", "soft"),
+            Run(f"  {one.told}", "soft"),
         ]

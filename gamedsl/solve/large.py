@@ -19,7 +19,7 @@ from gamedsl.solve.tree import Utility
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
-    from gamedsl.solve.auto import Progress
+    from gamedsl.solve.job import Progress
 
 MANY_WAYS = 3_000
 """Ways to play through a game for a seat against fixed others, above which its games are sampled

@@ -32,7 +32,6 @@ WRONG = {
     "a number that is too long": (HEAD + MOVE + f't "" {"1" * 101}', "GD0803", 3, 6),
     "too little chance": (HEAD + 'c "" 7 "" { "a" .5 "b" .4 } 0\n' + ENDS, "GD0804", 2, 6),
     "chance below zero": (HEAD + 'c "" 7 "" { "a" 2 "b" -1 } 0\n' + ENDS, "GD0804", 2, 23),
-    "chance of nothing": (HEAD + 'c "" 7 "" { "a" 1 "b" 0 } 0\n' + ENDS, "GD0804", 2, 23),
     "no such player": (HEAD + 'p "" 3 1 "" { "l" "r" } 0\n', "GD0805", 2, 6),
     "a set without actions": (HEAD + 'p "" 1 1 0\n', "GD0805", 2, 8),
     "a set with none": (HEAD + 'p "" 1 1 "" { } 0\n', "GD0805", 2, 8),
@@ -64,11 +63,41 @@ def test_a_wrong_file(name: str) -> None:
     assert found == [(code, line, column)], render(problems.found)
 
 
+def test_what_chance_never_brings_is_left_out() -> None:
+    """With the information sets below it; what is said of it twice is noted once."""
+    tosses = 'c "" 1 "coin" { "heads" 1/2 "edge" 0 "tails" 1/2 } 0\n'
+    again = 'c "" 1 0\n'
+    move, last = 'p "" 1 1 "" { "l" "r" } 0\n', 'p "" 2 1 "" { "x" "y" } 0\n'
+    never = 'p "" 2 9 "" { "up" "down" } 0\n' + ENDS
+    problems = Problems()
+    whole = (
+        HEAD
+        + move
+        + tosses
+        + last
+        + ENDS
+        + never
+        + ENDS[:19]
+        + again
+        + ENDS[:19]
+        + never
+        + last
+        + ENDS
+    )
+    text = import_text(whole, "coin", problems)
+    assert [(d.code, d.severity) for d in problems.found] == [("GD0810", "note")]
+    short = tosses.replace('"edge" 0 ', "")
+    without = HEAD + move + short + last + ENDS + ENDS[:19] + again + ENDS[:19] + last + ENDS
+    assert text == import_text(without, "coin", Problems())
+    assert text is not None
+
+
 @pytest.mark.parametrize("code", [code for code in codes.codes() if code.startswith("GD08")])
 def test_examples_of_the_explanations(code: str) -> None:
     wrong, right = codes.text_examples(code)
     problems = Problems()
-    assert import_text(wrong, "wrong", problems) is None
+    text = import_text(wrong, "wrong", problems)
+    assert (text is None) == any(d.severity == "error" for d in problems.found)
     assert {d.code for d in problems.found} == {code}
     problems = Problems()
     assert import_text(right, "right", problems) is not None

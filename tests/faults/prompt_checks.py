@@ -106,6 +106,25 @@ def one_prompt(case: Case) -> list[str]:
     return wrong
 
 
+def two_seats_alike(case: Case) -> list[str]:
+    """Two seats are told the same in the two histories; in the twin no two ever are."""
+    points, seats = case.witness(2), case.quoted()[:2]
+    asked = (_asked(point, seat) for point, seat in zip(points, seats, strict=True))
+    one, other = (_in_no_order(messages) for messages in asked)
+    wrong = [] if one == other else ["they are told different things"]
+    told: dict[object, str] = {}
+    for decision in _decisions(case.twin):
+        text = tuple(_in_no_order(decision.messages))
+        if told.setdefault(text, decision.seat) != decision.seat:
+            return [*wrong, "two are told the same in the twin"]
+    return wrong
+
+
+def _in_no_order(messages: Any) -> list[str]:
+    """The lines of a prompt, sorted: masked options are drawn in an order for each seat."""
+    return sorted(line for _, text in messages for line in text.split("\n"))
+
+
 def _asked(point: Point, seat: str) -> Any:
     return next(d.messages for d in point.episode.decisions if d.seat == seat)
 

@@ -48,6 +48,7 @@ CHECKS: dict[str, Check] = {
     "GD0521": prompt_checks.payoff_told,
     "GD0530": prompt_checks.one_prompt,
     "GD0531": prompt_checks.one_prompt,
+    "GD0532": prompt_checks.two_seats_alike,
     "GD0602": play_checks.rules_say_nothing,
     "GD0610": play_checks.rewards_as_claimed,
     "GD0611": play_checks.incentives,

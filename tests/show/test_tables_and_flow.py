@@ -177,3 +177,20 @@ def test_parts_of_a_record_are_named(tmp_path: Path) -> None:
     )
     rows = sees(Views(built(path)))
     assert rows["card"] == (Glance(False, "all"), Glance(False, "some", "rank"))
+
+
+def test_what_is_known_at_a_step_is_not_called_seen(tmp_path: Path) -> None:
+    path = tmp_path / "driver.yaml"
+    path.write_text(
+        "game: driver\nroles: [ann, bob]\nturns:\n"
+        "  - {draw: coin, from: [heads, tails], seen_by: ann}\n"
+        "  - {role: ann, choose: one, from: [a, b]}\n"
+        "  - {role: ann, choose: two, from: [c, d], knows: nothing}\n"
+        "  - {role: ann, choose: three, from: [e, f], knows: coin}\n"
+        "  - {role: bob, choose: last, from: [g, h]}\npayoffs: 1 if two == c else 0\n"
+    )
+    told = " ".join(lines(Views(built(path)), "tree"))
+    assert "knows only that it is asked" in told
+    assert "knows coin=tails" in told
+    assert "has seen coin=heads" in told
+    assert "has seen nothing" not in told

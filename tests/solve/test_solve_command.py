@@ -240,7 +240,7 @@ def test_three_seats_without_a_pure_equilibrium(tmp_path, capsys, monkeypatch):
     assert "rounded to simple fractions" in out
     assert json.loads(kept.read_text())["values"] == {"ann": "1/2", "bob": "1/2", "cid": "1"}
     kept.unlink()
-    monkeypatch.setattr("gamedsl.solve.auto.fits", lambda tree: False)
+    monkeypatch.setattr("gamedsl.solve.methods.fits", lambda tree: False)
     code, out, err = printed(capsys, str(path), "--save", str(kept))
     assert (code, out) == (2, "")
     assert "it has no pure equilibrium" in err

@@ -1,0 +1,225 @@
+"""The methods of `gamedsl solve`, each run on a job: what it needs of a game, and what it gives.
+
+Each function gives the parts of a `gamedsl.solve.auto.Report` that are its own, and raises `Unfit`
+where it does not fit the game. `RUN` has them by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.solve.backward import backward_induction, perfect_information
+from gamedsl.solve.equilibria import pure_equilibria
+from gamedsl.solve.job import Job, Unfit
+from gamedsl.solve.oneshot import study
+from gamedsl.solve.positions import solve_positions
+from gamedsl.solve.qre import fits, qre_path
+from gamedsl.solve.rounding import rounded
+from gamedsl.solve.sequence_form import constant_sum, solve_zero_sum
+from gamedsl.solve.solution import checked
+from gamedsl.solve.stages import solve_stages
+from gamedsl.solve.team import common_payoff, team_optimum
+from gamedsl.solve.tree import TooLarge, Tree
+
+if TYPE_CHECKING:
+    from gamedsl.solve.cfr import Variant
+
+ITERATIONS = 1_000
+"""Of CFR and its variants."""
+NEAR = 1e-3
+"""NashConv, in spans of payoff, above which another method is tried."""
+TRIED = 200_000
+"""Nodes that are gone through at most to try all pure profiles."""
+
+
+def positions(job: Job, *, needed: bool) -> dict[str, Any] | None:
+    """Backward induction over positions; None where there are too many, unless it was asked for."""
+    job.progress("looking for positions", 0, None, "")
+    try:
+        found = solve_positions(
+            job.game, job.utility, limit=2 * job.limit,
+            progress=lambda n: job.progress("looking for positions", n, None, ""),
+        )  # fmt: skip
+    except TooLarge as error:
+        if needed:
+            raise Unfit(
+                f"`{job.game.name}` has more than {error.limit:,} positions: too many for backward "
+                "induction; use --method mccfr"
+            ) from error
+        job.say(f"everybody sees everything, but there are more than {error.limit:,} positions")
+        return None
+    job.say(
+        f"everybody sees everything: backward induction over {found.positions:,} positions, which "
+        f"stand for {found.histories:,} histories"
+    )
+    return {"perfect": found, "solution": found.solution}
+
+
+def _equilibria(job: Job, method: str) -> dict[str, Any]:
+    tree = job.whole(method)
+    try:
+        found = study(tree, job.utility)
+    except ValueError as error:
+        raise Unfit(f"`equilibria` does not fit `{job.game.name}`: {error}") from error
+    if not job.strategies:
+        job.say("everybody decides once, blind to the others: the game is its table")
+    if found.pick is not None:
+        return {"one_shot": found, "solution": found.found[found.pick].solution}
+    if not fits(tree):
+        return {"one_shot": found, "solution": None}
+    return {**_exactly(job, _qre(job, "qre")), "one_shot": found}
+
+
+def _backward(job: Job, method: str) -> dict[str, Any]:
+    tree = job.whole(method)
+    if perfect_information(tree):
+        job.say("whoever moves knows the whole history: backward induction over all histories")
+        found = backward_induction(tree, job.utility)
+        return {"perfect": found, "solution": found.solution}
+    staged = _staged(job, tree)
+    if staged is None:
+        raise Unfit(
+            f"`backward` does not fit `{job.game.name}`: it neither has perfect information nor "
+            "falls apart into stages that can be solved exactly"
+        )
+    return staged
+
+
+def _staged(job: Job, tree: Tree) -> dict[str, Any] | None:
+    job.progress("solving stages", 0, None, "")
+    found = solve_stages(tree, job.utility)
+    if found is None:
+        return None
+    job.say(
+        f"the game falls apart into {found.stages:,} stages, each solved as a game of its own, the "
+        "last first"
+    )
+    return {"staged": found, "solution": found.solution}
+
+
+def _lp(job: Job, method: str) -> dict[str, Any]:
+    tree = job.whole(method)
+    total = constant_sum(tree, job.utility)
+    if len(tree.seats) != 2 or total is None:
+        raise Unfit(
+            f"`lp` is for two seats whose {job.utility} have a constant sum, which those of "
+            f"`{job.game.name}` have not"
+        )
+    job.progress("solving a linear program", 0, None, "")
+    kind = "zero-sum" if not total else f"of constant sum {total}"
+    job.say(f"two seats, {kind}, hidden information: a linear program over sequences")
+    return {"solution": solve_zero_sum(tree, job.utility)}
+
+
+def _team(job: Job, method: str) -> dict[str, Any]:
+    tree = job.whole(method)
+    if not common_payoff(tree, job.utility):
+        raise Unfit(f"`team` is for seats that are paid alike, which those of `{job.game.name}` "
+                    "are not")  # fmt: skip
+    job.progress("searching", 0, None, "")
+    found = team_optimum(tree, job.utility)
+    if len(tree.seats) > 1:
+        job.say("all seats are paid alike: the best pure profile, by branch and bound")
+    else:
+        job.say("one seat decides: its best policy, by dynamic programming")
+    return {"team": found, "solution": found.solution}
+
+
+def _qre(job: Job, method: str) -> dict[str, Any]:
+    tree = job.whole(method)
+    if not fits(tree):
+        raise Unfit(f"`{job.game.name}` is too large for its path of quantal responses")
+    job.progress("following the path", 0, None, "")
+    found = qre_path(tree, job.utility)
+    job.say("the logit path is followed from uniform play, λ = 0, as precision grows")
+    return {"path": found, "solution": found.solution}
+
+
+def _cfr(job: Job, method: str) -> dict[str, Any]:
+    from gamedsl.solve.cfr import cfr
+
+    tree, count = job.whole(method), job.iterations or ITERATIONS
+    job.say(f"regrets are minimised at every information set, {count:,} times")
+    solution = cfr(
+        tree, count, _VARIANTS[method], job.utility,
+        progress=lambda n, gap: job.progress("iterating", n, count, f"NashConv {gap:.2g}"),
+    )  # fmt: skip
+    return {"solution": solution}
+
+
+def _other(job: Job, method: str) -> dict[str, Any]:
+    """Games with hidden information that are neither zero-sum for two nor for a team."""
+    tree = job.whole(method)
+    staged = _staged(job, tree)
+    if staged is not None:
+        return {**staged, "method": "backward"}
+    job.say(
+        "hidden information, and no constant sum for two: no method here is sure to find an "
+        "equilibrium, so CFR+ is tried, and its regrets say how near it came"
+    )
+    found = {**_cfr(job, "cfr+"), "method": "cfr+"}
+    if float(found["solution"].nash_conv) > NEAR * job.span and fits(tree):
+        traced = _qre(job, "qre")
+        if traced["solution"].nash_conv < found["solution"].nash_conv:
+            found = {**traced, "method": "qre"}
+    return _exactly(job, found)
+
+
+def _exactly(job: Job, found: dict[str, Any]) -> dict[str, Any]:
+    """What was found, with simple fractions in place of floats if that is an equilibrium; else a
+    pure equilibrium, where there is one and few enough profiles to try."""
+    tree = job.whole("exact")
+    exact = rounded(tree, found["solution"], job.utility)
+    if exact is not None:
+        job.say("rounded to simple fractions, the policy that was found is an equilibrium exactly")
+        return {**found, "solution": exact}
+    profiles = prod(len(info.actions) for info in tree.info_sets)
+    if job.strategies or profiles * len(tree) > TRIED:
+        return found
+    pure = pure_equilibria(tree, job.utility).found
+    if not pure:
+        return found
+    job.say(f"of all {profiles:,} pure profiles {len(pure):,} are equilibria; this is the first")
+    policy = {
+        info.key: {name: Fraction(name == pure[0].profile[info.key]) for name in info.actions}
+        for info in tree.info_sets
+    }
+    solution = checked(
+        tree, policy, concept="Nash equilibrium", method="all pure profiles", utility=job.utility
+    )
+    return {**found, "solution": solution}
+
+
+def _mccfr(job: Job, method: str) -> dict[str, Any]:
+    from gamedsl.solve.large import solve_large
+
+    if job.game.ir.asked_as:
+        job.say(
+            "steps say what is known at them: if a seat forgets by that, small regrets at each "
+            "decision do not make a good policy"
+        )
+    solution, sampled, sampling = solve_large(
+        job.game, job.utility, job.iterations, job.seed, job.progress
+    )
+    if sampling == "external":
+        job.say("games are sampled, each seat in turn trying all of its own actions")
+    else:
+        job.say("games are sampled one by one: they are too long to try all actions of a seat")
+    return {"solution": solution, "sampled": sampled}
+
+
+_VARIANTS: dict[str, Variant] = {"cfr": "cfr", "cfr+": "cfr+", "dcfr": "dcfr"}
+
+RUN: dict[str, Callable[[Job, str], dict[str, Any]]] = {
+    "equilibria": _equilibria,
+    "backward": _backward,
+    "lp": _lp,
+    "team": _team,
+    "qre": _qre,
+    **dict.fromkeys(_VARIANTS, _cfr),
+    "mccfr": _mccfr,
+    "other": _other,
+}
