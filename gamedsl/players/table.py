@@ -96,6 +96,20 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
+def _tit_for_tat(request: Request) -> Player:
+    from gamedsl.players.reciprocal import TitForTat
+
+    if request.argument and not (_NUMBER.fullmatch(request.argument) and _share(request.argument)):
+        raise PlayerError(
+            f"`{request.argument}` is no share from 0 to 1", "write `tit_for_tat:0.1`"
+        )
+    return TitForTat(float(request.argument or 0), seed=request.seed)
+
+
+def _share(text: str) -> bool:
+    return 0 <= float(text) <= 1
+
+
 def _policy(request: Request) -> Player:
     from gamedsl.players.saved import PolicyError, SavedPlayer
 
@@ -198,6 +212,9 @@ ROWS: tuple[Row, ...] = (
     Row("random", "", "each legal action equally often", "all games", _random),
     Row("fixed", "ACTION", "the first of these actions, with commas between, that is legal",
         "all games", _fixed),
+    Row("tit_for_tat", "[SLIP]",
+        "as others did last, first the first option; a share SLIP of its choices is uniform",
+        "all games; meant for those that repeat a stage", _tit_for_tat),
     Row("minimax", "[depth=N]",
         "all best moves equally often, of the whole game or as far as it looks ahead",
         f"{OPEN}, two seats, constant sum; without a depth up to 30,000 positions", _minimax),

@@ -124,3 +124,23 @@ def test_the_table_says_of_each_what_it_is() -> None:
         assert row.doc, name
         assert row.fits, name
         assert row.usage.startswith(name)
+
+
+def test_tit_for_tat_does_as_the_other_did() -> None:
+    game = gamedsl.load("repeated_prisoners_dilemma")
+    fox = open_player("fixed:defect", game, seed=1)
+    players = {"row": open_player("tit_for_tat", game, seed=1), "column": fox}
+    chosen = [s["choices"] for s in play(game.env(), players).transcript["steps"]]
+    assert [one["row"] for one in chosen] == ["cooperate", *["defect"] * 4]
+    pair = dict.fromkeys(game.ir.seats, players["row"])
+    kept = [s["choices"] for s in play(game.env(), pair).transcript["steps"]]
+    assert all(name == "cooperate" for one in kept for name in one.values())
+
+
+def test_tit_for_tat_slips_as_often_as_it_is_told() -> None:
+    game = gamedsl.load("repeated_prisoners_dilemma")
+    (first, _) = game.env().reset().decisions
+    player = open_player("tit_for_tat:0.2", game, seed=1)
+    assert player.odds(first, game.env().reset()) == pytest.approx([0.9, 0.1])
+    with pytest.raises(PlayerError, match="no share from 0 to 1"):
+        open_player("tit_for_tat:2", game, seed=1)

@@ -1,0 +1,31 @@
+"""Tit for tat: doing as the others did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gamedsl.players.base import DrawingPlayer
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Decision, Episode
+
+
+class TitForTat(DrawingPlayer):
+    """Takes the action that another seat took last at the same step (each other seat's equally
+    often), and at first the step's first option (Axelrod and Hamilton 1981). A share `slip` of its
+    choices is uniform over all legal actions, which keeps two of them from echoing one mistake for
+    ever."""
+
+    def __init__(self, slip: float = 0.0, *, seed: int = 0) -> None:
+        super().__init__(seed=seed)
+        self.slip = slip
+
+    def odds(self, decision: Decision, episode: Episode) -> list[float]:
+        last = {
+            event.seat: event.name
+            for event in decision.seen
+            if event.step == decision.step and event.seat not in ("", decision.seat)
+        }
+        meant = [name for name in last.values() if name in decision.legal] or [decision.legal[0]]
+        even = self.slip / len(decision.legal)
+        return [even + (1 - self.slip) * meant.count(name) / len(meant) for name in decision.legal]
