@@ -206,7 +206,7 @@ class ValueLengths:
                 each = 1 + self._one_line(inner, known.each, called) + _BETWEEN
                 names = sum(max(called, self.shown(name_of(key))) for key in keys)
                 return max(len(_NOTHING), names + len(keys) * each)
-        return max(called, self.name(type, known))
+        return max(len(_NOTHING), called, self.name(type, known))  # state may not be bound yet
 
     def _board(self, grid: Grid, known: Items, called: int, marks: Mapping[str, str]) -> Extent:
         """Rows and columns with their numbers, and below what marks mean."""
