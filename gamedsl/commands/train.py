@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +20,12 @@ from typing import TYPE_CHECKING, Any, cast
 from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
 
 if TYPE_CHECKING:
+    from gamedsl.diagnostics import Problems
     from gamedsl.diagnostics.render import Form
     from gamedsl.ir.game import Setting
     from gamedsl.ir.recipe import Recipe
     from gamedsl.runtime import Game
+    from gamedsl.train.cast import Cast
     from gamedsl.train.loop import Observer, Outcome
     from gamedsl.train.methods.base import Record
     from gamedsl.train.runfolder import RunFolder
@@ -57,6 +60,7 @@ class Job:
 
     game: Game
     recipe: Recipe
+    cast: Cast
     params: dict[str, Any]
     run: RunFolder | None
 
@@ -73,9 +77,6 @@ def run(args: argparse.Namespace) -> int:
         job = _understand(args)
         if job is None:
             return PROBLEMS
-        from gamedsl.train.engine import require
-
-        require(job.recipe)
     except (TrainError, ValueError) as error:
         return _usage(str(error))
     from gamedsl.policies.errors import ModelError
@@ -84,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         if args.dry_run:
             from gamedsl.train.dryrun import dry_run
 
-            print(dry_run(job.game, job.recipe, _notify))
+            print(dry_run(job.game, job.recipe, job.cast, _notify))
             return CLEAN
         return _train(job, args)
     except (TrainError, ModelError) as error:
@@ -104,8 +105,8 @@ def _understand(args: argparse.Namespace) -> Job | None:
     game = _compile(args.file, params, args.format)
     if game is None:
         return None
-    recipe = _recipe(game, _flags(args), args.settings, args.format)
-    return None if recipe is None else Job(game, recipe, params, None)
+    cast = _cast(game, _flags(args), args.settings, args.format)
+    return None if cast is None else Job(game, *cast, params, None)
 
 
 def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job | None:
@@ -133,8 +134,8 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
     settings = [override(key, value) for key, value in found.settings().items()]
     if args.steps is not None:
         settings.append(override("steps", args.steps))
-    recipe = _recipe(game, settings, [], args.format)
-    return None if recipe is None else Job(game, recipe, info["params"], found)
+    cast = _cast(game, settings, [], args.format)
+    return None if cast is None else Job(game, *cast, info["params"], found)
 
 
 def _compile(file: str, params: dict[str, Any], form: str) -> Game | None:
@@ -150,14 +151,38 @@ def _compile(file: str, params: dict[str, Any], form: str) -> Game | None:
     return None
 
 
-def _recipe(game: Game, flags: list[Setting], texts: list[str], form: str) -> Recipe | None:
+def _cast(
+    game: Game, flags: list[Setting], texts: list[str], form: str
+) -> tuple[Recipe, Cast] | None:
+    """The recipe and who plays by it; None where either has problems, which are printed."""
     from gamedsl.diagnostics import Problems
     from gamedsl.sema.recipe import parse_overrides, resolve
+    from gamedsl.train.engine import require
 
-    problems = Problems()
-    recipe = resolve(game.ir, [*parse_overrides(texts), *flags], problems)
+    problems, cast = Problems(), None
+    settings = [*parse_overrides(texts), *flags]
+    recipe = resolve(game.ir, settings, problems)
+    if not problems.errors:
+        require(recipe)
+        cast = hire(game, recipe, [*game.ir.settings, *settings], problems)
     _print_diagnostics(problems.sorted(), form)
-    return None if problems.errors else recipe
+    return None if cast is None else (recipe, cast)
+
+
+def hire(
+    game: Game, recipe: Recipe, settings: Sequence[Setting], problems: Problems
+) -> Cast | None:
+    """Who plays; None where a player cannot be had, with a problem at its place in the settings
+    that the recipe was made from."""
+    from gamedsl.sema.recipe import span_of
+    from gamedsl.train.cast import CastError, assemble
+
+    try:
+        return assemble(game, recipe)
+    except CastError as error:
+        span = span_of(error.setting, settings) or game.ir.span
+        problems.add("GD0711", error.message, span, why="not to be had", help=error.help)
+        return None
 
 
 def _flags(args: argparse.Namespace) -> list[Setting]:
@@ -186,7 +211,7 @@ def _train(job: Job, args: argparse.Namespace) -> int:
         interrupt = stack.enter_context(Interrupt())
         outcome = train(
             job.game, recipe, folder, policy,
-            observers=[observer], conclude=_conclude, interrupt=interrupt,
+            observers=[observer], conclude=_conclude, interrupt=interrupt, cast=job.cast,
         )  # fmt: skip
     report = write_report(folder.path)
     return _close(outcome, folder, report, args.format)

@@ -75,6 +75,22 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Who answers for a role, as `roles` says. None is what was not said: the adapter is then that
+    of `adapters` (of the role itself where it is not trained), and a role is trained unless a
+    player holds it."""
+
+    role: str
+    adapter: str | None = None
+    trained: bool | None = None
+    player: str | None = None
+
+    @property
+    def learns(self) -> bool:
+        return self.player is None if self.trained is None else self.trained
+
+
+@dataclass(frozen=True)
 class Recipe:
     """Every setting of a training run. The documentation of each is in
     `gamedsl.sema.recipe.KEYS`."""
@@ -86,6 +102,8 @@ class Recipe:
     games: int
     seed: int
     adapters: Literal["shared", "per_role"]
+    roles: tuple[Part, ...]
+    """What was said of roles, in the order of the game's."""
     lora: Lora
     lr: float
     lr_schedule: Literal["constant", "linear", "cosine"]
@@ -117,18 +135,35 @@ class Recipe:
     def as_dict(self) -> dict[str, Any]:
         """As a `train:` section would have it: nested maps of plain values, in the table's
         order."""
-        plain = {name: _plain(name, value) for name, value in vars(self).items() if name != "start"}
+        plain = {name: _plain(name, v) for name, v in vars(self).items() if name not in _MAPS}
+        roles = {part.role: _said(part) for part in self.roles}
         start: dict[str, Any] = {}
         for one in self.start:
             place = start.setdefault(one.role, {})
             (place if one.step is None else place.setdefault(one.step, {})).update(one.probs)
-        return plain | ({"start": start} if start else {})
+        maps = {"roles": roles, "start": start}
+        return plain | {name: given for name, given in maps.items() if given}
 
+    def part(self, role: str) -> Part:
+        """Who answers for a role, in full."""
+        said = next((part for part in self.roles if part.role == role), Part(role))
+        if said.player is not None:
+            return Part(role, None, False, said.player)
+        own = self.adapters == "per_role" or not said.learns
+        return Part(role, said.adapter or (role if own else "shared"), said.learns)
+
+
+_MAPS = ("roles", "start")
 
 _ABSENT = {
     "layers": "all", "targets": "all", "every": "never", "dtype": "auto", "threads": "auto",
 }  # fmt: skip
 """How a value of None is written, by field."""
+
+
+def _said(part: Part) -> dict[str, Any]:
+    fields = {"adapter": part.adapter, "trained": part.trained, "player": part.player}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -19,6 +19,7 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Setting
 from gamedsl.ir.recipe import Lora, Magnet, Project, Recipe
 from gamedsl.sema.recipe_checks import contradictions
+from gamedsl.sema.role_settings import ROLES, declare_roles
 from gamedsl.sema.start import START, declare_start
 from gamedsl.source.spans import Source, Span
 
@@ -33,6 +34,7 @@ class Key:
     of `words`; "word" is one of `words`; "name" is any text; "names" a list of texts or one of
     `words`; "flags" a list of `words`; "pair" two numbers in the range. Words that stand for "no
     number" become None (`absent`). `for_method` holds the defaults of methods that have their own.
+    A "map" is read by a module of its own; `form` says what it maps.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Key:
     words: tuple[str, ...] = ()
     absent: str | None = None
     for_method: Mapping[str, Any] = field(default_factory=dict)
+    form: str = ""
 
     def default_of(self, method: str) -> Any:
         """The default under a method."""
@@ -59,7 +62,7 @@ class Key:
         if self.kind == "flags":
             return "a list of " + " and ".join(f"`{word}`" for word in self.words)
         if self.kind == "map":
-            return "a map of role to action to probability"
+            return f"a map of {self.form}"
         noun = {"whole": "a whole number", "number": "a number", "pair": "a list of two numbers"}
         parts = [noun.get(self.kind, "a list of names") + self._range()]
         return " or ".join(parts + [f"`{word}`" for word in self.words])
@@ -94,6 +97,10 @@ KEYS: tuple[Key, ...] = (
     Key("seed", "whole", 0, "seeds the labels, the adapters and the play", low=0, high=2**32 - 1),
     Key("adapters", "word", "shared", "one adapter for all roles, or one for each",
         words=("shared", "per_role")),
+    Key(ROLES, "map", None,
+        "who answers for a role: an `adapter` by name; `trained: false` holds it as it is; a"
+        " `player` takes the model's place",
+        form="role to `adapter`, `trained` and `player`"),
     Key("lora.rank", "whole", 16, "rank of the adapters", low=1),
     Key("lora.alpha", "whole", 32, "scale of the adapters: their output times alpha / rank", low=1),
     Key("lora.layers", "whole", 10,
@@ -163,7 +170,8 @@ KEYS: tuple[Key, ...] = (
         "where training starts: as the `model` plays untrained, or at `uniform` play",
         words=("model", "uniform")),
     Key(START, "map", None,
-        "where a role's policy is put before training; what is not named is held where it was"),
+        "where a role's policy is put before training; what is not named is held where it was",
+        form="role to action to probability"),
     Key("checkpoint_every", "whole", 10, "steps between checkpoints; the last step always has one",
         low=1),
     Key("keep_checkpoints", "whole", 2, "how many checkpoints are kept, the latest", low=1),
@@ -178,9 +186,10 @@ KEYS: tuple[Key, ...] = (
         "the exact distance from equilibrium each step; `auto`: where the game is small enough",
         words=("auto", "on", "off")),
 )  # fmt: skip
-"""All settings. `start` is a map, read by `gamedsl.sema.start`."""
+"""All settings. Maps are read by modules of their own, such as `gamedsl.sema.start`."""
 
 _BY_NAME = {key.name: key for key in KEYS if key.kind != "map"}
+_MAPS = tuple(key.name for key in KEYS if key.kind == "map")
 _PARTS: dict[str, Any] = {"lora": Lora, "magnet": Magnet, "project": Project}
 """Groups of settings, and what the recipe holds them in."""
 
@@ -214,10 +223,10 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
     Always returns a recipe; where `problems` has errors it holds defaults in the wrong places.
     """
     given: dict[str, Setting] = {}
-    start: dict[str, Setting] = {}
+    maps: dict[str, dict[str, Setting]] = {name: {} for name in _MAPS}
     for setting in _flat(ir.settings, overrides):
-        if setting.key == START or setting.key.startswith(f"{START}."):
-            start[setting.key] = setting
+        if (head := setting.key.partition(".")[0]) in maps:
+            maps[head][setting.key] = setting
         elif setting.key in _BY_NAME:
             given[setting.key] = setting
         else:
@@ -230,10 +239,16 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
         into = parts[head] if head else values
         into[tail] = method if name == "method" else _value(key, given.get(name), method, problems)
     built = {name: part(**parts[name]) for name, part in _PARTS.items()}
-    start_at = declare_start(ir, start.values(), problems)
-    recipe = Recipe(start=start_at, **built, **values)
-    contradictions(ir, recipe, given, problems)
+    built["roles"] = declare_roles(ir, maps[ROLES].values(), problems)
+    built["start"] = declare_start(ir, maps[START].values(), problems)
+    recipe = Recipe(**built, **values)
+    contradictions(ir, recipe, given | maps[ROLES], problems)
     return recipe
+
+
+def span_of(key: str, settings: Iterable[Setting]) -> Span | None:
+    """Where a setting was given its value; None where it was not given."""
+    return next((s.span for s in reversed(list(_flat(settings))) if s.key == key), None)
 
 
 def _exact(value: Any) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import GameIR, Setting
-from gamedsl.ir.recipe import Recipe
+from gamedsl.ir.recipe import Part, Recipe
 
 
 def contradictions(
@@ -53,8 +53,45 @@ def contradictions(
             "`project` fits targets, and its magnet is what keeps the policy's entropy up",
             "leave `entropy` out and raise `magnet.weight`", "method", "entropy",
         )  # fmt: skip
+    for said in recipe.roles:
+        _part(ir, recipe, said, clash)
+    if not any(recipe.part(role.name).learns for role in ir.roles):
+        clash(
+            "no role is trained", "leave `trained: false` or `player` out at one of them",
+            *(f"roles.{one.role}.{name}" for one in recipe.roles for name in ("trained", "player")),
+        )  # fmt: skip
     if recipe.scale == "group" and ir.has_chance and "group_std" not in recipe.allow:
         _group_std(ir, given, problems)
+
+
+def _part(ir: GameIR, recipe: Recipe, said: Part, clash: Callable[..., None]) -> None:
+    """What is said of one role: a player has no adapter, and a frozen adapter is nobody else's."""
+    role, part, place = said.role, recipe.part(said.role), f"roles.{said.role}"
+    if said.player is not None:
+        if said.trained:
+            clash(
+                f"`{role}` is held by a player, and players are not trained",
+                "leave `trained` out, or `player`", f"{place}.player", f"{place}.trained",
+            )  # fmt: skip
+        if said.adapter is not None:
+            clash(
+                f"`{role}` is held by a player, which has no adapter",
+                "leave `adapter` out, or `player`", f"{place}.player", f"{place}.adapter",
+            )  # fmt: skip
+        if any(start.role == role for start in recipe.start):
+            clash(
+                f"`start` puts the policy of `{role}` somewhere, and a player holds `{role}`",
+                "leave it out of `start`, or leave `player` out", f"{place}.player",
+            )  # fmt: skip
+    elif not part.learns:
+        learning = (other.name for other in ir.roles if recipe.part(other.name).learns)
+        other = next((one for one in learning if recipe.part(one).adapter == part.adapter), None)
+        if other is not None:
+            clash(
+                f"`{role}` is not trained, and its adapter `{part.adapter}` is, as `{other}`",
+                "give it an adapter of its own, or train it",
+                f"{place}.trained", f"{place}.adapter",
+            )  # fmt: skip
 
 
 def _group_std(ir: GameIR, given: Mapping[str, Setting], problems: Problems) -> None:

@@ -11,6 +11,7 @@ import torch
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
 from gamedsl.train import checkpoint as checkpoints
+from gamedsl.train.cast import Cast
 from gamedsl.train.checkpoint import Checkpoint, adapters_of, put_back
 from gamedsl.train.errors import TrainError
 from gamedsl.train.gauge import Gauge
@@ -32,13 +33,13 @@ class Beginning:
     """What the parts of the loop kept; empty at the beginning."""
 
 
-def begin(run: RunFolder, recipe: Recipe, policy: Policy, gauge: Gauge) -> Beginning:
+def begin(run: RunFolder, recipe: Recipe, policy: Policy, gauge: Gauge, cast: Cast) -> Beginning:
     """Put policy and run folder into the state of the last checkpoint, or of step 0.
 
     Raises TrainError.
     """
     optimizer = torch.optim.AdamW(
-        policy.parameters(), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
+        learning(policy, cast), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
     )
     found = checkpoints.latest(run)
     if found is not None:
@@ -54,6 +55,15 @@ def begin(run: RunFolder, recipe: Recipe, policy: Policy, gauge: Gauge) -> Begin
         warm = warm_start(policy, recipe, gauge.queries, gauge.places)
     reference = Reference(policy, adapters_of(policy) if recipe.kl else {})
     return Beginning(0, optimizer, reference, warm)
+
+
+def learning(policy: Policy, cast: Cast) -> list[torch.nn.Parameter]:
+    """The parameters of the adapters that are trained: no optimiser has the others."""
+    adapters = {cast.adapter(role) for role in cast.learners}
+    if adapters == set(policy.adapters):
+        return policy.parameters()
+    names = [name for name in policy.adapters if name in adapters]
+    return [parameter for name in names for parameter in policy.parameters(name)]
 
 
 def _go_on(

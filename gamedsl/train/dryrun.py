@@ -15,6 +15,7 @@ import yaml
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Notify
 from gamedsl.runtime.game import Game
+from gamedsl.train.cast import Cast
 from gamedsl.train.engine import open_policy, set_threads
 from gamedsl.train.gauge import Gauge
 from gamedsl.train.rollout import play
@@ -25,18 +26,18 @@ _PASSES = 3
 """A step's forward and backward, in forward passes."""
 
 
-def dry_run(game: Game, recipe: Recipe, notify: Notify) -> str:
+def dry_run(game: Game, recipe: Recipe, cast: Cast, notify: Notify) -> str:
     """A text for people. Raises TrainError and ModelError as training would."""
     threads = set_threads(recipe.threads)
     policy = open_policy(game, recipe, notify)
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
-    gauge = Gauge(env, recipe)
+    gauge = Gauge(env, recipe, cast)
     scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
     seconds = []
     for _ in range(2):  # the first pass also warms up
         scorer.forget()
         started = time.perf_counter()
-        batch = play(env, scorer, recipe, 1, known=gauge.queries)
+        batch = play(env, scorer, recipe, 1, known=gauge.queries, cast=cast)
         seconds.append(time.perf_counter() - started)
 
     trained = sum(p.numel() for p in policy.parameters())

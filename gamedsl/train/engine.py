@@ -30,10 +30,9 @@ def require(recipe: Recipe) -> None:
 
 
 def adapter_names(ir: GameIR, recipe: Recipe) -> tuple[str, ...]:
-    """The adapters that a run trains."""
-    from gamedsl.train.rollout import adapter_of
-
-    return tuple(dict.fromkeys(map(adapter_of(recipe), (role.name for role in ir.roles))))
+    """The adapters that roles play, trained or not, in the order of roles."""
+    played = [recipe.part(role.name).adapter for role in ir.roles]
+    return tuple(dict.fromkeys(adapter for adapter in played if adapter is not None))
 
 
 def set_threads(count: int | None) -> int:

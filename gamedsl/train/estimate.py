@@ -37,12 +37,12 @@ def estimator_of(env: Env, recipe: Recipe, gauge: Gauge, advantages: Advantages)
     from gamedsl.solve import TooLarge, tabulate
 
     try:
-        tree = (gauge.tree or tabulate(env)) if gauge.known else None
+        tree = (gauge.tree or tabulate(env)) if gauge.known and gauge.told else None
     except TooLarge:
         tree = None
     if tree is None:
         raise TrainError(
-            f"`{env.ir.name}` is too large for exact action values",
+            f"`{env.ir.name}` is too large for exact action values, or a player's odds are unknown",
             "write `estimator: sampled`, or lower the game's params",
         )
     return _exact(tree, recipe.games, gauge)
@@ -55,6 +55,7 @@ def _exact(tree: Any, games: int, gauge: Gauge) -> Estimator:
         rows = [scorer.probabilities(query) for query in gauge.queries]
         named = zip(gauge.places, rows, strict=True)
         policy = {p.information_set: dict(zip(p.legal, row, strict=True)) for p, row in named}
+        policy |= gauge.players
         worth = action_worth(tree, policy)
         gains, losses, counts = [], [], []
         for place, row in zip(gauge.places, rows, strict=True):

@@ -16,10 +16,11 @@ import numpy as np
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy, Query
 from gamedsl.train.advantages import Weights
+from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
 from gamedsl.train.rollout import Batch, Place, adapter_of, place_of, query_of
 from gamedsl.train.scoring import Scorer
-from gamedsl.train.survey import survey
+from gamedsl.train.survey import walk
 from gamedsl.train.warm_start import Fitted
 
 if TYPE_CHECKING:
@@ -34,16 +35,30 @@ MANY_PLACES = 256
 class Gauge:
     """Measures one game under one recipe.
 
-    `queries` and `places` are all decisions of a small game, in one order, and empty for a larger
-    one. Raises TrainError where `exploitability: on` cannot be had.
+    `queries` and `places` are all decisions that the policy answers in a small game, in one order,
+    and empty for a larger one; `learned` are the queries of roles that are trained. Raises
+    TrainError where `exploitability: on` cannot be had.
     """
 
-    def __init__(self, env: Env, recipe: Recipe) -> None:
-        adapter = adapter_of(recipe)
-        decisions = survey(env, recipe.seed)
-        self.known = decisions is not None
-        self.queries: list[Query] = [query_of(d, adapter(d.role)) for d in decisions or ()]
-        self.places: list[Place] = [place_of(d) for d in decisions or ()]
+    def __init__(self, env: Env, recipe: Recipe, cast: Cast | None = None) -> None:
+        cast = cast or Cast(env.ir, recipe)
+        met = walk(env, recipe.seed)
+        self.known = met is not None
+        asked = [d for d, _ in (met or {}).values() if d.role not in cast.players]
+        self.queries: list[Query] = [query_of(d, cast.adapter(d.role)) for d in asked]
+        self.places: list[Place] = [place_of(d) for d in asked]
+        self.learned = [
+            query for d, query in zip(asked, self.queries, strict=True) if d.role in cast.learners
+        ]
+        self._held = {
+            key: (place_of(d), cast.odds(d, episode))
+            for key, (d, episode) in (met or {}).items()
+            if d.role in cast.players
+        }
+        """What players do, by information set: the odds of their moves, or None."""
+        self.told = all(row_A is not None for _, row_A in self._held.values())
+        """Whether the odds of everybody's moves are known, if all decisions are."""
+        self._all_learn = len(cast.learners) == len(env.ir.roles)
         self._coupling = _coupling(env, recipe)
         self.tree = self._tabulate(env, recipe)
 
@@ -73,21 +88,29 @@ class Gauge:
         }
 
     def shown(self, scorer: Scorer, batch: Batch) -> Shown:
-        """The policy by information set; where labels differ between games, the mean over
-        them."""
+        """The policy by information set, and what players do; where labels differ between games,
+        the mean over them."""
         asked = (self.queries, self.places) if self.known else (batch.queries, batch.places)
         pi: dict[Place, list[np.ndarray]] = defaultdict(list)
         for query, place in zip(*asked, strict=True):
             pi[place].append(scorer.probabilities(query))
+        rows = [(place, np.mean(rows, axis=0)) for place, rows in pi.items()]
+        rows += [(place, row_A) for place, row_A in self._held.values() if row_A is not None]
         return {
             place.information_set: {
                 "role": place.role,
                 "seat": place.seat,
                 "step": place.step,
-                "probs": dict(zip(place.legal, np.mean(pi[place], axis=0).tolist(), strict=True)),
+                "probs": dict(zip(place.legal, row_A.tolist(), strict=True)),
             }
-            for place in list(pi)[:MANY_PLACES]
+            for place, row_A in rows[:MANY_PLACES]
         }
+
+    @property
+    def players(self) -> dict[str, dict[str, float]]:
+        """What players do: information set -> action -> odds, where they can tell."""
+        known = ((p, row_A.tolist()) for p, row_A in self._held.values() if row_A is not None)
+        return {p.information_set: dict(zip(p.legal, row, strict=True)) for p, row in known}
 
     def exploitability(self, shown: Shown) -> float | None:
         """NashConv divided by the number of players; None where the game is too large."""
@@ -98,8 +121,9 @@ class Gauge:
         return float(exploitability(self.tree, _policy(shown)).per_player)
 
     def prediction(self, shown: Shown) -> dict[str, Any] | None:
-        """Where the policy-gradient flow goes from here; None where that is not known."""
-        if self.tree is None:
+        """Where the policy-gradient flow goes from here; None where that is not known, or where
+        somebody does not learn."""
+        if self.tree is None or not self._all_learn:
             return None
         from gamedsl.solve import predict_basin
 
@@ -112,12 +136,13 @@ class Gauge:
         from gamedsl.solve import ImperfectRecall, TooLarge, tabulate
 
         try:
-            tree = tabulate(env) if self.known else None
+            tree = tabulate(env) if self.known and self.told else None
         except (TooLarge, ImperfectRecall):
             tree = None
         if tree is None and recipe.exploitability == "on":
             raise TrainError(
-                f"`{env.ir.name}` has no exact exploitability: it is too large, or a seat forgets",
+                f"`{env.ir.name}` has no exact exploitability: it is too large, a seat forgets,"
+                " or a player cannot tell the odds of its moves",
                 "leave `exploitability` at `auto`, or lower the game's params",
             )
         return tree
@@ -155,12 +180,15 @@ def earned(batch: Batch) -> dict[str, dict[str, float | None]]:
 
 
 def entropy(scorer: Scorer, batch: Batch) -> dict[str, float]:
-    """Mean entropy, in nats, of each role's policy over the decisions it came to."""
+    """Mean entropy, in nats, of each role's policy over the decisions it came to, in games that
+    count for it."""
     of_query = [_entropy(scorer.probabilities(query)) for query in batch.queries]
     total: dict[str, float] = defaultdict(float)
     games: dict[str, int] = defaultdict(int)
     for history in batch.histories:
         for sample in history.samples:
+            if history.episode.rewards[sample.seat] is None:
+                continue
             total[sample.role] += history.games * of_query[sample.query]
             games[sample.role] += history.games
     return {role: total[role] / games[role] for role in total}

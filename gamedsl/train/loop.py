@@ -22,6 +22,7 @@ from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.advantages import Advantages
 from gamedsl.train.begin import begin
+from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.checkpoint import Checkpoint, Lasting, state_of
 from gamedsl.train.estimate import estimator_of
 from gamedsl.train.gauge import Gauge, counted, earned
@@ -62,18 +63,20 @@ def train(
     observers: Sequence[Observer] = (),
     conclude: Callable[[RunFolder, Any], Record] = lambda run, tree: {},
     interrupt: Interrupt | None = None,
+    cast: Cast | None = None,
 ) -> Outcome:
     """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` gives what
     the end record says beside the step; its second argument is the game's `gamedsl.solve.Tree`, or
-    None where there is none. Raises TrainError."""
+    None where there is none. Raises TrainError, and CastError where no `cast` is given."""
+    cast = cast or assemble(game, recipe)
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
-    gauge = Gauge(env, recipe)
+    gauge = Gauge(env, recipe, cast)
     advantages, schedule = Advantages(recipe), Schedule(game.ir, recipe)
     estimate = estimator_of(env, recipe, gauge, advantages)
     scorer = scorer_of(policy, recipe, gauge.known)
-    beginning = begin(run, recipe, policy, gauge)
+    beginning = begin(run, recipe, policy, gauge, cast)
     step, optimizer, reference = beginning.step, beginning.optimizer, beginning.reference
-    method = method_of(Learner(policy, optimizer, scorer, reference, recipe, gauge.queries))
+    method = method_of(Learner(policy, optimizer, scorer, reference, recipe, gauge.learned))
     parts: dict[str, Lasting] = {
         "method": method,
         "advantages": advantages,
@@ -86,7 +89,7 @@ def train(
         state = Checkpoint(step, game.hash, *learned, state_of(parts))
         checkpoints.save(run, state, recipe.keep_checkpoints)
 
-    batch = play(env, scorer, recipe, step + 1, known=gauge.queries)
+    batch = play(env, scorer, recipe, step + 1, known=gauge.queries, cast=cast)
     if not run.records():
         run.append(gauge.opening(scorer, batch, policy, beginning.warm))
         keep()
@@ -98,7 +101,7 @@ def train(
         step += 1
         queries, weights = estimate(batch, scorer, schedule.learns(step))
         updated = method.update(queries, weights, step, schedule.held(step))
-        ahead = play(env, scorer, recipe, step + 1, known=gauge.queries)
+        ahead = play(env, scorer, recipe, step + 1, known=gauge.queries, cast=cast)
         record = {"event": "step", "step": step, **earned(batch), **gauge.measured(scorer, ahead)}
         record |= {**updated, **counted(batch, weights)}
         record["seconds"] = round(time.perf_counter() - started, 4)

@@ -10,6 +10,10 @@ Games that share everything but choices (no chance, the same labels) start as on
 each group of `group_size` games starts as one, from a seed of its own. With `group_by: deal` the
 seed stands for the labels alone: chance is drawn for each game, by splitting bundles as choices
 do, and a million games of Kuhn poker are thirty histories.
+
+Roles that players hold are played by them (`gamedsl.train.cast`): one whose odds are known splits
+bundles as the policy does, any other is asked for each game of a bundle, and equal replies go on as
+one. What players do is part of the episode and never a sample.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ import numpy as np
 from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Message, Query
+from gamedsl.train.cast import Answers, Cast
 from gamedsl.train.scoring import Scorer
 
 if TYPE_CHECKING:
@@ -63,7 +68,8 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """A finished course of play that `games` games of a group took."""
+    """A finished course of play that `games` games of a group took. `samples` are the decisions
+    that the policy answered, in order."""
 
     group: int
     games: int
@@ -127,8 +133,8 @@ def generator(seed: int, step: int, purpose: str) -> np.random.Generator:
 
 
 def adapter_of(recipe: Recipe) -> Callable[[str], str]:
-    """Which adapter answers for a role."""
-    return (lambda role: role) if recipe.adapters == "per_role" else (lambda role: "shared")
+    """Which adapter answers for a role that no player holds."""
+    return lambda role: recipe.part(role).adapter or "shared"
 
 
 def query_of(decision: Decision, adapter: str) -> Query:
@@ -143,16 +149,23 @@ def place_of(decision: Decision) -> Place:
     )
 
 
-def play(env: Env, scorer: Scorer, recipe: Recipe, step: int, known: Sequence[Query] = ()) -> Batch:
+def play(
+    env: Env,
+    scorer: Scorer,
+    recipe: Recipe,
+    step: int,
+    known: Sequence[Query] = (),
+    cast: Cast | None = None,
+) -> Batch:
     """Play `recipe.games` games with the policy as it is. `step` keys the random numbers.
 
-    `known` are queries to score in the first pass, whether or not a game comes to them.
+    `known` are queries to score in the first pass, whether or not a game comes to them. Without a
+    `cast` the policy plays all roles.
     """
-    from gamedsl.runtime import Action
-
     scorer.score(known)
     rng, batch = generator(recipe.seed, step, "play"), Batch()
-    adapter, deals = adapter_of(recipe), _Deals(rng)
+    cast, deals = cast or Cast(env.ir, recipe), _Deals(rng)
+    cast.enter(generator(recipe.seed, step, "players"))
     frontier: list[_Bundle] = []
 
     def arrive(bundle: _Bundle) -> None:
@@ -165,41 +178,48 @@ def play(env: Env, scorer: Scorer, recipe: Recipe, step: int, known: Sequence[Qu
     for bundle in _first(env, recipe, step):
         arrive(bundle)
     while frontier:
-        asked = [
-            (bundle, [(d, query_of(d, adapter(d.role))) for d in bundle.episode.decisions])
-            for bundle in frontier
-        ]
-        scorer.score([query for _, pairs in asked for _, query in pairs])
+        asked = [(bundle, [_ask(d, cast) for d in bundle.episode.decisions]) for bundle in frontier]
+        scorer.score([query for _, pairs in asked for _, query in pairs if query is not None])
         frontier.clear()
         for bundle, pairs in asked:
-            indices = [batch.index(query, decision) for decision, query in pairs]
-            pi = [scorer.probabilities(query) for _, query in pairs]
-            paid = rewards_so_far(env.ir, bundle.episode.paid)
-            for joint, games in zip(*sample_joint(rng, pi, bundle.games), strict=True):
-                episode = bundle.episode.fork()
-                episode.step(
-                    {d.seat: Action(d.legal[a]) for (d, _), a in zip(pairs, joint, strict=True)}
-                )
-                samples = tuple(
-                    Sample(
-                        index,
-                        int(a),
-                        d.role,
-                        d.seat,
-                        d.step,
-                        d.occurrence,
-                        bundle.deal,
-                        paid.get(d.seat, 0),
-                    )
-                    for index, (d, _), a in zip(indices, pairs, joint, strict=True)
-                )
-                arrive(
-                    _Bundle(
-                        episode, bundle.group, int(games), bundle.samples + samples, bundle.deal
-                    )
-                )
+            for part in _moved(rng, batch, scorer, cast, bundle, pairs):
+                arrive(part)
     batch.tokens = scorer.tokens
     return batch
+
+
+_Pair = tuple["Decision", Query | None]
+
+
+def _ask(decision: Decision, cast: Cast) -> _Pair:
+    """A decision and what the policy is asked; None where a player holds the role."""
+    role = decision.role
+    return decision, None if role in cast.players else query_of(decision, cast.adapter(role))
+
+
+def _moved(
+    rng: np.random.Generator, batch: Batch, scorer: Scorer, cast: Cast, bundle: _Bundle,
+    pairs: list[_Pair],
+) -> Iterator[_Bundle]:  # fmt: skip
+    """The bundle after its decisions: a part for each joint move that was drawn."""
+    indices = [None if query is None else batch.index(query, d) for d, query in pairs]
+    answers = [
+        cast.answers(d, bundle.episode, bundle.games)
+        if query is None
+        else Answers.of(d, scorer.probabilities(query))
+        for d, query in pairs
+    ]
+    paid, deal = rewards_so_far(bundle.episode.env.ir, bundle.episode.paid), bundle.deal
+    for joint, games in zip(*draw_joint(rng, answers, bundle.games), strict=True):
+        episode = bundle.episode.fork()
+        taken = zip(pairs, answers, joint, strict=True)
+        episode.step({d.seat: answer.options[a] for (d, _), answer, a in taken})
+        samples = tuple(
+            Sample(index, int(a), d.role, d.seat, d.step, d.occurrence, deal, paid.get(d.seat, 0))
+            for index, (d, _), a in zip(indices, pairs, joint, strict=True)
+            if index is not None
+        )
+        yield _Bundle(episode, bundle.group, int(games), bundle.samples + samples, deal)
 
 
 def _first(env: Env, recipe: Recipe, step: int) -> list[_Bundle]:
@@ -214,6 +234,22 @@ def _first(env: Env, recipe: Recipe, step: int) -> list[_Bundle]:
         _Bundle(env.reset(seed=int(seed), chance=chance), group, recipe.group_size)
         for group, seed in enumerate(seeds)
     ]
+
+
+def draw_joint(
+    rng: np.random.Generator, answers: Sequence[Answers], games: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `sample_joint`, for seats of which some have replied game by game."""
+    pi = [answer.odds_A for answer in answers if answer.odds_A is not None]
+    if len(pi) == len(answers):
+        return sample_joint(rng, pi, games)
+    each = [
+        answer.replied
+        if answer.odds_A is None
+        else rng.choice(len(answer.odds_A), size=games, p=answer.odds_A)
+        for answer in answers
+    ]
+    return np.unique(np.stack(each, axis=1), axis=0, return_counts=True)
 
 
 def sample_joint(

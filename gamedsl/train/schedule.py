@@ -10,15 +10,15 @@ from typing import Any
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
-from gamedsl.train.rollout import adapter_of
 
 
 class Schedule:
-    """All roles learn in every step."""
+    """All roles that are trained learn in every step."""
 
     def __init__(self, ir: GameIR, recipe: Recipe) -> None:
-        self._roles = tuple(role.name for role in ir.roles)
-        self._adapter = adapter_of(recipe)
+        parts = [recipe.part(role.name) for role in ir.roles]
+        self._roles = tuple(part.role for part in parts if part.learns)
+        self._adapters = {part.role: part.adapter for part in parts if part.adapter is not None}
 
     def learns(self, step: int) -> frozenset[str]:
         """The names of the roles that learn in a step (from 1)."""
@@ -26,9 +26,8 @@ class Schedule:
 
     def held(self, step: int) -> frozenset[str]:
         """The adapters that stay as they are in a step: those that no learning role has."""
-        learns = self.learns(step)
-        learning = {self._adapter(role) for role in learns}
-        return frozenset(map(self._adapter, self._roles)) - learning
+        learning = {self._adapters[role] for role in self.learns(step)}
+        return frozenset(self._adapters.values()) - learning
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint must hold of it."""

@@ -9,9 +9,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from gamedsl.commands.train import hire
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic, Problems, codes
 from gamedsl.imports import SUFFIXES, import_file
+from gamedsl.runtime import Game
+from gamedsl.sema.recipe import resolve
 
 
 def _missing(folder: Path) -> str:
@@ -40,6 +43,13 @@ def _unreadable(folder: Path) -> str:
     return "x" * 300 + ".yaml"
 
 
+def _no_player(folder: Path) -> str:
+    game = "roles: [row, column]\nactions: [left, right]\nprotocol: simultaneous\n"
+    train = "train:\n  roles: {column: {player: randm}}\n"
+    (folder / "held.yaml").write_text(f"game: held\n{game}payoffs: 1\n{train}")
+    return "held.yaml"
+
+
 def _imported(code: str) -> Callable[[Path], str]:
     def build(folder: Path) -> str:
         wrong = codes.text_examples(code)[0]
@@ -56,6 +66,7 @@ SPECIAL: dict[str, Callable[[Path], str]] = {
     "GD0003": _large,
     "GD0004": _not_text,
     "GD0006": _unreadable,
+    "GD0711": _no_player,
     **{code: _imported(code) for code in codes.codes() if code.startswith("GD08")},
 }
 
@@ -69,7 +80,16 @@ def build(code: str, folder: Path) -> str:
 def problems_of(path: Path | str) -> list[Diagnostic]:
     """What the compiler says of a file, or the importer of one that is not ours."""
     if Path(path).suffix not in SUFFIXES:
-        return compile_file(path).diagnostics
+        result = compile_file(path)
+        further = [] if result.ir is None else _of_training(Game(result.ir, ()))
+        return [*result.diagnostics, *further]
     problems = Problems()
     import_file(path, problems)
+    return problems.sorted()
+
+
+def _of_training(game: Game) -> list[Diagnostic]:
+    """What is said when a game is to be trained, and not before."""
+    problems = Problems()
+    hire(game, resolve(game.ir, (), problems), game.ir.settings, problems)
     return problems.sorted()
