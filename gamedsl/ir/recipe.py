@@ -50,6 +50,16 @@ class Project:
 
 
 @dataclass(frozen=True)
+class Learn:
+    """Which of the trained roles learn when: `all` at once, or one at a time for `every` steps, in
+    turns (`rotate`) or the one that adds least (`weakest`). An order of None is the game's."""
+
+    who: Literal["all", "rotate", "weakest"]
+    every: int
+    order: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
 class Start:
     """Where a role's policy is put before training, at its decisions that offer a named action.
 
@@ -104,6 +114,7 @@ class Recipe:
     adapters: Literal["shared", "per_role"]
     roles: tuple[Part, ...]
     """What was said of roles, in the order of the game's."""
+    learn: Learn
     lora: Lora
     lr: float
     lr_schedule: Literal["constant", "linear", "cosine"]
@@ -131,6 +142,7 @@ class Recipe:
     dtype: Literal["float32", "bfloat16"] | None
     threads: int | None
     exploitability: Literal["auto", "on", "off"]
+    contributions: Literal["auto", "on", "off"]
 
     def as_dict(self) -> dict[str, Any]:
         """As a `train:` section would have it: nested maps of plain values, in the table's
@@ -156,7 +168,8 @@ class Recipe:
 _MAPS = ("roles", "start")
 
 _ABSENT = {
-    "layers": "all", "targets": "all", "every": "never", "dtype": "auto", "threads": "auto",
+    "order": "roles", "layers": "all", "targets": "all", "every": "never", "dtype": "auto",
+    "threads": "auto",
 }  # fmt: skip
 """How a value of None is written, by field."""
 
@@ -167,7 +180,7 @@ def _said(part: Part) -> dict[str, Any]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, Lora | Magnet | Project):
+    if isinstance(value, Learn | Lora | Magnet | Project):
         return {inner: _plain(inner, part) for inner, part in vars(value).items()}
     if value is None:
         return _ABSENT[name]

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Setting
-from gamedsl.ir.recipe import Lora, Magnet, Project, Recipe
+from gamedsl.ir.recipe import Learn, Lora, Magnet, Project, Recipe
 from gamedsl.sema.recipe_checks import contradictions
 from gamedsl.sema.role_settings import ROLES, declare_roles
 from gamedsl.sema.start import START, declare_start
@@ -101,6 +101,13 @@ KEYS: tuple[Key, ...] = (
         "who answers for a role: an `adapter` by name; `trained: false` holds it as it is; a"
         " `player` takes the model's place",
         form="role to `adapter`, `trained` and `player`"),
+    Key("learn.who", "word", "all",
+        "which roles learn: all at once, one at a time in turns, or the one that adds least to what"
+        " all earn together", words=("all", "rotate", "weakest")),
+    Key("learn.every", "whole", 10, "steps for which one role learns, and then another may", low=1),
+    Key("learn.order", "names", "roles",
+        "whose turn follows whose; a role may have several turns", words=("roles",),
+        absent="roles"),
     Key("lora.rank", "whole", 16, "rank of the adapters", low=1),
     Key("lora.alpha", "whole", 32, "scale of the adapters: their output times alpha / rank", low=1),
     Key("lora.layers", "whole", 10,
@@ -165,7 +172,7 @@ KEYS: tuple[Key, ...] = (
         "how the adapters are fitted; `auto`: by `newton` where decisions are few, else by `adam`",
         words=("auto", "newton", "adam")),
     Key("allow", "flags", (), "what is known to move equilibria, and is wanted all the same",
-        words=("group_std",)),
+        words=("group_std", "rotation")),
     Key("prior", "word", "model",
         "where training starts: as the `model` plays untrained, or at `uniform` play",
         words=("model", "uniform")),
@@ -185,12 +192,15 @@ KEYS: tuple[Key, ...] = (
     Key("exploitability", "word", "auto",
         "the exact distance from equilibrium each step; `auto`: where the game is small enough",
         words=("auto", "on", "off")),
+    Key("contributions", "word", "auto",
+        "what each role adds to what all earn together, at the end; `auto`: where the game is small"
+        " and not of constant sum", words=("auto", "on", "off")),
 )  # fmt: skip
 """All settings. Maps are read by modules of their own, such as `gamedsl.sema.start`."""
 
 _BY_NAME = {key.name: key for key in KEYS if key.kind != "map"}
 _MAPS = tuple(key.name for key in KEYS if key.kind == "map")
-_PARTS: dict[str, Any] = {"lora": Lora, "magnet": Magnet, "project": Project}
+_PARTS: dict[str, Any] = {"learn": Learn, "lora": Lora, "magnet": Magnet, "project": Project}
 """Groups of settings, and what the recipe holds them in."""
 
 

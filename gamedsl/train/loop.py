@@ -24,6 +24,7 @@ from gamedsl.train.advantages import Advantages
 from gamedsl.train.begin import begin
 from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.checkpoint import Checkpoint, Lasting, state_of
+from gamedsl.train.contributions import contributions, wanted
 from gamedsl.train.estimate import estimator_of
 from gamedsl.train.gauge import Gauge, counted, earned
 from gamedsl.train.interrupt import Interrupt
@@ -99,11 +100,13 @@ def train(
     while step < recipe.steps and not (interrupt and interrupt.asked):
         started = time.perf_counter()
         step += 1
+        if schedule.due(step):
+            schedule.judge(contributions(env, scorer, recipe, step, cast))
         queries, weights = estimate(batch, scorer, schedule.learns(step))
         updated = method.update(queries, weights, step, schedule.held(step))
         ahead = play(env, scorer, recipe, step + 1, known=gauge.queries, cast=cast)
         record = {"event": "step", "step": step, **earned(batch), **gauge.measured(scorer, ahead)}
-        record |= {**updated, **counted(batch, weights)}
+        record |= {**updated, **counted(batch, weights), **schedule.told(step)}
         record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)
         if step == recipe.steps or step % recipe.transcripts_every == 0:
@@ -119,6 +122,8 @@ def train(
     finished = step >= recipe.steps
     if finished:
         end = {"event": "end", "step": step, **conclude(run, gauge.tree)}
+        if wanted(env, recipe, gauge.known, cast):
+            end["contributions"] = contributions(env, scorer, recipe, step + 1, cast)
         run.append(end)
         for observer in observers:
             observer.end(end)

@@ -1,0 +1,101 @@
+"""What each role adds to what all earn together: Shapley values, from games that are played.
+
+A coalition of roles is worth what a game pays all seats together, on average, when the roles in it
+play as they have learned and the other trained ones at random. A role's Shapley value (Shapley
+1953) is what it adds to the coalition before it, averaged over all orders of joining: the values
+sum to what all together gain over random play. Up to four roles every coalition is played; beyond
+that some orders are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from gamedsl.ir.recipe import Recipe
+from gamedsl.players.random import RandomPlayer
+from gamedsl.runtime import Env
+from gamedsl.train.cast import Cast
+from gamedsl.train.rollout import Batch, generator, play
+from gamedsl.train.scoring import Scorer
+
+FEW = 4
+"""Roles up to which every coalition is played."""
+ORDERS = 16
+"""Orders that are drawn beyond that."""
+
+Worth = Callable[[frozenset[str]], Fraction]
+
+
+def contributions(
+    env: Env, scorer: Scorer, recipe: Recipe, step: int, cast: Cast
+) -> dict[str, float]:
+    """The Shapley value of each role that is trained, under the policy as it is. `step` keys the
+    random numbers, and every coalition plays `recipe.games` games with the same."""
+    roles = [role.name for role in env.ir.roles if role.name in cast.learners]
+    known: dict[frozenset[str], Fraction] = {}
+
+    def worth(coalition: frozenset[str]) -> Fraction:
+        if coalition not in known:
+            others = {role: RandomPlayer() for role in roles if role not in coalition}
+            playing = Cast(env.ir, recipe, {**cast.players, **others})
+            known[coalition] = _total(play(env, scorer, recipe, step, cast=playing))
+        return known[coalition]
+
+    if len(roles) <= FEW:
+        found = shapley(roles, worth)
+    else:
+        found = shapley_of_orders(roles, worth, generator(recipe.seed, step, "orders"))
+    return {role: float(value) for role, value in found.items()}
+
+
+def wanted(env: Env, recipe: Recipe, known: bool, cast: Cast) -> bool:
+    """Whether a run ends with them; `known`: all decisions of the game are."""
+    if recipe.contributions != "auto":
+        return recipe.contributions == "on"
+    constant = any(claim.kind in ("zero_sum", "constant_sum") for claim in env.ir.claims)
+    return known and not constant and 1 < len(cast.learners) <= FEW
+
+
+def shapley(roles: Sequence[str], worth: Worth) -> dict[str, Fraction]:
+    """The Shapley value of each role, over all coalitions."""
+    found = {}
+    for role in roles:
+        others = [other for other in roles if other != role]
+        added = Fraction(0)
+        for size in range(len(roles)):
+            share = Fraction(1, len(roles) * comb(len(others), size))
+            for before in map(frozenset, combinations(others, size)):
+                added += share * (worth(before | {role}) - worth(before))
+        found[role] = added
+    return found
+
+
+def shapley_of_orders(
+    roles: Sequence[str], worth: Worth, rng: np.random.Generator, orders: int = ORDERS
+) -> dict[str, Fraction]:
+    """An unbiased estimate of it, over orders that are drawn (Castro et al. 2009)."""
+    found = dict.fromkeys(roles, Fraction(0))
+    for _ in range(orders):
+        before: frozenset[str] = frozenset()
+        for place in rng.permutation(len(roles)):
+            after = before | {roles[place]}
+            found[roles[place]] += (worth(after) - worth(before)) / orders
+            before = after
+    return found
+
+
+def _total(batch: Batch) -> Fraction:
+    """What all seats earned together in a game, on average over those that were not void."""
+    total, games = Fraction(0), 0
+    for history in batch.histories:
+        rewards = history.episode.rewards.values()
+        amounts = [Fraction(reward) for reward in rewards if reward is not None]
+        if len(amounts) == len(rewards):
+            total += history.games * sum(amounts)
+            games += history.games
+    return total / games if games else total
