@@ -20,7 +20,7 @@ from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_col
 if TYPE_CHECKING:
     from gamedsl.evaluate.contestants import Contestant
     from gamedsl.evaluate.evaluation import After, Evaluation, Options, Plan, Tell
-    from gamedsl.evaluate.games import Games
+    from gamedsl.evaluate.games import Contest, Games
     from gamedsl.evaluate.standings import Standings
     from gamedsl.policies.endpoint import EndpointSettings
     from gamedsl.runtime import Game
@@ -222,9 +222,9 @@ def _keeper(args: argparse.Namespace, game: Game, plan: Plan, options: Options) 
 
     who = {one.name: one for one in plan.everybody}
 
-    def keep(found: Sequence[Games], constant: bool) -> None:
+    def keep(found: Sequence[Games], contest: Contest | None) -> None:
         if args.leaderboard is not None:
-            more = [match_of(game, games, options.seed, who, constant) for games in found]
+            more = [match_of(game, games, options.seed, who, contest) for games in found]
             add(args.leaderboard, more)
 
     return keep

@@ -12,10 +12,12 @@ from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from gamedsl.evaluate.bound import lower_bound
 from gamedsl.evaluate.contestants import Contestant, Opener, lasting
 from gamedsl.evaluate.errors import EvalError
-from gamedsl.evaluate.games import Games, Record, Utility, one_sum, record, together
+from gamedsl.evaluate.games import Contest, Games, Record, Utility, one_sum, record, together
 from gamedsl.evaluate.intervals import Estimate, exact, share
 from gamedsl.evaluate.playing import Answerer, answerer, play_seatings, seeds_of
 from gamedsl.evaluate.seating import Holders, Pairing, pairings
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 Tell = Callable[[str, int, int], None]
 """What is under way, how much of it is done, of how much."""
 
-After = Callable[[Sequence[Games], bool], None]
+After = Callable[[Sequence[Games], Contest | None], None]
 
 Method = Literal["auto", "exact", "sampled"]
 
@@ -97,8 +99,8 @@ class Evaluation:
     pairings: tuple[Pairing, ...]
     games: Mapping[Holders, Games]
     exploitability: Mapping[str, Exploitability]
-    constant_sum: bool
-    """Whether there are two seats, paid the same in sum in every game."""
+    contest: Contest | None
+    """What there is to win, for two seats that are paid the same in sum in every game."""
     why_sampled: str
     """Why something was sampled; empty where nothing was."""
     stopped: EndpointError | None = None
@@ -139,7 +141,7 @@ class Evaluation:
     def record(self, pairing: Pairing) -> Record | None:
         """Shares won, drawn and lost; None but for two seats of constant sum, one of them the focal
         contestant's."""
-        if not self.constant_sum or pairing.mirror:
+        if self.contest is None or pairing.mirror:
             return None
         return record([(self.games[s.holders], s.focal[0]) for s in pairing.seatings])
 
@@ -158,10 +160,10 @@ def evaluate(
     game: Game,
     plan: Plan,
     options: Options | None = None,
-    after: After = lambda games, constant_sum: None,
+    after: After = lambda games, contest: None,
 ) -> Evaluation:
-    """Evaluate. `after` is told the games of every pairing as soon as they are played, and what is
-    known by then of `Evaluation.constant_sum`.
+    """Evaluate. `after` is told the games of every pairing as soon as they are played, and the
+    contest that they are, as far as is known by then.
 
     Raises EvalError for what cannot be evaluated, and EvaluationError where the rules fail.
     """
@@ -193,7 +195,7 @@ class _Bench:
                 if wanted and stopped is None:
                     found, stopped = self._play(pairing, wanted, number, len(pairings))
                     played |= {games.holders: games for games in found}
-                    after(found, self._constant_sum(played.values()))
+                    after(found, self._contest(played.values()))
             except PlayerError as error:
                 raise EvalError(error.message, error.help) from error
             except PolicyError as error:
@@ -205,19 +207,27 @@ class _Bench:
         return Evaluation(
             self.game, self.plan, self.options, pairings, played,
             {one.name: self._exploitability(one) for one in self.plan.contestants},
-            self._constant_sum(played.values()),
+            self._contest(played.values()),
             "" if all(games.exact for games in played.values()) else self.why_sampled, stopped,
         )  # fmt: skip
 
-    def _constant_sum(self, played: Iterable[Games]) -> bool:
+    def _contest(self, played: Iterable[Games]) -> Contest | None:
         """By the claims of the file, or all ends of the game, or else all games that were seen."""
         if len(self.env.seats) != 2:
-            return False
-        if any(claim.kind in ("zero_sum", "constant_sum") for claim in self.game.ir.claims):
-            return True
+            return None
         if self.whole is not None:
-            return self.whole.constant_sum
-        return one_sum(played)
+            return self.whole.contest
+        known = [games for games in played if len(games.weights_G)]
+        claimed = {claim.kind for claim in self.game.ir.claims} & {"zero_sum", "constant_sum"}
+        if not claimed and not one_sum(known):
+            return None
+        sums = np.concatenate([[], *(games.payoffs_GS.sum(axis=1) for games in known)])
+        least = [self.env.least[seat] for seat in self.env.seats]
+        sums = sums[~np.isnan(sums)]
+        if None in least or not len(sums):
+            return Contest(None, None)
+        low, other = (float(amount or 0) for amount in least)
+        return Contest(low, float(sums[0]) - other)
 
     def _write_out(self) -> tuple[Whole | None, str]:
         """The game written out, if somebody's distribution can be laid over it; and why games are
@@ -293,7 +303,7 @@ class _Bench:
                 found = self.whole.exploitability(tables, self.options.utility)
                 if found is None:
                     return Exploitability("unknown", why="a seat forgets what it knew")
-                return Exploitability("exact", exact(found))
+                return Exploitability("exact", exact(max(0.0, found)))
             return self._bound(one.name, player)
         except (PlayerError, PolicyError) as error:
             return Exploitability("unknown", why=str(error).partition("\n")[0])

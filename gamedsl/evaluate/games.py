@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -56,6 +56,24 @@ class Games:
         won = np.where(failed_first, 0.0, np.where(failed_second, 1.0, won))
         won = np.where(failed_first & failed_second, np.nan, won)
         return np.stack([won, 1 - won], axis=1)
+
+
+class Contest(NamedTuple):
+    """A game for two of constant sum: the least and the most that the first seat can be paid; None
+    where that is not known."""
+
+    low: float | None
+    high: float | None
+
+    def points(self, games: Games) -> np.ndarray:
+        """What each game is worth to the first seat, [G]: its pay on the scale from the least to
+        the most, which is 1 for a win, ½ for a draw and 0 for a loss where there is no more to it.
+        Without a scale that is all that counts. Whoever forfeits has 0; NaN where both did."""
+        results = games.results_GS[:, 0]
+        if self.low is None or self.high is None or self.high <= self.low:
+            return results
+        graded = np.clip((games.payoffs_GS[:, 0] - self.low) / (self.high - self.low), 0, 1)
+        return np.where(games.failed_GS.any(axis=1), results, graded)
 
 
 def one_sum(played: Iterable[Games]) -> bool:

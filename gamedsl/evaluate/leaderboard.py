@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gamedsl.evaluate.errors import EvalError
-from gamedsl.evaluate.games import Games
+from gamedsl.evaluate.games import Contest, Games
 from gamedsl.evaluate.ratings import Score
 from gamedsl.train.files import write_text
 
@@ -53,8 +53,9 @@ class Match:
     result: tuple[float, float, float] | None
     """Games that the first seat won, drew and lost, or their shares where exact; None unless there
     are two seats."""
-    constant: bool
-    """Whether the game is for two and of constant sum."""
+    points: float | None
+    """What the games were worth to the first seat, 0 to 1 each, on average; None unless the game is
+    for two and of constant sum."""
     asked: tuple[int, ...]
     invalid: tuple[int, ...]
     versions: Mapping[str, str]
@@ -80,7 +81,8 @@ class Match:
     def score(self) -> Score:
         """The first seat's result in games."""
         scale = EXACT_GAMES if self.exact else 1
-        return Score(*(scale * x for x in self.result or (0.0, 0.0, 0.0)))
+        won, drawn, lost = (scale * x for x in self.result or (0.0, 0.0, 0.0))
+        return Score(won, drawn, lost, (won + drawn + lost) * (self.points or 0.0))
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def add(
 
 
 def match_of(
-    game: Game, games: Games, seed: int, who: Mapping[str, Contestant], constant: bool
+    game: Game, games: Games, seed: int, who: Mapping[str, Contestant], contest: Contest | None
 ) -> Match:
     """A seating's games as a match; `who` are the contestants by name."""
     from gamedsl.runtime.transcripts import params_as_data
@@ -188,7 +190,8 @@ def match_of(
         game.name, game.hash, params_as_data(dict(game.params)), tuple(game.ir.seats),
         tuple(who[name].identity for name in games.holders), games.holders,
         seed, games.games, tuple(mean for mean, _ in moments),
-        tuple(variance for _, variance in moments), _result(games), constant,
+        tuple(variance for _, variance in moments), _result(games),
+        _average(games, contest.points(games)) if contest is not None else None,
         tuple(int(n) for n in games.asked_S),
         tuple(int(games.failed_GS[:, seat].sum()) for seat in columns), versions(),
     )  # fmt: skip
@@ -203,6 +206,12 @@ def _moments(games: Games, seat: int) -> tuple[float | None, float | None]:
     weights = weights[there] / weights[there].sum()
     mean = float(weights @ rows[there])
     return mean, float(weights @ (rows[there] - mean) ** 2)
+
+
+def _average(games: Games, rows_G: np.ndarray) -> float | None:
+    there = ~np.isnan(rows_G)
+    weights = games.weights_G[there]
+    return float(weights @ rows_G[there] / weights.sum()) if there.any() else None
 
 
 def _result(games: Games) -> tuple[float, float, float] | None:

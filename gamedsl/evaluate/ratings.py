@@ -1,10 +1,12 @@
 """Ratings from results between pairs: Elo by maximum likelihood, and TrueSkill.
 
 Elo is the Bradley-Terry model, P(a beats b) = 1 / (1 + 10^((b - a) / 400)), fitted to all results
-at once, so that their order does not matter (Bradley and Terry 1952; Hunter 2004). A draw is half a
-win and half a loss. Each pair that met is credited one draw more, without which whoever lost every
-game would have no finite rating. Intervals are of the normal approximation, from the curvature of
-the likelihood; draws vary less than it assumes, so with draws they are too wide, not too narrow.
+at once, so that their order does not matter (Bradley and Terry 1952; Hunter 2004). A game is worth
+its points: 1 for a win, ½ for a draw, and where more is at stake than that, as in poker, the pay on
+the scale from the least to the most. Each pair that met is credited one draw more, without which
+whoever lost every game would have no finite rating. Intervals are of the normal approximation, from
+the curvature of the likelihood; points between 0 and 1 vary less than it assumes, so with them they
+are too wide, not too narrow.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from gamedsl.extras import missing
 PER_UNIT = 400 / log(10)
 """Elo points to one unit of log-odds."""
 ANCHOR = 1000.0
+STEPS = 500
+"""Newton steps at most; some ten are enough unless results are very lopsided."""
 PRIOR = 1.0
 """Draws that each pair is credited."""
 
@@ -29,16 +33,29 @@ LEARNT = 500
 
 
 class Score(NamedTuple):
-    """Games of a pair, of which the first won, drew and lost so many; expected numbers where the
-    result is exact."""
+    """Games of a pair, of which the first won, drew and lost so many, and the points that it made
+    of them; expected numbers where the result is exact."""
 
     won: float
     drawn: float
     lost: float
+    points: float
 
     @property
     def games(self) -> float:
         return self.won + self.drawn + self.lost
+
+    def turned(self) -> Score:
+        """The same for the other."""
+        return Score(self.lost, self.drawn, self.won, self.games - self.points)
+
+    def plus(self, more: Score) -> Score:
+        return Score(*(a + b for a, b in zip(self, more, strict=True)))
+
+
+def plain(won: float, drawn: float, lost: float) -> Score:
+    """A score in which a win is a point, and a draw half of one."""
+    return Score(won, drawn, lost, won + drawn / 2)
 
 
 Scores = Mapping[tuple[str, str], Score]
@@ -61,12 +78,13 @@ def elo(scores: Scores, anchor: str | None = None) -> dict[str, Estimate]:
             n = score.games + PRIOR
             games_NN[place[a], place[b]] += n
             games_NN[place[b], place[a]] += n
-            points_N[place[a]] += score.won + (score.drawn + PRIOR) / 2
-            points_N[place[b]] += score.lost + (score.drawn + PRIOR) / 2
+            points_N[place[a]] += score.points + PRIOR / 2
+            points_N[place[b]] += score.games - score.points + PRIOR / 2
     theta_N, information_NN = _fit(games_NN, points_N)
     if anchor is None:
         theta_N = theta_N - theta_N.mean()
-        covariance_NN = np.linalg.inv(information_NN + 1 / len(names)) - 1 / len(names)
+        shift = np.trace(information_NN)
+        covariance_NN = np.linalg.inv(information_NN + shift) - 1 / (shift * len(names) ** 2)
     else:
         here = place[anchor]
         theta_N = theta_N - theta_N[here]
@@ -89,16 +107,19 @@ def _fit(games_NN: np.ndarray, points_N: np.ndarray) -> tuple[np.ndarray, np.nda
     finite. Strengths that are all shifted alike are as likely, so the information is singular along
     (1, …, 1); what is added to it acts along that direction alone."""
     theta_N = np.zeros(len(points_N))
-    while True:
+    for _ in range(STEPS):
         p_NN = 1 / (1 + np.exp(theta_N[None, :] - theta_N[:, None]))
         gradient_N = points_N - (games_NN * p_NN).sum(axis=1)
         weight_NN = games_NN * p_NN * (1 - p_NN)
         information_NN = np.diag(weight_NN.sum(axis=1)) - weight_NN
-        step_N = np.linalg.solve(information_NN + 1 / len(points_N), gradient_N)
+        step_N = np.linalg.solve(
+            information_NN + np.trace(information_NN), gradient_N - gradient_N.mean()
+        )
         longest = float(np.abs(step_N).max())
-        if longest < 1e-10:
-            return theta_N, information_NN
         theta_N = theta_N + step_N / max(1.0, longest)
+        if longest < 1e-9:
+            break
+    return theta_N, information_NN
 
 
 def _linked(scores: Scores, anchor: str | None) -> list[str]:
@@ -126,7 +147,8 @@ def _linked(scores: Scores, anchor: str | None) -> list[str]:
 
 
 def trueskill(scores: Sequence[tuple[str, str, Score]]) -> dict[str, Estimate]:
-    """TrueSkill (Herbrich et al. 2006): mean skill, with 95% intervals. It learns game by game, so
+    """TrueSkill (Herbrich et al. 2006): mean skill, with 95% intervals. It knows wins, draws and
+    losses, whatever was at stake. It learns game by game, so
     order matters: pairs are taken as they stand here, the games of one spread evenly, and of more
     than `LEARNT` as many in proportion.
 
@@ -137,12 +159,12 @@ def trueskill(scores: Sequence[tuple[str, str, Score]]) -> dict[str, Estimate]:
     except ImportError:
         raise missing("trueskill", "trueskill") from None
     counts = [(a, b, _shortened(score)) for a, b, score in scores]
-    games = sum(score.games for *_, score in counts)
-    drawn = sum(score.drawn for *_, score in counts)
-    system = ts.TrueSkill(draw_probability=min(max(drawn / games, 0.001), 0.99) if games else 0.1)
+    games = sum(sum(kinds.values()) for *_, kinds in counts)
+    drawn = sum(kinds["drawn"] for *_, kinds in counts) / max(games, 1)
+    system = ts.TrueSkill(draw_probability=min(max(drawn, 0.001), 0.99))
     skill = {name: system.create_rating() for a, b, _ in counts for name in (a, b)}
-    for a, b, score in counts:
-        for result in _spread(score):
+    for a, b, kinds in counts:
+        for result in _spread(kinds):
             first, second = (b, a) if result == "lost" else (a, b)
             skill[first], skill[second] = ts.rate_1vs1(
                 skill[first], skill[second], drawn=result == "drawn", env=system
@@ -153,17 +175,16 @@ def trueskill(scores: Sequence[tuple[str, str, Score]]) -> dict[str, Estimate]:
     }
 
 
-def _shortened(score: Score) -> Score:
-    """Whole games, in proportion, at most `LEARNT` or so."""
+def _shortened(score: Score) -> dict[str, int]:
+    """Whole games of each kind, in proportion, `LEARNT` or so at most."""
     scale = min(1.0, LEARNT / max(score.games, 1.0))
-    return Score(*(float(round(scale * x)) for x in score))
+    kinds = {"won": score.won, "drawn": score.drawn, "lost": score.lost}
+    return {kind: round(scale * count) for kind, count in kinds.items()}
 
 
-def _spread(score: Score) -> list[str]:
+def _spread(counts: Mapping[str, int]) -> list[str]:
     """The results of a match in an order in which each kind comes at even distances."""
     total = [
-        ((place + 0.5) / count, kind)
-        for kind, count in score._asdict().items()
-        for place in range(int(count))
+        ((place + 0.5) / count, kind) for kind, count in counts.items() for place in range(count)
     ]
     return [kind for _, kind in sorted(total)]

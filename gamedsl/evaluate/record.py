@@ -31,7 +31,7 @@ def as_record(found: Evaluation) -> dict[str, Any]:
         "seed": options.seed,
         "sampled_because": found.why_sampled or None,
         "stopped": None if found.stopped is None else found.stopped.fact,
-        "constant_sum": found.constant_sum,
+        "constant_sum": found.contest is not None,
         "fixed": {seat: one.name for seat, one in found.plan.fixed.items()},
         "contestants": [
             {
@@ -62,7 +62,8 @@ def standings_record(found: Standings) -> dict[str, Any]:
                 "identity": row.identity,
                 "rating": _plain(row.rating),
                 "games": row.games,
-                "won_drawn_lost": list(row.score),
+                "won_drawn_lost": list(row.score[:3]),
+                "points": row.score.points,
                 "mean_payoff": _plain(row.mean),
                 "mean_payoff_with_itself": _plain(row.own),
                 "exploitability": row.exploitability,

@@ -14,6 +14,8 @@ from gamedsl.evaluate.ratings import Score, elo, trueskill
 
 System = Literal["elo", "trueskill"]
 
+NONE = Score(0.0, 0.0, 0.0, 0.0)
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -59,7 +61,7 @@ def _of_game(
     board: Board, matches: Sequence[Match], system: System, wanted: str | None
 ) -> Standings:
     names = _names(matches)
-    rated = all(match.constant and match.result is not None for match in matches)
+    rated = all(match.points is not None for match in matches)
     scores = _scores(matches)
     met = {identity for pair in scores for identity in pair}
     anchor = next((i for i in sorted(met) if names[i] == (wanted or "random")), None)
@@ -109,26 +111,23 @@ def _scores(matches: Sequence[Match]) -> dict[tuple[str, str], Score]:
     for match in matches:
         if match.result is None or match.holders[0] == match.holders[1]:
             continue
-        first, second = match.holders
-        won, drawn, lost = match.score
-        if first > second:
-            first, second, won, lost = second, first, lost, won
-        before = found.get((first, second), Score(0.0, 0.0, 0.0))
-        found[first, second] = Score(before.won + won, before.drawn + drawn, before.lost + lost)
+        first, second = sorted(match.holders)
+        score = match.score if first == match.holders[0] else match.score.turned()
+        found[first, second] = found.get((first, second), NONE).plus(score)
     return found
 
 
 def _played(matches: Sequence[Match], identity: str) -> tuple[int, Score]:
     """Games that were played against others, and the score of all of them."""
-    games, won, drawn, lost = 0, 0.0, 0.0, 0.0
+    games, total = 0, NONE
     for match in matches:
         if identity not in match.holders or set(match.holders) == {identity}:
             continue
         games += match.games
         if match.result is not None:
-            score = match.score if match.holders[0] == identity else Score(*match.score[::-1])
-            won, drawn, lost = won + score.won, drawn + score.drawn, lost + score.lost
-    return games, Score(won, drawn, lost)
+            own = match.holders[0] == identity
+            total = total.plus(match.score if own else match.score.turned())
+    return games, total
 
 
 def _paid(matches: Sequence[Match], identity: str, *, own: bool) -> Estimate | None:

@@ -184,9 +184,9 @@ def _about(found: Standings) -> str:
     if not found.rated:
         return f"{said}; the game is not of constant sum for two, so pay ranks, not games won"
     if found.system == "trueskill":
-        return f"{said}; TrueSkill is its mean, in the order of the file"
+        return f"{said}; TrueSkill is its mean, and counts who won, not how much"
     where = f"{found.anchor} stands at 1000" if found.anchor else "their mean is 1000"
-    return f"{said}; Elo by Bradley-Terry over all matches, {where}"
+    return f"{said}; Elo is of all matches, by the points that their pay is worth, {where}"
 
 
 def show(table: Table, console: Console) -> None:
@@ -288,10 +288,9 @@ def _measured(row: Standing) -> str:
 
 
 def _score(row: Standing) -> str:
-    total = sum(row.score)
-    if not total:
+    if not row.score.games:
         return "–"
-    return "/".join(f"{100 * part / total:.0f}" for part in row.score)
+    return "/".join(f"{100 * part / row.score.games:.0f}" for part in row.score[:3])
 
 
 def write_markdown(path: Path, every: Sequence[Standings]) -> None:

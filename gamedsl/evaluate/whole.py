@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gamedsl.evaluate.games import Games, Utility
+from gamedsl.evaluate.games import Contest, Games, Utility
 from gamedsl.evaluate.seating import Holders
 from gamedsl.players.base import DrawingPlayer
 from gamedsl.players.saved import PolicyError
@@ -42,9 +42,12 @@ class Whole:
     recall: bool
 
     @property
-    def constant_sum(self) -> bool:
-        """Whether all ends pay the same in sum."""
-        return len({sum(self.tree.payoffs[node]) for node in self.tree.terminals}) == 1
+    def contest(self) -> Contest | None:
+        """What there is to win; None unless all ends pay two seats the same in sum."""
+        if len({sum(self.tree.payoffs[node]) for node in self.tree.terminals}) > 1:
+            return None
+        low, high = self.tree.span(self.tree.seats[0], "payoffs")
+        return Contest(float(low), float(high)) if len(self.tree.seats) == 2 else None
 
     def table(self, player: DrawingPlayer, seat: str) -> Table:
         """All that a player does at a seat. A policy in a file may say nothing of where its own

@@ -26,7 +26,7 @@ def run(file: Path, *argv: str) -> None:
 def matches(*names: str, seed: int = 0, games: int = 10, method: str = "sampled") -> list[Match]:
     found = evaluated(RPS, *names, seed=seed, games=games, method=method)
     who = {one.name: one for one in plan_of(*names).everybody}
-    return [match_of(found.game, one, seed, who, True) for one in found.games.values()]
+    return [match_of(found.game, one, seed, who, found.contest) for one in found.games.values()]
 
 
 def test_it_accumulates_in_any_order(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_it_accumulates_in_any_order(tmp_path: Path) -> None:
     assert found.rows[0].name == "fixed:paper"
     rock = next(row for row in found.rows if row.name == "fixed:rock")
     assert rock.games == 30
-    assert sum(rock.score) == 30
+    assert rock.score.games == 30
 
 
 def test_the_same_match_is_not_counted_twice(tmp_path: Path) -> None:
@@ -118,6 +118,20 @@ def test_games_that_are_not_of_constant_sum_are_ranked_by_pay(tmp_path: Path, ca
         ("fixed:defect", 5.0, 1.0), ("fixed:cooperate", 0.0, 3.0)
     ]  # fmt: skip
     assert "so pay ranks" in " ".join(capsys.readouterr().out.split())
+
+
+def test_where_more_is_at_stake_than_winning_points_are_the_pay() -> None:
+    """An equilibrium of Kuhn poker wins fewer games than who always bets, and more money."""
+    names = ("equilibrium", "fixed:bet,call")
+    found = evaluated("kuhn_poker", *names)
+    assert found.contest == (-2.0, 2.0)
+    who = {one.name: one for one in plan_of(*names).everybody}
+    games = [match_of(found.game, one, 0, who, found.contest) for one in found.games.values()]
+    (table,) = standings(Board().with_matches(games))
+    best = table.rows[0]
+    assert best.name == "equilibrium"
+    assert best.score.won < best.score.lost
+    assert best.score.points / best.score.games == pytest.approx(0.5 + best.mean.value / 4)
 
 
 def test_exploitability_is_kept_and_an_exact_number_outlives_bounds(tmp_path: Path) -> None:
