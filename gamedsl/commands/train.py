@@ -246,7 +246,7 @@ class _JsonLines:
     def start(self, record: Record) -> None:
         print(json.dumps(record, ensure_ascii=False), flush=True)
 
-    step = end = start
+    warm_up = step = end = start
 
 
 def _conclude(folder: RunFolder, tree: Any) -> dict[str, Any]:

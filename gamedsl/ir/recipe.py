@@ -60,6 +60,33 @@ class Learn:
 
 
 @dataclass(frozen=True)
+class WarmUp:
+    """Which player is imitated before the first step, and how; see `gamedsl.train.imitation`.
+
+    `expert` names a player, or transcripts as `file:PATH`; None is no warm-up. `opponents` names
+    who holds the other seats; None lets the expert hold all.
+    """
+
+    expert: str | None
+    opponents: str | None
+    games: int
+    explore: float
+    epochs: int
+    batch: int
+    lr: float
+    held_out: float
+    patience: int
+
+
+@dataclass(frozen=True)
+class Expert:
+    """What the method `expert` imitates: the best share `keep` of the games, or a `teacher`."""
+
+    keep: float
+    teacher: str | None
+
+
+@dataclass(frozen=True)
 class Start:
     """Where a role's policy is put before training, at its decisions that offer a named action.
 
@@ -106,7 +133,8 @@ class Recipe:
     `gamedsl.sema.recipe.KEYS`."""
 
     model: str
-    method: Literal["grpo", "magnet", "project"]
+    finetuning: Literal["lora", "full"] | None
+    method: Literal["grpo", "magnet", "project", "expert"]
     estimator: Literal["sampled", "tree"]
     steps: int
     games: int
@@ -133,6 +161,8 @@ class Recipe:
     entropy: float
     magnet: Magnet
     project: Project
+    expert: Expert
+    warm_up: WarmUp
     allow: tuple[str, ...]
     prior: Literal["model", "uniform"]
     start: tuple[Start, ...]
@@ -169,7 +199,8 @@ _MAPS = ("roles", "start")
 
 _ABSENT = {
     "order": "roles", "layers": "all", "targets": "all", "every": "never", "dtype": "auto",
-    "threads": "auto",
+    "threads": "auto", "finetuning": "auto", "expert": "none", "opponents": "expert",
+    "teacher": "none",
 }  # fmt: skip
 """How a value of None is written, by field."""
 
@@ -180,7 +211,7 @@ def _said(part: Part) -> dict[str, Any]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, Learn | Lora | Magnet | Project):
+    if isinstance(value, Learn | Lora | Magnet | Project | Expert | WarmUp):
         return {inner: _plain(inner, part) for inner, part in vars(value).items()}
     if value is None:
         return _ABSENT[name]

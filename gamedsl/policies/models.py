@@ -1,6 +1,6 @@
 """From a model's name to a loaded model and tokenizer, with errors that say what to do.
 
-`smollm2-135m` and `tiny` are ours (see `smollm2` and `tiny`); any other name is a local folder or
+`smollm2-135m`, `small` and `tiny` are ours (see their modules); any other name is a local folder or
 a hub id. Every failure that a user can mend is a `ModelError`.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import transformers
 
-from gamedsl.policies import smollm2, tiny
+from gamedsl.policies import small, smollm2, tiny
 from gamedsl.policies.base import Notify, silent
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.names import EMBEDDED
@@ -36,7 +36,8 @@ class LoadedModel:
 def locate(name: str, notify: Notify = silent) -> str:
     """What `from_pretrained` takes for `name`: a folder or a hub id.
 
-    Fetches and converts `smollm2-135m` the first time. `tiny` has no folder: see `load`.
+    Fetches and converts `smollm2-135m` the first time. `small` and `tiny` have no folder: see
+    `load`.
     Raises ModelError for a name that is none of these.
     """
     if name == smollm2.NAME:
@@ -59,8 +60,9 @@ def load(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
     notify: Notify = silent,
+    seed: int = 0,
 ) -> LoadedModel:
-    """Load `name` in eval mode with frozen weights.
+    """Load `name` in eval mode with frozen weights. `seed` makes those of `small`.
 
     Raises ModelError when the model cannot be found, fetched, read, or has no chat template.
     """
@@ -68,6 +70,8 @@ def load(
     model: Any
     if name == tiny.NAME:
         model, tokenizer = tiny.build()
+    elif name == small.NAME:
+        model, tokenizer = small.build(seed)
     else:
         where = locate(name, notify)
         notify(f"loading {name}")

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 SMOLLM2 = "smollm2-135m"
+SMALL = "small"
 TINY = "tiny"
-EMBEDDED = (SMOLLM2, TINY)
+EMBEDDED = (SMOLLM2, SMALL, TINY)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Setting
-from gamedsl.ir.recipe import Learn, Lora, Magnet, Project, Recipe
+from gamedsl.ir.recipe import Expert, Learn, Lora, Magnet, Project, Recipe, WarmUp
 from gamedsl.sema.recipe_checks import contradictions
 from gamedsl.sema.role_settings import ROLES, declare_roles
 from gamedsl.sema.start import START, declare_start
@@ -84,10 +84,16 @@ class Key:
 
 KEYS: tuple[Key, ...] = (
     Key("model", "name", "smollm2-135m",
-        "`smollm2-135m`, `tiny` (random, for tests), `tabular` (no network), a folder or a hub id"),
+        "`smollm2-135m`, `small` (a million random weights), `tiny` (random, for tests), `tabular`"
+        " (no network), a folder or a hub id"),
+    Key("finetuning", "word", "auto",
+        "what is trained: `lora` adapters, or a `full` copy of the model for each; `auto`: `full`"
+        " for `small`, else `lora`",
+        words=("auto", "lora", "full"), absent="auto"),
     Key("method", "word", "grpo",
-        "policy gradients as they are, with a pull to a `magnet`, or `project`ed improvements",
-        words=("grpo", "magnet", "project")),
+        "policy gradients as they are, with a pull to a `magnet`, `project`ed improvements, or"
+        " imitation of the best games or of an `expert`",
+        words=("grpo", "magnet", "project", "expert")),
     Key("estimator", "word", "sampled",
         "what actions are worth: as the games of the step paid, or exactly, from the game's `tree`",
         words=("sampled", "tree")),
@@ -129,7 +135,7 @@ KEYS: tuple[Key, ...] = (
         above=True),
     Key("inner_steps", "whole", 1,
         "optimiser steps on the games of one training step; under `project` the most there may be",
-        low=1, for_method={"project": 8}),
+        low=1, for_method={"project": 8, "expert": 4}),
     Key("clip", "number", Fraction(1, 5),
         "how far the probability ratio counts, from the second inner step on", low=0, above=True),
     Key("group_by", "word", "seed",
@@ -171,6 +177,31 @@ KEYS: tuple[Key, ...] = (
     Key("project.fitter", "word", "auto",
         "how the adapters are fitted; `auto`: by `newton` where decisions are few, else by `adam`",
         words=("auto", "newton", "adam")),
+    Key("expert.keep", "number", Fraction(1, 4),
+        "share of each group's games that `expert` imitates, by what they brought each role",
+        low=0, high=1, above=True),
+    Key("expert.teacher", "name", "none",
+        "the player whose moves `expert` imitates wherever the policy came, such as `mcts:200`",
+        words=("none",), absent="none"),
+    Key("warm_up.expert", "name", "none",
+        "the player that is imitated before the first step, such as `minimax` or `mcts:200`; or"
+        " `file:PATH`, transcripts", words=("none",), absent="none"),
+    Key("warm_up.opponents", "name", "expert",
+        "the player in the other seats while the expert holds one; the `expert` itself holds all",
+        words=("expert",), absent="expert"),
+    Key("warm_up.games", "whole", 1000, "games that are played to be imitated", low=1),
+    Key("warm_up.explore", "number", 0,
+        "share of the expert's moves that are random, to learn what it does off its path too",
+        low=0, high=1),
+    Key("warm_up.epochs", "whole", 20, "how often all prompts are gone through, at most", low=1),
+    Key("warm_up.batch", "whole", 64, "prompts of an optimiser step", low=1),
+    Key("warm_up.lr", "number", Fraction(1, 2_000),
+        "the highest learning rate: it rises for a twentieth of the steps, then falls to zero",
+        low=0, above=True),
+    Key("warm_up.held_out", "number", Fraction(1, 10), "share of the games that measure the fit",
+        low=0, high=0.5),
+    Key("warm_up.patience", "whole", 5,
+        "epochs without a better fit to the held-out games after which it ends", low=1),
     Key("allow", "flags", (), "what is known to move equilibria, and is wanted all the same",
         words=("group_std", "rotation")),
     Key("prior", "word", "model",
@@ -200,7 +231,10 @@ KEYS: tuple[Key, ...] = (
 
 _BY_NAME = {key.name: key for key in KEYS if key.kind != "map"}
 _MAPS = tuple(key.name for key in KEYS if key.kind == "map")
-_PARTS: dict[str, Any] = {"learn": Learn, "lora": Lora, "magnet": Magnet, "project": Project}
+_PARTS: dict[str, Any] = {
+    "learn": Learn, "lora": Lora, "magnet": Magnet, "project": Project,
+    "expert": Expert, "warm_up": WarmUp,
+}  # fmt: skip
 """Groups of settings, and what the recipe holds them in."""
 
 

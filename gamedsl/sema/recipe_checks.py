@@ -44,7 +44,9 @@ def contradictions(
             f"in groups of one game every advantage over the `{recipe.baseline}` is zero",
             f"raise `{name}`, or write `baseline: none`", "baseline", name,
         )  # fmt: skip
-    if recipe.kl and recipe.method != "grpo":
+    if recipe.method == "expert":
+        _expert(recipe, given, clash)
+    elif recipe.kl and recipe.method != "grpo":
         clash(
             f"`{recipe.method}` pulls to a magnet, not to the policy that training started with",
             "leave `kl` out, or write `method: grpo`", "method", "kl",
@@ -94,6 +96,26 @@ def _part(ir: GameIR, recipe: Recipe, said: Part, clash: Callable[..., None]) ->
                 "give it an adapter of its own, or train it",
                 f"{place}.trained", f"{place}.adapter",
             )  # fmt: skip
+
+
+def _expert(recipe: Recipe, given: Mapping[str, Setting], clash: Callable[..., None]) -> None:
+    """What the method `expert` has no use for."""
+    for name in ("kl", "entropy"):
+        if getattr(recipe, name):
+            clash(
+                f"`expert` imitates, and has no `{name}` in its objective",
+                f"leave `{name}` out, or write `method: grpo`", "method", name,
+            )  # fmt: skip
+    if recipe.estimator == "tree":
+        clash(
+            "`expert` imitates games that were played, and exact action values are no games",
+            "write `estimator: sampled`, or another `method`", "method", "estimator",
+        )  # fmt: skip
+    if recipe.expert.teacher is not None and "expert.keep" in given:
+        clash(
+            "with a teacher every decision is labelled, and no games are chosen",
+            "leave `expert.keep` or `expert.teacher` out", "expert.teacher", "expert.keep",
+        )  # fmt: skip
 
 
 def _group_std(ir: GameIR, given: Mapping[str, Setting], problems: Problems) -> None:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -43,6 +43,8 @@ class Weights:
     samples: int
     void: int
     """Samples left out, because somebody forfeited."""
+    examples_A: list[np.ndarray] = field(default_factory=list)
+    """How often each action is to be imitated; empty unless the method imitates."""
 
     @property
     def sums_A(self) -> list[np.ndarray]:

@@ -1,10 +1,11 @@
 """The state training starts from: a run's last checkpoint, or its beginning, warm start
-included."""
+and warm-up included."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -15,27 +16,49 @@ from gamedsl.train.cast import Cast
 from gamedsl.train.checkpoint import Checkpoint, adapters_of, put_back
 from gamedsl.train.errors import TrainError
 from gamedsl.train.gauge import Gauge
+from gamedsl.train.imitation import lessons_of, warm_up
 from gamedsl.train.reference import Reference
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.warm_start import Fitted, warm_start
 
+if TYPE_CHECKING:
+    from gamedsl.runtime import Env, Game
+
 
 @dataclass(frozen=True)
 class Beginning:
-    """`step` steps are done; `warm` says how a warm start went."""
+    """`step` steps are done; `warm` says how a warm start went, `imitated` how a warm-up did."""
 
     step: int
     optimizer: torch.optim.Optimizer
     reference: Reference
     """The policy that training started from."""
     warm: Fitted | None = None
+    imitated: dict[str, Any] | None = None
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What the parts of the loop kept; empty at the beginning."""
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the start record says of a warm-up; nothing where there was none."""
+        return {} if self.imitated is None else {"warm_up": self.imitated}
 
-def begin(run: RunFolder, recipe: Recipe, policy: Policy, gauge: Gauge, cast: Cast) -> Beginning:
+
+def begin(
+    game: Game,
+    env: Env,
+    run: RunFolder,
+    recipe: Recipe,
+    policy: Policy,
+    gauge: Gauge,
+    cast: Cast,
+    *,
+    tell: Callable[[dict[str, Any]], None],
+    asked_to_stop: Callable[[], bool],
+) -> Beginning | None:
     """Put policy and run folder into the state of the last checkpoint, or of step 0.
 
+    `tell` hears of each epoch of a warm-up; None where that was asked to stop, and must begin anew.
     Raises TrainError.
     """
     optimizer = torch.optim.AdamW(
@@ -45,7 +68,14 @@ def begin(run: RunFolder, recipe: Recipe, policy: Policy, gauge: Gauge, cast: Ca
     if found is not None:
         return _go_on(run, found, policy, optimizer)
     run.rewind(None)
-    warm = None
+    warm = imitated = None
+    if recipe.warm_up.expert is not None:
+        lessons = lessons_of(game, env, recipe, cast)
+        imitated = warm_up(
+            policy, *lessons, recipe, learning(policy, cast), tell=tell, asked_to_stop=asked_to_stop
+        )
+        if imitated is None:
+            return None
     if recipe.start or recipe.prior == "uniform":
         if not gauge.known:
             raise TrainError(
@@ -54,7 +84,7 @@ def begin(run: RunFolder, recipe: Recipe, policy: Policy, gauge: Gauge, cast: Ca
             )
         warm = warm_start(policy, recipe, gauge.queries, gauge.places)
     reference = Reference(policy, adapters_of(policy) if recipe.kl else {})
-    return Beginning(0, optimizer, reference, warm)
+    return Beginning(0, optimizer, reference, warm, imitated)
 
 
 def learning(policy: Policy, cast: Cast) -> list[torch.nn.Parameter]:

@@ -18,6 +18,7 @@ from gamedsl.runtime.game import Game
 from gamedsl.train.cast import Cast
 from gamedsl.train.engine import open_policy, set_threads
 from gamedsl.train.gauge import Gauge
+from gamedsl.train.imitation import described
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
 
@@ -50,6 +51,7 @@ def dry_run(game: Game, recipe: Recipe, cast: Cast, notify: Notify) -> str:
         ("a step", f"{recipe.games:,} games, {decisions:,} decisions"),
         ("distinct prompts", f"{len(gauge.queries) or len(batch.queries):,} a step"),
         ("distinct tokens", f"{batch.tokens:,} a step"),
+        *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
         ("memory", f"about {_gigabytes(trained):.1f} GB"),
         ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),

@@ -10,6 +10,7 @@ information set.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Query
 from gamedsl.train.advantages import Advantages, Weights
 from gamedsl.train.errors import TrainError
+from gamedsl.train.examples import Teacher, best
 from gamedsl.train.rollout import Batch
 from gamedsl.train.scoring import Scorer
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Env
+    from gamedsl.runtime import Env, Game
     from gamedsl.train.gauge import Gauge
 
 Estimate = tuple[Sequence[Query], Weights]
@@ -30,8 +32,13 @@ Estimator = Callable[[Batch, Scorer, Collection[str]], Estimate]
 """Of the games of a step, what scored them, and the roles that learn."""
 
 
-def estimator_of(env: Env, recipe: Recipe, gauge: Gauge, advantages: Advantages) -> Estimator:
-    """The estimator that a recipe names. Raises TrainError where there is no tree to take."""
+def estimator_of(
+    game: Game, env: Env, recipe: Recipe, gauge: Gauge, advantages: Advantages
+) -> Estimator:
+    """The estimator that a recipe names. Raises TrainError where there is no tree to take, or no
+    teacher."""
+    if recipe.method == "expert":
+        return _examples(game, recipe, advantages)
     if recipe.estimator == "sampled":
         return lambda batch, _, learns: (batch.queries, advantages.weigh(batch, learns))
     from gamedsl.solve import TooLarge, tabulate
@@ -46,6 +53,21 @@ def estimator_of(env: Env, recipe: Recipe, gauge: Gauge, advantages: Advantages)
             "write `estimator: sampled`, or lower the game's params",
         )
     return _exact(tree, recipe.games, gauge)
+
+
+def _examples(game: Game, recipe: Recipe, advantages: Advantages) -> Estimator:
+    """What the method `expert` imitates, beside the rest."""
+    teacher = None if recipe.expert.teacher is None else Teacher(game, recipe)
+
+    def estimate(batch: Batch, _: Scorer, learns: Collection[str]) -> Estimate:
+        weights = advantages.weigh(batch, learns)
+        if teacher is None:
+            found = best(batch, recipe.expert.keep, learns)
+        else:
+            found = teacher.labels(batch, learns)
+        return batch.queries, replace(weights, examples_A=found)
+
+    return estimate
 
 
 def _exact(tree: Any, games: int, gauge: Gauge) -> Estimator:

@@ -40,6 +40,8 @@ from gamedsl.train.transcripts import transcripts
 class Observer(Protocol):
     """Someone who is told what happens; the loop knows nothing else about it."""
 
+    def warm_up(self, record: Record) -> None: ...
+
     def start(self, record: Record) -> None: ...
 
     def step(self, record: Record) -> None: ...
@@ -73,9 +75,19 @@ def train(
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe, cast)
     advantages, schedule = Advantages(recipe), Schedule(game.ir, recipe)
-    estimate = estimator_of(env, recipe, gauge, advantages)
+    estimate = estimator_of(game, env, recipe, gauge, advantages)
     scorer = scorer_of(policy, recipe, gauge.known)
-    beginning = begin(run, recipe, policy, gauge, cast)
+
+    def tell(epoch: Record) -> None:
+        for observer in observers:
+            observer.warm_up(epoch)
+
+    def stopped() -> bool:
+        return interrupt is not None and interrupt.asked
+
+    beginning = begin(game, env, run, recipe, policy, gauge, cast, tell=tell, asked_to_stop=stopped)
+    if beginning is None:
+        return Outcome(0, finished=False)
     step, optimizer, reference = beginning.step, beginning.optimizer, beginning.reference
     method = method_of(Learner(policy, optimizer, scorer, reference, recipe, gauge.learned))
     parts: dict[str, Lasting] = {
@@ -92,12 +104,12 @@ def train(
 
     batch = play(env, scorer, recipe, step + 1, known=gauge.queries, cast=cast)
     if not run.records():
-        run.append(gauge.opening(scorer, batch, policy, beginning.warm))
+        run.append(gauge.opening(scorer, batch, policy, beginning.warm) | beginning.told)
         keep()
     for observer in observers:
         observer.start(run.records()[0])
 
-    while step < recipe.steps and not (interrupt and interrupt.asked):
+    while step < recipe.steps and not stopped():
         started = time.perf_counter()
         step += 1
         if schedule.due(step):

@@ -84,16 +84,20 @@ class Batch:
     queries: list[Query] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     histories: list[History] = field(default_factory=list)
+    asked: list[tuple[Decision, Episode]] = field(default_factory=list)
+    """Where each query was first asked; parallel to `queries`."""
+    step: int = 0
     tokens: int = 0
     """Distinct tokens that were scored for these games."""
     _index: dict[Query, int] = field(default_factory=dict)
 
-    def index(self, query: Query, decision: Decision) -> int:
+    def index(self, query: Query, decision: Decision, episode: Episode) -> int:
         """The number of a query, new if it is."""
         if query not in self._index:
             self._index[query] = len(self.queries)
             self.queries.append(query)
             self.places.append(place_of(decision))
+            self.asked.append((decision, episode))
         return self._index[query]
 
 
@@ -163,7 +167,7 @@ def play(
     `cast` the policy plays all roles.
     """
     scorer.score(known)
-    rng, batch = generator(recipe.seed, step, "play"), Batch()
+    rng, batch = generator(recipe.seed, step, "play"), Batch(step=step)
     cast, deals = cast or Cast(env.ir, recipe), _Deals(rng)
     cast.enter(generator(recipe.seed, step, "players"))
     frontier: list[_Bundle] = []
@@ -202,7 +206,9 @@ def _moved(
     pairs: list[_Pair],
 ) -> Iterator[_Bundle]:  # fmt: skip
     """The bundle after its decisions: a part for each joint move that was drawn."""
-    indices = [None if query is None else batch.index(query, d) for d, query in pairs]
+    indices = [
+        None if query is None else batch.index(query, d, bundle.episode) for d, query in pairs
+    ]
     answers = [
         cast.answers(d, bundle.episode, bundle.games)
         if query is None

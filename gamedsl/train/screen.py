@@ -55,6 +55,14 @@ class Screen:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def warm_up(self, record: Record) -> None:
+        """Say how an epoch of a warm-up went."""
+        self.message(
+            f"warm-up, epoch {record['epoch']} | loss {record['loss']:.3f} | held out"
+            f" {record['held_out_loss']:.3f}, {record['held_out_kl']:.3f} from the expert,"
+            f" {record['held_out_accuracy']:.1%} of choices right"
+        )
+
     def start(self, record: Record) -> None:
         """Say what is trained and what is predicted, and open the live panel."""
         self._last = record

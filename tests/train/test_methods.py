@@ -242,7 +242,7 @@ def test_sampled_values_are_the_trees_on_average(kuhn) -> None:
     env = kuhn.env(tokenizer=learner.policy.tokenizer)
     batch = play(env, learner.scorer, recipe, 1, known=measured.queries)
     assert len(batch.histories) == 30
-    exact = estimator_of(env, replace(recipe, estimator="tree"), measured, Advantages(recipe))
+    exact = estimator_of(kuhn, env, replace(recipe, estimator="tree"), measured, Advantages(recipe))
     queries, expected = exact(batch, learner.scorer, ("first", "second"))
     wanted = dict(zip(queries, action_values(expected), strict=True))
     reached = dict(zip(queries, expected.counts_A, strict=True))

@@ -1,0 +1,156 @@
+"""`FullPolicy`: closed decisions scored and trained with all weights of a transformers model.
+
+For models that are trained from nothing, and small ones that LoRA is too narrow for. Each
+"adapter" is a whole copy of the model. Queries of one adapter are packed token trees, as in `hf`;
+there is no trunk to keep, and more than `max_tokens` distinct tokens are split into several passes:
+few a pass, for attention over a tree costs the square of its size.
+
+Shape letters: N tree nodes, R rows with a wanted distribution, D hidden size, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from gamedsl.policies.base import Encoded, Notify, Query, silent
+from gamedsl.policies.chat import HFTokenizer
+from gamedsl.policies.errors import ModelError
+from gamedsl.policies.models import load
+from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
+from gamedsl.policies.quiet import quiet
+
+_FILE = "model.safetensors"
+
+
+class FullPolicy:
+    """A `Policy` whose adapters are whole models; see the module docstring."""
+
+    def __init__(
+        self,
+        model: str = "small",
+        adapters: Sequence[str] = ("shared",),
+        *,
+        seed: int = 0,
+        device: str | torch.device | None = None,
+        dtype: torch.dtype | None = None,
+        max_tokens: int = 1024,
+        notify: Notify = silent,
+    ) -> None:
+        """Load `model` (see `models.load`) once, and copy it for each adapter. A model that is made
+        here is made from `seed`. dtype: float32 unless given. Raises ModelError."""
+        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        loaded = load(
+            model, dtype=dtype or torch.float32, device=self.device, notify=notify, seed=seed
+        )
+        self.name = loaded.name
+        self.tokenizer = HFTokenizer(loaded.tokenizer)
+        self.adapters = tuple(adapters)
+        self._wrapped, self._max_tokens = loaded.tokenizer, max_tokens
+        self._models: dict[str, Any] = {}
+        for name in self.adapters:
+            if name in self._models or not re.fullmatch(r"[\w-]+", name):
+                raise ValueError(f"adapter name {name!r} is taken, or not letters, digits, _ and -")
+            self._models[name] = copy.deepcopy(loaded.model).requires_grad_(True)
+
+    def encode(self, query: Query) -> Encoded:
+        """Token ids of `query`, cached. Raises ValueError for unusable labels."""
+        return self.tokenizer.encode(query)
+
+    def log_probs(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+        """Per query log pi [labels], float32 on the CPU, without a graph."""
+        with torch.no_grad():
+            return self._each_chunk(queries, lambda _, scores: [s.cpu() for s in scores])
+
+    def forward(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+        """Per query log pi [labels], float32 on the device, with a graph."""
+        return self._each_chunk(queries, lambda _, scores: scores)
+
+    def backward(
+        self, queries: Sequence[Query], weights: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """Add the gradient of sum(weights * log pi) to `.grad`; return log pi as `log_probs`
+        does."""
+        if len(weights) != len(queries):
+            raise ValueError(f"{len(weights)} weights for {len(queries)} queries")
+
+        def step(indices: list[int], scores: list[torch.Tensor]) -> list[torch.Tensor]:
+            weight = torch.cat([weights[index] for index in indices]).to(scores[0])
+            torch.autograd.backward((torch.cat(scores) * weight).sum())
+            return [score.detach().cpu() for score in scores]
+
+        return self._each_chunk(queries, step)
+
+    def parameters(self, adapter: str | None = None) -> list[nn.Parameter]:
+        """The weights of one copy of the model, or of all. Raises KeyError."""
+        names = self.adapters if adapter is None else (adapter,)
+        return [tensor for name in names for tensor in self._tensors(name).values()]
+
+    def adapter_state(self, adapter: str) -> dict[str, torch.Tensor]:
+        """CPU copies of one copy's weights, under their names in the model. Raises KeyError."""
+        return {key: p.detach().cpu().clone() for key, p in self._tensors(adapter).items()}
+
+    def load_adapter_state(self, adapter: str, state: dict[str, torch.Tensor]) -> None:
+        """Put back what `adapter_state` returned. Raises KeyError, ValueError."""
+        tensors = self._tensors(adapter)
+        shapes = {key: tensor.shape for key, tensor in tensors.items()}
+        if shapes != {key: tensor.shape for key, tensor in state.items()}:
+            raise ValueError(f"these are not the weights of `{self.name}`")
+        with torch.no_grad():
+            for key, parameter in tensors.items():
+                parameter.copy_(state[key])
+
+    def save_adapter(self, adapter: str, folder: Path) -> None:
+        """Write a folder that `AutoModelForCausalLM.from_pretrained`, and `model:`, load."""
+        with quiet():
+            self._models[adapter].save_pretrained(str(folder))
+        self._wrapped.save_pretrained(str(folder))
+
+    def load_adapter(self, adapter: str, folder: Path) -> None:
+        """Read such a folder. Raises KeyError, ModelError."""
+        file = folder / _FILE
+        if not file.is_file():
+            raise ModelError(f"{folder} holds no {_FILE}", "give a folder that save_adapter wrote")
+        try:
+            self.load_adapter_state(adapter, load_file(file))
+        except ValueError as error:
+            raise ModelError(str(error), "use the run's own model") from error
+
+    def _tensors(self, adapter: str) -> dict[str, nn.Parameter]:
+        return dict(self._models[adapter].named_parameters())
+
+    def _each_chunk(
+        self,
+        queries: Sequence[Query],
+        use: Callable[[list[int], list[torch.Tensor]], list[torch.Tensor]],
+    ) -> list[torch.Tensor]:
+        """`use(indices, log pi)` on each chunk; its results in the order of `queries`."""
+        if unknown := {query.adapter for query in queries}.difference(self.adapters):
+            raise KeyError(f"no adapter {', '.join(sorted(unknown))}; there are {self.adapters}")
+        results: dict[int, torch.Tensor] = {}
+        for name in self.adapters:
+            mine = [index for index, query in enumerate(queries) if query.adapter == name]
+            items = [(name, self.encode(queries[index])) for index in mine]
+            for chunk in chunks(items, self._max_tokens):
+                indices = [mine[index] for index in chunk]
+                scores = self._log_pi(self._models[name], [items[index] for index in chunk])
+                results.update(zip(indices, use(indices, scores), strict=True))
+        return [results[index] for index in range(len(queries))]
+
+    def _log_pi(self, model: Any, items: list[AdapterQuery]) -> list[torch.Tensor]:
+        tree = pack(items)
+        output = model.get_decoder()(
+            input_ids=tree.token_N[None].to(self.device),
+            attention_mask=tree.mask(model.dtype, self.device),
+            position_ids=tree.depth_N[None].to(self.device),
+            use_cache=False,
+        )
+        hidden_RD = output.last_hidden_state[0, tree.row_R.to(self.device)]
+        return tree.plan.log_pi(model.get_output_embeddings()(hidden_RD).float())

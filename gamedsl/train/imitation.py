@@ -1,0 +1,214 @@
+"""Supervised warm-up: before the first step, the policy learns to do as a player does.
+
+The loss is the cross-entropy of the policy with the player's odds, the mean over distinct prompts:
+each counts once, however many games came to it, so that rare positions are learned like frequent
+ones. Mini-batches go through the policy's own backward pass, in its bounded memory. After each pass
+over the prompts the fit is measured on games that were held out; the best adapters are kept, and
+the fit ends early when these do not improve.
+
+Shape letters: A labels of a query.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gamedsl.ir.recipe import Recipe, WarmUp
+from gamedsl.policies.base import Policy, Query
+from gamedsl.train.cast import Cast
+from gamedsl.train.checkpoint import adapters_of, put_back
+from gamedsl.train.errors import TrainError
+from gamedsl.train.lessons import Lessons, gather, read_lessons
+from gamedsl.train.rollout import generator
+
+if TYPE_CHECKING:
+    from gamedsl.players.base import Player
+    from gamedsl.runtime import Env, Game
+
+Record = dict[str, Any]
+FILE = "file:"
+HELD_OUT = 512
+"""Prompts that are held out, at most."""
+_BETAS = (0.9, 0.98)
+_RISING = 0.05
+"""Share of the optimiser steps over which the rate rises to `warm_up.lr`; then it falls to 0 as a
+cosine does."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How near a policy is to what a player does, in means over prompts."""
+
+    loss: float
+    """Cross-entropy, in nats."""
+    kl: float
+    """KL(player || policy), in nats."""
+    agreement: float
+    """The share of moves that are the same: 1 less the total variation distance."""
+    accuracy: float
+    """Share of prompts at which the policy's likeliest action is one the player takes: at least
+    half as often as its own likeliest."""
+
+
+def lessons_of(game: Game, env: Env, recipe: Recipe, cast: Cast) -> tuple[Lessons, Lessons]:
+    """What the roles that are trained learn, and what is held out: games of the recipe's expert, or
+    those of a file.
+
+    Raises TrainError.
+    """
+    plan = recipe.warm_up
+    assert plan.expert is not None, "there is no warm-up"
+    if plan.expert.startswith(FILE):
+        file = Path(plan.expert.removeprefix(FILE)).expanduser()
+        learnt, kept = read_lessons(file, game, env, cast, plan.held_out)
+        return learnt, kept.few(HELD_OUT)
+    holders, taught = _holders(game, recipe, cast)
+    held = round(plan.games * plan.held_out)
+    found = [
+        gather(
+            env, holders, taught, cast.adapter, generator(recipe.seed, 0, f"warm-up, {purpose}"),
+            games=games, explore=plan.explore,
+        )
+        for purpose, games in (("learned", plan.games - held), ("held out", held))
+    ]  # fmt: skip
+    return found[0], found[1].few(HELD_OUT)
+
+
+def warm_up(
+    policy: Policy,
+    lessons: Lessons,
+    held_out: Lessons,
+    recipe: Recipe,
+    parameters: Sequence[torch.nn.Parameter],
+    *,
+    tell: Callable[[Record], None] = lambda record: None,
+    asked_to_stop: Callable[[], bool] = lambda: False,
+) -> Record | None:
+    """Fit the policy to lessons by its `parameters` that are trained; what the start record says of
+    it. `tell` hears of each epoch.
+
+    None where it was asked to stop. The optimiser is thrown away: training starts with a fresh one.
+    """
+    plan = recipe.warm_up
+    queries, targets = lessons.queries, lessons.targets
+    measured = held_out if len(held_out) else lessons.few(HELD_OUT)
+    optimizer = torch.optim.AdamW(
+        parameters, lr=plan.lr, betas=_BETAS, weight_decay=recipe.weight_decay
+    )
+    batches = math.ceil(len(queries) / plan.batch)
+    best, best_epoch = fit_of(policy, measured), 0
+    before, kept, epochs = best, adapters_of(policy), list[Record]()
+    for epoch in range(1, plan.epochs + 1):
+        order = generator(recipe.seed, epoch, "warm-up, order").permutation(len(queries)).tolist()
+        total = 0.0
+        for number in range(batches):
+            if asked_to_stop():
+                return None
+            chosen = order[number * plan.batch : (number + 1) * plan.batch]
+            rate = _rate((epoch - 1) * batches + number, plan.epochs * batches)
+            for group in optimizer.param_groups:
+                group["lr"] = plan.lr * rate
+            optimizer.zero_grad()
+            total += cross_entropy(
+                policy, [queries[i] for i in chosen], [targets[i] for i in chosen]
+            )
+            torch.nn.utils.clip_grad_norm_(parameters, recipe.max_grad_norm)
+            optimizer.step()
+        now = fit_of(policy, measured)
+        loss = total / len(queries)
+        epochs.append({"loss": loss, **_held_out(now)})
+        tell({"event": "warm_up", "epoch": epoch, **epochs[-1]})
+        if not math.isfinite(loss):
+            raise TrainError(f"the warm-up diverged: its loss is {loss:g}", "lower `warm_up.lr`")
+        if now.loss < best.loss:
+            best, best_epoch, kept = now, epoch, adapters_of(policy)
+        elif epoch - best_epoch >= plan.patience:
+            break
+    put_back(policy, kept)
+    optimizer.zero_grad()
+    return {
+        "expert": plan.expert, "games": lessons.games, "prompts": len(lessons),
+        "held_out_games": held_out.games, "held_out_prompts": len(held_out),
+        "before": _held_out(before), "after": _held_out(best), "best_epoch": best_epoch,
+        "epochs": epochs,
+    }  # fmt: skip
+
+
+def cross_entropy(
+    policy: Policy, queries: Sequence[Query], weights_A: Sequence[torch.Tensor]
+) -> float:
+    """Add the gradient of -sum(weights * log pi) / number of queries to the adapters; returns the
+    sum itself, before the division."""
+    log_pi = policy.backward(queries, [-weight_A / len(queries) for weight_A in weights_A])
+    return -sum(float((w * lp).sum()) for w, lp in zip(weights_A, log_pi, strict=True))
+
+
+def fit_of(policy: Policy, lessons: Lessons) -> Fit:
+    """How near a policy is to what lessons say."""
+    rows = []
+    for log_pi, target in zip(policy.log_probs(lessons.queries), lessons.targets, strict=True):
+        loss = -float((target * log_pi).sum())
+        entropy = float(torch.special.entr(target).sum())
+        apart = float((target - log_pi.exp()).abs().sum()) / 2
+        right = float(target[log_pi.argmax()] >= target.max() / 2)
+        rows.append((loss, loss - entropy, 1 - apart, right))
+    return Fit(*(sum(column) / len(rows) for column in zip(*rows, strict=True)))
+
+
+def described(plan: WarmUp) -> str:
+    """A warm-up that is to be, in words."""
+    if plan.expert is None:
+        return "none"
+    if plan.expert.startswith(FILE):
+        what = f"the games of {plan.expert.removeprefix(FILE)}"
+    else:
+        against = "" if plan.opponents is None else f" against {plan.opponents}"
+        what = f"{plan.games:,} games of {plan.expert}{against}"
+        what += f", {plan.explore:.0%} of its moves random" if plan.explore else ""
+    return f"{what}; at most {plan.epochs} epochs"
+
+
+def _holders(
+    game: Game, recipe: Recipe, cast: Cast
+) -> tuple[list[dict[str, Player]], list[frozenset[str]]]:
+    """Who holds the seats, and whose moves are lessons: the expert in every seat that has no player
+    of its own; or, where it has opponents, in one seat after another."""
+    from gamedsl.players.base import PlayerError
+    from gamedsl.players.table import open_player
+
+    plan, role_of = recipe.warm_up, game.ir.role_of
+    assert plan.expert is not None, "there is no warm-up"
+    taught = [seat for seat in game.ir.seats if role_of[seat] in cast.learners]
+    try:
+        expert = open_player(plan.expert, game, seed=recipe.seed)
+        if plan.opponents is None:
+            return [_seated(game, cast, expert)], [frozenset(taught)]
+        other = open_player(plan.opponents, game, seed=recipe.seed + 1)
+    except PlayerError as error:
+        raise TrainError(error.message, error.help) from error
+    holders = [_seated(game, cast, other) | {seat: expert} for seat in taught]
+    return holders, [frozenset({seat}) for seat in taught]
+
+
+def _seated(game: Game, cast: Cast, player: Player) -> dict[str, Player]:
+    """A player in all seats that have none of their own."""
+    role_of = game.ir.role_of
+    return {seat: cast.players.get(role_of[seat], player) for seat in game.ir.seats}
+
+
+def _held_out(fit: Fit) -> Record:
+    return {f"held_out_{name}": value for name, value in vars(fit).items()}
+
+
+def _rate(step: int, steps: int) -> float:
+    """What the rate is multiplied by at a step (from 0)."""
+    rising = max(round(_RISING * steps), 1)
+    if step < rising:
+        return (step + 1) / rising
+    return (1 + math.cos(math.pi * (step - rising) / max(steps - rising, 1))) / 2

@@ -1,0 +1,286 @@
+"""A warm-up gathers what a player does, learns it, says how well, and is done once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from gamedsl.players.base import DrawingPlayer
+from gamedsl.players.table import open_player
+from gamedsl.runtime import Action
+from gamedsl.train.cast import assemble
+from gamedsl.train.errors import TrainError
+from gamedsl.train.imitation import fit_of, lessons_of, warm_up
+from gamedsl.train.interrupt import Interrupt
+from gamedsl.train.lessons import ASKED, Lessons, gather
+from gamedsl.train.loop import train
+from gamedsl.train.rollout import generator
+from tests.train.conftest import (
+    ANEW,
+    DILEMMA,
+    HIDDEN,
+    OFFER,
+    policy_of,
+    recipe_of,
+    run_of,
+    untimed,
+)  # fmt: skip
+
+FAIR = "fixed:fair,accept"
+
+
+class Wary(DrawingPlayer):
+    """Claims the truth three times in four, and doubts a claim of `high`."""
+
+    def odds(self, decision, episode) -> Sequence[float]:
+        if decision.step == "answer":
+            return [0.0, 1.0] if "claim=high" in decision.information_set else [0.9, 0.1]
+        own = "card=low" in decision.information_set
+        return [0.75, 0.25] if own else [0.25, 0.75]
+
+
+class Silent:
+    """A player whose odds nobody knows; counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def act(self, decision, episode):
+        self.asked += 1
+        return Action(decision.legal[self.asked % 2])
+
+
+def _played(game, players, *, taught=None, explore=0.0, games=2000) -> Lessons:
+    cast = players if isinstance(players, dict) else dict.fromkeys(game.ir.seats, players)
+    seats = frozenset(taught or game.ir.seats)
+    rng = generator(0, 0, "test")
+    return gather(
+        game.env(), [cast], [seats], lambda role: "shared", rng, games=games, explore=explore
+    )
+
+
+def _lessons(game, recipe, policy=None) -> tuple[Lessons, Lessons]:
+    env = game.env(tokenizer=policy and policy.tokenizer)
+    return lessons_of(game, env, recipe, assemble(game, recipe))
+
+
+def _found(lessons: Lessons) -> dict[str, list[float]]:
+    """What was learned, by the end of each prompt."""
+    named = zip(lessons.queries, lessons.targets, strict=True)
+    return {query.messages[-1][1]: target.tolist() for query, target in named}
+
+
+def test_known_odds_are_lessons_as_they_are(compiled) -> None:
+    game = compiled(HIDDEN)
+    found = _found(_played(game, Wary()))
+    wary = [pytest.approx([0.9, 0.1])] * 2
+    assert sorted(found.values()) == [[0, 1], [0, 1], [0.25, 0.75], [0.75, 0.25], *wary]
+
+
+def test_a_player_of_unknown_odds_is_asked_a_few_times(compiled) -> None:
+    game, player = compiled(HIDDEN), Silent()
+    found = _found(_played(game, player))
+    assert player.asked == ASKED * len(found) == ASKED * 6
+    assert list(found.values()) == [[0.5, 0.5]] * 6
+
+
+def test_what_it_does_elsewhere_is_learned_too(compiled) -> None:
+    """On its own path the responder sees one offer alone. Off it, its answers are still its own."""
+    game = compiled(OFFER)
+    player = open_player(FAIR, game, seed=0)
+    assert sorted(_found(_played(game, player)).values()) == [[0, 1, 0], [1, 0]]
+    found = _found(_played(game, player, explore=0.3))
+    assert sorted(found.values()) == [[0, 1, 0], [1, 0], [1, 0], [1, 0]]
+    assert len(_played(game, player, explore=0.3, games=1)) <= 2
+
+
+def test_only_taught_seats_are_learned_from(compiled) -> None:
+    game = compiled(OFFER)
+    players = {"proposer": open_player("random", game, seed=0)}
+    players["responder"] = open_player(FAIR, game, seed=0)
+    found = _found(_played(game, players, taught=["responder"]))
+    assert list(found.values()) == [[1, 0]] * 3
+
+
+def test_opponents_take_the_other_seats(compiled) -> None:
+    game = compiled(OFFER)
+    given = {"warm_up__expert": FAIR, "warm_up__games": 100}
+    recipe = recipe_of(game, warm_up__opponents="fixed:high,reject", **given)
+    learned, held_out = _lessons(game, recipe)
+    assert (learned.games, held_out.games) == (90, 10)
+    prompts = _found(learned)
+    assert sorted(prompts.values()) == [[0, 1, 0], [1, 0]]
+    for offer in ("high", "fair"):
+        episode = game.env().reset()
+        episode.step({"proposer": Action(offer)})
+        assert (episode.decisions[0].messages[-1][1] in prompts) == (offer == "high")
+
+
+def test_a_reply_that_is_no_label_is_refused(compiled) -> None:
+    class Odd:
+        def act(self, decision, episode):
+            return "whatever"
+
+    with pytest.raises(TrainError, match="'whatever' at proposer:offer, which is no legal label"):
+        _played(compiled(OFFER), Odd())
+
+
+def test_transcripts_of_a_run_are_lessons(compiled, tmp_path: Path) -> None:
+    """The counts are those of the run's own games; another game's file is refused."""
+    game = compiled(HIDDEN)
+    played = recipe_of(game, steps=1, games=512, transcripts_every=1, group_by="deal")
+    run_of(game, played, tmp_path / "run")
+    file = tmp_path / "run" / "transcripts" / "step-000001.jsonl"
+    recipe = recipe_of(game, warm_up__expert=f"file:{file}", warm_up__held_out=0)
+    learned, held_out = _lessons(game, recipe)
+    assert (learned.games, len(learned), held_out.games) == (512, 6, 0)
+    claims = {"low": 0, "high": 0}
+    for line in file.read_text().splitlines():
+        record = json.loads(line)
+        choices = [step["choices"] for step in record["steps"] if "choices" in step]
+        claims[choices[0]["holder"]] += record["games"]
+    summed = sum(
+        counts
+        for query, counts in learned.counts_A.items()
+        if "You are holder" in query.messages[-1][1]
+    )
+    assert sorted(summed.tolist()) == sorted(claims.values())
+
+    some = recipe_of(game, warm_up__expert=f"file:{file}", warm_up__held_out=0.5)
+    learned, held_out = _lessons(game, some)
+    assert learned.games + held_out.games == 512
+    assert min(learned.games, held_out.games) > 0
+
+    other = compiled(DILEMMA)
+    with pytest.raises(TrainError, match="the transcript is of `hidden`, not of `dilemma`"):
+        _lessons(other, recipe)
+    file.write_text("{}")
+    with pytest.raises(TrainError, match="cannot be read as transcripts"):
+        _lessons(game, recipe)
+
+
+def test_an_unknown_player_is_said(compiled) -> None:
+    game = compiled(OFFER)
+    with pytest.raises(TrainError, match="no player `randm`"):
+        _lessons(game, recipe_of(game, warm_up__expert="randm"))
+
+
+WARM = {
+    "model": "tiny", "warm_up__expert": FAIR, "warm_up__games": 64, "warm_up__explore": 0.5,
+    "warm_up__lr": 5e-3, "warm_up__epochs": 12,
+}  # fmt: skip
+
+
+TABLE = {**WARM, "model": "tabular", "warm_up__lr": 1e-3}
+
+
+def test_the_policy_comes_to_play_as_the_player_does(compiled) -> None:
+    game = compiled(OFFER)
+    recipe = recipe_of(game, **WARM)
+    policy = policy_of(game, recipe)
+    told: list[dict] = []
+    learned, held_out = _lessons(game, recipe, policy)
+    record = warm_up(policy, learned, held_out, recipe, policy.parameters(), tell=told.append)
+    assert record is not None
+    assert record["after"]["held_out_agreement"] > 0.95 > record["before"]["held_out_agreement"]
+    assert record["after"]["held_out_accuracy"] == 1
+    fit = fit_of(policy, learned)
+    assert fit.kl == pytest.approx(fit.loss, abs=1e-6)  # a player that never wavers has no entropy
+    assert fit.loss < 0.05
+    assert [one["held_out_loss"] for one in told] == [
+        one["held_out_loss"] for one in record["epochs"]
+    ]
+
+
+def test_it_ends_when_nothing_gets_better_and_keeps_the_best(compiled) -> None:
+    """What is held out here is the opposite of what is learned."""
+    game = compiled(OFFER)
+    recipe = recipe_of(game, **{**WARM, "warm_up__patience": 2})
+    policy = policy_of(game, recipe)
+    learned, _ = _lessons(game, recipe, policy)
+    wrong = Lessons(1)
+    for query, target in zip(learned.queries, learned.targets, strict=True):
+        wrong.add(query, 1 - target.numpy(), 1)
+    before = fit_of(policy, wrong).loss
+    record = warm_up(policy, learned, wrong, recipe, policy.parameters())
+    assert record is not None
+    best = min([before, *(epoch["held_out_loss"] for epoch in record["epochs"])])
+    assert fit_of(policy, wrong).loss == pytest.approx(best, abs=1e-6)
+    assert len(record["epochs"]) == record["best_epoch"] + 2 < recipe.warm_up.epochs
+
+
+class _StopInWarmUp:
+    """Asks for an interruption after an epoch of a warm-up, as a signal would."""
+
+    def __init__(self) -> None:
+        self.interrupt = Interrupt()
+
+    def warm_up(self, record) -> None:
+        self.interrupt.asked = record["epoch"] == 2
+
+    def start(self, record) -> None:
+        raise AssertionError("nothing starts")
+
+    step = end = start
+
+
+def test_a_run_begins_where_the_player_is(compiled, tmp_path: Path) -> None:
+    """And goes on from there to the same numbers, stopped in its warm-up or after it."""
+    game = compiled(OFFER)
+    recipe = recipe_of(game, steps=3, **TABLE)
+    whole, _ = run_of(game, recipe, tmp_path / "whole")
+    first = whole.records()[0]
+    assert first["policy"]["proposer:offer"]["probs"]["fair"] > 0.9
+    assert first["warm_up"]["expert"] == FAIR
+    cold, _ = run_of(game, recipe_of(game, steps=1), tmp_path / "cold")
+    assert "warm_up" not in cold.records()[0]
+    assert cold.records()[0]["policy"]["proposer:offer"]["probs"]["fair"] < 0.7
+
+    stop = _StopInWarmUp()
+    parts, outcome = run_of(
+        game, recipe, tmp_path / "parts", observers=[stop], interrupt=stop.interrupt
+    )
+    assert (outcome.step, outcome.finished) == (0, False)
+    assert train(game, recipe_of(game, steps=1, **TABLE), parts, policy_of(game, recipe)).finished
+    assert train(game, recipe, parts, policy_of(game, recipe)).finished
+    assert untimed(parts.records()) == untimed(whole.records())
+
+
+def test_labels_of_their_own_for_each_game(compiled) -> None:
+    game = compiled(ANEW)
+    recipe = recipe_of(game, warm_up__expert="fixed:defect", warm_up__games=20)
+    learned, _ = _lessons(game, recipe)
+    assert len(learned) > 10
+    assert all(sorted(target.tolist()) == [0, 1] for target in learned.targets)
+
+
+def test_few_prompts_are_a_part_of_all(compiled) -> None:
+    lessons = _played(compiled(HIDDEN), Wary())
+    few = lessons.few(3)
+    assert len(few) == 3
+    rows = dict(zip(lessons.queries, lessons.targets, strict=True))
+    for query, target in zip(few.queries, few.targets, strict=True):
+        assert torch.equal(rows[query], target)
+
+
+def test_equal_prompts_are_one_lesson(compiled) -> None:
+    """Wherever the odds differ under one prompt, the lesson is their mean over the games."""
+    lessons = Lessons(4)
+    query = _played(compiled(OFFER), open_player(FAIR, compiled(OFFER), seed=0)).queries[0]
+    lessons.add(query, [1.0, 0.0, 0.0], 3)
+    lessons.add(query, [0.0, 0.0, 1.0], 1)
+    assert lessons.targets[0].tolist() == [0.75, 0, 0.25]
+
+
+def test_roles_that_players_hold_are_not_taught(compiled) -> None:
+    """Nor is the expert asked there: the player is in its seat."""
+    game = compiled(OFFER)
+    given = {"warm_up__expert": FAIR, "warm_up__held_out": 0}
+    recipe = recipe_of(game, roles={"proposer": {"player": "fixed:low"}}, **given)
+    learned, _ = _lessons(game, recipe)
+    assert list(_found(learned).values()) == [[1, 0]]
+    assert "low" in game.env().action_names("proposer")
