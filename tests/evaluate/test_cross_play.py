@@ -44,7 +44,7 @@ def test_results_of_games_add_up_to_one_and_mirror_each_other() -> None:
 
 
 def test_sampled_agrees_with_exact_within_its_interval() -> None:
-    names = ("policy:" + str(saved()), "random", "fixed:bet,call")
+    names = ("equilibrium", "random", "fixed:bet,call")
     true = evaluated("kuhn_poker", *names)
     guess = evaluated("kuhn_poker", *names, method="sampled", games=600)
     assert not guess.exact
@@ -55,8 +55,8 @@ def test_sampled_agrees_with_exact_within_its_interval() -> None:
             assert abs(sampled.value - exact.value) <= max(1.6 * sampled.half, 1e-9)
 
 
-def test_kuhn_is_worth_what_the_solver_says(tmp_path) -> None:
-    found = evaluated("kuhn_poker", f"policy:{saved()}", "random")
+def test_kuhn_is_worth_what_the_solver_says() -> None:
+    found = evaluated("kuhn_poker", "equilibrium", "random")
     (own, *_) = found.pairings
     assert found.by_role(own)["first"].value == pytest.approx(-1 / 18)
     assert found.exploitability[own.focal].estimate.value == pytest.approx(0, abs=1e-9)
@@ -193,20 +193,3 @@ def test_a_game_that_is_too_large_is_sampled_and_has_a_lower_bound(monkeypatch) 
     assert "nodes" in found.why_sampled
     with pytest.raises(EvalError, match="no exact result: the game has over"):
         evaluated("kuhn_poker", "random", method="exact")
-
-
-_SAVED: list[object] = []
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _solved(tmp_path_factory: pytest.TempPathFactory) -> None:
-    from gamedsl.cli import main
-
-    path = tmp_path_factory.mktemp("policies") / "kuhn.json"
-    assert main(["solve", "kuhn_poker", "--save", str(path)]) == 0
-    _SAVED[:] = [path]
-
-
-def saved() -> object:
-    """A policy file of an equilibrium of Kuhn poker."""
-    return _SAVED[0]
