@@ -20,9 +20,13 @@ from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.endpoint import EndpointPlayer
 from gamedsl.players.table import PLAYERS, open_player
 from gamedsl.policies.endpoint import EndpointError, EndpointSettings
+from gamedsl.policies.errors import ModelError
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
+
+TRAINED = ("run", "model")
+"""Heads of what is opened with its adapters, by `gamedsl.evaluate.trained`."""
 
 _NAMED = re.compile(r"([A-Za-z][\w.-]*)=(.+)")
 _MODEL = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -62,7 +66,7 @@ def contestants(texts: Sequence[str]) -> list[Contestant]:
 
 def spec_of(text: str) -> str:
     """A text as `open_player` takes it."""
-    if text.partition(":")[0] in PLAYERS:
+    if text.partition(":")[0] in (*PLAYERS, *TRAINED):
         return text
     path = Path(text).expanduser()
     if (path / "run.json").is_file():
@@ -114,13 +118,13 @@ def _parts(path: Path) -> Iterator[tuple[str, bytes]]:
         yield "", path.read_bytes()
         return
     if (path / "run.json").is_file():
-        files = [path / "recipe.yaml", *(path / "adapters").rglob("*")]
-        if not (path / "adapters").is_dir():
-            files += (path / "checkpoints").glob("*")
+        files = [path / "recipe.yaml", *sorted((path / "checkpoints").glob("*.pt"))[-1:]]
+        if len(files) == 1:
+            files += (path / "adapters").rglob("*")
     else:
         files = list(path.rglob("*"))
     for file in sorted(file for file in files if file.is_file()):
-        whole = file.stat().st_size <= _SMALL or "adapters" in file.parts
+        whole = file.stat().st_size <= _SMALL or file.suffix == ".pt" or "adapters" in file.parts
         yield (
             str(file.relative_to(path)),
             file.read_bytes() if whole else str(file.stat().st_size).encode(),
@@ -142,10 +146,14 @@ class Opener:
         try:
             if kind == "endpoint":
                 return EndpointPlayer.of(argument, self.endpoints)
+            if kind in TRAINED:
+                from gamedsl.evaluate.trained import open_trained
+
+                return open_trained(one.spec, self.game, seed=self.seed)
             return open_player(one.spec, self.game, seed=self.seed, allow_code=self.allow_code)
         except PlayerError as error:
             raise EvalError(f"{one.name}: {error.message}", error.help) from error
-        except EndpointError as error:
+        except (EndpointError, ModelError) as error:
             raise EvalError(f"{one.name}: {error.fact}", error.fix) from error
 
 

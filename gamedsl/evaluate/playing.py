@@ -9,11 +9,11 @@ evaluation's seed for each seating, so that no match depends on what else was pl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -54,6 +54,13 @@ class Answerer(Protocol):
         ...
 
 
+@runtime_checkable
+class Preparing(Protocol):
+    """A player that is faster when it is told beforehand what it will be asked."""
+
+    def prepare(self, asked: Iterable[tuple[Decision, Episode]]) -> None: ...
+
+
 class Drawer:
     """Draws for a player whose distribution is known, by the seed of the game and the seat."""
 
@@ -66,6 +73,9 @@ class Drawer:
     def answers(self, asked: Sequence[Asked]) -> list[Action]:
         from gamedsl.runtime import Action
 
+        if isinstance(self._player, Preparing):
+            new = (one for one in asked if one.decision.information_set not in self._odds)
+            self._player.prepare((one.decision, one.episode) for one in new)
         return [Action(self._draw(one)) for one in asked]
 
     def _draw(self, one: Asked) -> str:

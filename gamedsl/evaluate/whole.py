@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gamedsl.evaluate.games import Contest, Games, Utility
+from gamedsl.evaluate.playing import Preparing
 from gamedsl.evaluate.seating import Holders
 from gamedsl.players.base import DrawingPlayer
 from gamedsl.players.saved import PolicyError
@@ -54,9 +55,10 @@ class Whole:
         play never comes; any action stands there. PolicyError where its play does come there."""
         table: dict[str, dict[str, float]] = {}
         missing: dict[str, PolicyError] = {}
-        for key, (decision, episode) in self.asked.items():
-            if decision.seat != seat:
-                continue
+        asked = {key: pair for key, pair in self.asked.items() if pair[0].seat == seat}
+        if isinstance(player, Preparing):
+            player.prepare(asked.values())
+        for key, (decision, episode) in asked.items():
             try:
                 odds = [float(p) for p in player.odds(decision, episode)]
             except PolicyError as error:

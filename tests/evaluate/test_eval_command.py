@@ -30,10 +30,10 @@ A  fixed:rock            1.000                –
 B  fixed:paper           1.000                –
 
 Cross-play: mean payoffs of the row against the column
-                    A       B
-─────────────────────────────
-A fixed:rock    0.000  -1.000
-B fixed:paper   1.000   0.000
+                   A       B
+────────────────────────────
+A fixed:rock   0.000  -1.000
+B fixed:paper  1.000   0.000
 """
 
 
@@ -53,8 +53,8 @@ def test_what_is_printed(capsys) -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_lines_fit_the_terminal(width: int, capsys, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    people = [f"player-with-a-long-name-{n}=fixed:{a}" for n, a in enumerate(
-        ("rock", "paper", "scissors", "rock,paper", "paper,rock", "scissors,rock"))]  # fmt: skip
+    actions = ("rock", "paper", "scissors", "rock,paper", "paper,rock", "scissors,rock", "paper")
+    people = [f"player-with-a-long-name-{n}=fixed:{a}" for n, a in enumerate(actions)]
     board = str(tmp_path / "board.json")
     argv = [*people, "--game", RPS, "--leaderboard", board]
     code, out, _ = printed(capsys, *argv)
