@@ -156,6 +156,8 @@ class Recipe:
     scale: Literal["none", "batch", "group"]
     baseline: Literal["mean", "leave_one_out", "information_set", "running", "global", "none"]
     compare: Literal["turn", "role", "team"]
+    credit: Literal["own", "team", "difference", "counterfactual"]
+    replays: int
     temperature: float
     kl: float
     entropy: float

@@ -155,6 +155,14 @@ KEYS: tuple[Key, ...] = (
         "which samples of its group one is compared with: those of the same turn of its role, of"
         " all its role's turns, or of the whole team",
         words=("turn", "role", "team")),
+    Key("credit", "word", "own",
+        "what a choice is credited with: its seat's own return, the team's mean return, what it"
+        " made of the team's with all else as it was, or what it earned over the seat's other"
+        " choices there, played out anew",
+        words=("own", "team", "difference", "counterfactual")),
+    Key("replays", "whole", 64,
+        "courses of play that another choice is followed on; all of them where they are no more",
+        low=1),
     Key("temperature", "number", 1, "divides log-probabilities of labels, in play and in the loss",
         low=0, above=True),
     Key("kl", "number", 0, "weight of the divergence from the policy that training started with",

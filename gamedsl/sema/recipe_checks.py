@@ -39,11 +39,13 @@ def contradictions(
                 f"{recipe.games} games are no whole number of groups of {recipe.group_size}",
                 f"write `games: {below}`, or another `group_size`", "group_size", "games",
             )  # fmt: skip
-    if group == 1 and recipe.baseline in ("mean", "leave_one_out"):
+    alone = group == 1 and recipe.credit in ("own", "team")
+    if alone and recipe.baseline in ("mean", "leave_one_out"):
         clash(
             f"in groups of one game every advantage over the `{recipe.baseline}` is zero",
             f"raise `{name}`, or write `baseline: none`", "baseline", name,
         )  # fmt: skip
+    _credit(recipe, clash)
     if recipe.method == "expert":
         _expert(recipe, given, clash)
     elif recipe.kl and recipe.method != "grpo":
@@ -66,6 +68,21 @@ def contradictions(
     check_learn(ir, recipe, given, clash, problems)
     if recipe.scale == "group" and ir.has_chance and "group_std" not in recipe.allow:
         _group_std(ir, given, problems)
+
+
+def _credit(recipe: Recipe, clash: Callable[..., None]) -> None:
+    """Credit by replays has its own baseline, and a tree's values need none."""
+    if recipe.estimator == "tree" and recipe.credit != "own":
+        clash(
+            "the tree's action values are exact as they are, of each seat's own reward",
+            "leave `credit` out, or write `estimator: sampled`", "estimator", "credit",
+        )  # fmt: skip
+    replayed = recipe.credit in ("difference", "counterfactual")
+    if replayed and recipe.baseline not in ("mean", "none"):
+        clash(
+            f"`credit: {recipe.credit}` brings a baseline of its own, the policy's mean over the"
+            " alternatives", "leave `baseline` out", "credit", "baseline",
+        )  # fmt: skip
 
 
 def _part(ir: GameIR, recipe: Recipe, said: Part, clash: Callable[..., None]) -> None:

@@ -28,9 +28,11 @@ from typing import Any
 
 import numpy as np
 
+from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.ir.recipe import Recipe
 from gamedsl.train.baselines import OF_A_STEP, Earned, Running
-from gamedsl.train.rollout import Batch, Sample
+from gamedsl.train.credit import Replays
+from gamedsl.train.rollout import Batch, History, Sample
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,10 @@ class Advantages:
     """What a recipe makes of rewards. One lasts for a run, and what it keeps is in the
     checkpoint."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: Recipe, replays: Replays | None = None) -> None:
+        """`replays` plays out alternatives, for a `credit` that asks for them."""
+        self._team = recipe.credit == "team"
+        self._replays = replays if recipe.credit in ("difference", "counterfactual") else None
         self._cell = _COMPARED[recipe.compare]
         self._scale = recipe.scale
         self._running = Running()
@@ -73,7 +78,7 @@ class Advantages:
     def weigh(self, batch: Batch, learns: Collection[str]) -> Weights:
         """The advantages of a step's games, of the roles that learn in it."""
         earned = self._earned(batch)
-        advantages = self._over(earned)
+        advantages = self._credited(batch) if self._replays else self._over(earned)
         divisors = _divisors(earned, advantages, self._scale)
         sizes = [len(query.labels) for query in batch.queries]
         gains, losses, counts = ([np.zeros(size) for size in sizes] for _ in range(3))
@@ -105,12 +110,31 @@ class Advantages:
         found = []
         for number, history in enumerate(batch.histories):
             for sample in history.samples:
-                reward = history.episode.rewards[sample.seat]
-                if reward is not None:
-                    to_go, cell = Fraction(reward) - sample.paid, self._cell(history.group, sample)
+                if history.episode.rewards[sample.seat] is not None:
                     made = sample.query, sample.action, history.games, number, sample.role
-                    found.append(Earned(*made, cell, to_go))
+                    cell = self._cell(history.group, sample)
+                    found.append(Earned(*made, cell, self._to_go(history, sample)))
         return found
+
+    def _to_go(self, history: History, sample: Sample) -> Fraction:
+        """The return from a sample on: its seat's, or the mean of all seats'."""
+        if not self._team or sample.asked is None:
+            return Fraction(history.episode.rewards[sample.seat] or 0) - sample.paid
+        rewards = {s: r for s, r in history.episode.rewards.items() if r is not None}
+        before = rewards_so_far(history.episode.env.ir, sample.asked.episode.paid)
+        to_go = [Fraction(reward) - before.get(seat, 0) for seat, reward in rewards.items()]
+        return sum(to_go, Fraction(0)) / len(to_go)
+
+    def _credited(self, batch: Batch) -> list[Fraction]:
+        """What each sample did beside its seat's other choices, in the order of `_earned`."""
+        assert self._replays is not None
+        worth = self._replays.advantages(batch)
+        return [
+            Fraction(advantage)
+            for history, advantages in zip(batch.histories, worth, strict=True)
+            for sample, advantage in zip(history.samples, advantages, strict=True)
+            if history.episode.rewards[sample.seat] is not None
+        ]
 
 
 def _divisors(earned: Sequence[Earned], advantages: Sequence[Fraction], scale: str) -> list[float]:

@@ -25,6 +25,7 @@ from gamedsl.train.begin import begin
 from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.checkpoint import Checkpoint, Lasting, state_of
 from gamedsl.train.contributions import contributions, wanted
+from gamedsl.train.credit import Replays
 from gamedsl.train.estimate import estimator_of
 from gamedsl.train.gauge import Gauge, counted, earned
 from gamedsl.train.interrupt import Interrupt
@@ -74,9 +75,10 @@ def train(
     cast = cast or assemble(game, recipe)
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe, cast)
-    advantages, schedule = Advantages(recipe), Schedule(game.ir, recipe)
-    estimate = estimator_of(game, env, recipe, gauge, advantages)
     scorer = scorer_of(policy, recipe, gauge.known)
+    advantages = Advantages(recipe, Replays(recipe, scorer, cast))
+    schedule = Schedule(game.ir, recipe)
+    estimate = estimator_of(game, env, recipe, gauge, advantages)
 
     def tell(epoch: Record) -> None:
         for observer in observers:

@@ -19,7 +19,7 @@ one. What players do is part of the episode and never a sample.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
@@ -34,7 +34,7 @@ from gamedsl.train.cast import Answers, Cast
 from gamedsl.train.scoring import Scorer
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Decision, Env, Episode
+    from gamedsl.runtime import Action, Decision, Env, Episode, ParseFailure
 
 _WHOLE_PRODUCT = 1024
 """Joint actions up to which their counts are drawn directly; above, games are drawn one by
@@ -51,10 +51,17 @@ class Place(NamedTuple):
     legal: tuple[str, ...]
 
 
+class Asked(NamedTuple):
+    """A moment of decision: the game as it stood, not to be moved, and what each seat then did."""
+
+    episode: Episode
+    moves: Mapping[str, Action | str | ParseFailure]
+
+
 class Sample(NamedTuple):
     """One decision of one seat: `query` and `action` are indices (into `Batch.queries`,
     labels). Samples of one `deal` have all of chance so far in common, beside their group's;
-    `paid` is what the seat had earned already."""
+    `paid` is what the seat had earned already, and `asked` when that was."""
 
     query: int
     action: int
@@ -64,6 +71,7 @@ class Sample(NamedTuple):
     occurrence: int
     deal: int = 0
     paid: int | Fraction = 0
+    asked: Asked | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,8 @@ class History:
 
 @dataclass
 class Batch:
-    """The games of one step. `places` is parallel to `queries`."""
+    """The games of one step, whose number keyed their random numbers. `places` is parallel to
+    `queries`."""
 
     queries: list[Query] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
@@ -219,9 +228,20 @@ def _moved(
     for joint, games in zip(*draw_joint(rng, answers, bundle.games), strict=True):
         episode = bundle.episode.fork()
         taken = zip(pairs, answers, joint, strict=True)
-        episode.step({d.seat: answer.options[a] for (d, _), answer, a in taken})
+        asked = Asked(bundle.episode, {d.seat: answer.options[a] for (d, _), answer, a in taken})
+        episode.step(asked.moves)
         samples = tuple(
-            Sample(index, int(a), d.role, d.seat, d.step, d.occurrence, deal, paid.get(d.seat, 0))
+            Sample(
+                index,
+                int(a),
+                d.role,
+                d.seat,
+                d.step,
+                d.occurrence,
+                deal,
+                paid.get(d.seat, 0),
+                asked,
+            )
             for index, (d, _), a in zip(indices, pairs, joint, strict=True)
             if index is not None
         )

@@ -112,11 +112,12 @@ def weighed(
     batch: Batch,
     learns: Collection[str] | None = None,
     kept: dict[str, Any] | None = None,
+    alternatives: Any = None,
     **settings: Any,
 ) -> Weights:
     """The advantages of a batch; all roles learn unless said. `kept`: from the steps before."""
-    given = {"baseline": "mean", "scale": "none", "compare": "turn", **settings}
-    advantages = Advantages(SimpleNamespace(**given))
+    given = {"baseline": "mean", "scale": "none", "compare": "turn", "credit": "own", **settings}
+    advantages = Advantages(SimpleNamespace(**given), alternatives)
     if kept is not None:
         advantages.restore(kept)
     roles = {sample.role for history in batch.histories for sample in history.samples}

@@ -13,16 +13,14 @@ import pytest
 
 import gamedsl
 from gamedsl.ir.outcome import rewards_so_far
-from gamedsl.policies.base import Query
 from gamedsl.runtime import Action
-from gamedsl.solve import tabulate
-from gamedsl.solve.worth import action_worth
 from gamedsl.train import checkpoint
 from gamedsl.train.baselines import Earned, Running
 from gamedsl.train.loop import train
-from gamedsl.train.rollout import Batch, History, Sample, play
+from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
 from tests.train.conftest import policy_of, recipe_of, run_of, untimed, weighed
+from tests.train.exhaustive import Exhaustive
 
 ASK = """
 game: ask
@@ -52,103 +50,6 @@ turns:
   - {role: saver, choose: third, from: [keep, give]}
 payoffs: (2 if second == third else 1) if me == saver else (4 if second == first else 0)
 """
-Odds = dict[str, np.ndarray]
-
-
-def _policy(game) -> Odds:
-    """Some odds for every information set, none of them even."""
-    rng, found = np.random.default_rng(7), {}
-    for key, legal in _places(game).items():
-        found[key] = rng.dirichlet(np.full(len(legal), 3.0))
-    return found
-
-
-def _places(game) -> dict[str, tuple[str, ...]]:
-    return {d.information_set: d.legal for episode in _walk(game) for d in episode.decisions}
-
-
-def _walk(game):
-    stack = [game.env().reset(chance="asked")]
-    while stack:
-        episode = stack.pop()
-        yield episode
-        stack += [child for child, _, _ in _next(episode, None)]
-
-
-def _next(episode, policy: Odds | None):
-    """What may come next, how likely, and the decisions that lead there."""
-    for number, outcome in enumerate(episode.chance):
-        child = episode.fork()
-        child.draw(number)
-        yield child, float(outcome.probability), ()
-    asked = episode.decisions
-    for joint in product(*(range(len(d.legal)) for d in asked)) if asked else ():
-        child = episode.fork()
-        child.step({d.seat: Action(d.legal[a]) for d, a in zip(asked, joint, strict=True)})
-        taken = tuple(zip(asked, joint, strict=True))
-        odds = 1.0 if policy is None else np.prod([policy[d.information_set][a] for d, a in taken])
-        yield child, float(odds), taken
-
-
-def _histories(game, policy: Odds):
-    """Every finished course of play: its samples, its end and its probability."""
-    numbers = {key: number for number, key in enumerate(policy)}
-    stack = [(game.env().reset(chance="asked"), 1.0, (), {})]
-    while stack:
-        episode, odds, samples, paid = stack.pop()
-        if episode.done:
-            yield samples, episode, odds
-            continue
-        paid = _paid(episode)
-        for child, chance, taken in _next(episode, policy):
-            more = tuple(
-                Sample(numbers[d.information_set], a, d.role, d.seat, d.step, d.occurrence, 0,
-                       paid.get(d.seat, 0))
-                for d, a in taken
-            )  # fmt: skip
-            stack.append((child, odds * chance, samples + more, paid))
-
-
-def _paid(episode) -> dict[str, Fraction]:
-    return {seat: Fraction(x) for seat, x in episode.paid.get("payoffs", {}).items()}
-
-
-def _gradients(sums, policy: Odds) -> np.ndarray:
-    """Of the sum of advantages times log-probabilities, by all logits."""
-    parts = [row - row.sum() * pi for row, pi in zip(sums, policy.values(), strict=True)]
-    return np.concatenate(parts)
-
-
-def _expected(game, policy: Odds, games: int, **settings) -> np.ndarray:
-    """The mean gradient over every way that `games` games can go."""
-    queries = [Query((("user", key),), tuple("ab"), "shared") for key in policy]
-    kept = None
-    if settings.get("baseline") == "running":
-        roles = [role.name for role in game.ir.roles]
-        kept = {"running": {"means": dict.fromkeys(roles, 0.75), "steps": dict.fromkeys(roles, 3)}}
-    total = np.zeros(sum(map(len, policy.values())))
-    ways = list(_histories(game, policy))
-    for way in product(range(len(ways)), repeat=games):
-        histories = [History(0, 1, ways[w][0], ways[w][1]) for w in way]
-        found = weighed(Batch(queries=queries, histories=histories), kept=kept, **settings)
-        odds = float(np.prod([ways[w][2] for w in way]))
-        total += odds * _gradients(found.sums_A, policy)
-    return total
-
-
-def _exact(game, policy: Odds, games: int) -> np.ndarray:
-    """The same from the tree: games * reach * pi * (q - v), by logit."""
-    tree = tabulate(game.env())
-    named = {
-        key: dict(zip(legal, policy[key], strict=True)) for key, legal in _places(game).items()
-    }
-    worth = action_worth(tree, named, "rewards")
-    parts = []
-    for key, pi in policy.items():
-        reach, q = worth[key]
-        q = np.array(q, dtype=float)
-        parts.append(games * float(reach) * pi * (q - pi @ q))
-    return np.concatenate(parts)
 
 
 @pytest.mark.parametrize("text", [ASK, PAIR, PAID])
@@ -159,9 +60,13 @@ def _exact(game, policy: Odds, games: int) -> np.ndarray:
 )  # fmt: skip
 def test_the_expected_gradient_is_exact(compiled, text: str, baseline: str, compare: str) -> None:
     game = compiled(text)
-    policy = _policy(game)
-    found = _expected(game, policy, 2, baseline=baseline, compare=compare)
-    assert found == pytest.approx(_exact(game, policy, 2), abs=1e-9)
+    kept = None
+    if baseline == "running":
+        roles = [role.name for role in game.ir.roles]
+        kept = {"running": {"means": dict.fromkeys(roles, 0.75), "steps": dict.fromkeys(roles, 3)}}
+    every = Exhaustive(game)
+    found = every.mean(2, kept=kept, baseline=baseline, compare=compare)
+    assert found == pytest.approx(every.exact(2), abs=1e-9)
 
 
 def test_what_was_paid_already_is_no_return(compiled) -> None:
@@ -194,29 +99,21 @@ def test_payments_of_rounds_are_worth_what_the_reward_file_says() -> None:
 def test_a_mean_that_holds_the_game_itself_shrinks_all_alike(compiled) -> None:
     """By a share of 1/n, n being the games in the mean; for an information set by what its number
     of games makes of that."""
-    game = compiled(ASK)
-    policy = _policy(game)
-    wanted = _exact(game, policy, 2)
-    assert _expected(game, policy, 2) == pytest.approx(wanted / 2, abs=1e-9)
-    found = _expected(game, policy, 2, baseline="information_set")
-    tree = tabulate(game.env())
-    named = {
-        key: dict(zip(legal, policy[key], strict=True)) for key, legal in _places(game).items()
-    }
-    reach = [float(action_worth(tree, named)[key][0]) for key in policy]
+    every = Exhaustive(compiled(ASK))
+    wanted = every.exact(2)
+    assert every.mean(2) == pytest.approx(wanted / 2, abs=1e-9)
     # Of two games, both come to an information set with probability reach ** 2.
-    shares = np.repeat([p**2 / (2 * p) for p in reach], 2)
-    assert found == pytest.approx(wanted * shares, abs=1e-9)
+    shares = np.repeat([p**2 / (2 * p) for p in every.reach()], 2)
+    assert every.mean(2, baseline="information_set") == pytest.approx(wanted * shares, abs=1e-9)
 
 
 def test_seats_that_share_a_mean_pay_for_each_other(compiled) -> None:
     """In `PAIR` to work earns its doer 1 and the other 8. With two games, a mean over both seats
     says not to; leaving the game out does not."""
-    game = compiled(PAIR)
-    policy = _policy(game)
-    assert all(_exact(game, policy, 2)[::2] > 0)
-    assert all(_expected(game, policy, 2, baseline="leave_one_out")[::2] > 0)
-    assert all(_expected(game, policy, 2)[::2] < 0)
+    every = Exhaustive(compiled(PAIR))
+    assert all(every.exact(2)[::2] > 0)
+    assert all(every.mean(2, baseline="leave_one_out")[::2] > 0)
+    assert all(every.mean(2)[::2] < 0)
 
 
 def test_one_mean_for_all_roles_lags(tmp_path: Path) -> None:

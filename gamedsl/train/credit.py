@@ -1,0 +1,223 @@
+"""What one decision was worth, by asking the rules what else could have been done there.
+
+For each decision that a game came to, every alternative is played out from the same point: the
+episode is forked, the other seats that moved at the same time do what they did, and the rest
+follows. With Q the mean of what comes out and pi the seat's policy, the advantage of action a is
+
+    A(a) = Q(a) - sum over b of pi(b) Q(b).
+
+- `counterfactual`: Q is what the seat itself earns, and all that follows is played anew by the
+  policy as it is. The subtracted mean is the baseline of COMA (Foerster et al. 2018), but taken
+  from the game and not from a critic. In expectation it is the policy gradient.
+- `difference`: Q is what all seats earn on average, and the later choices of the game stand as they
+  were made, where they are still legal. So it is the difference reward of Wolpert and Tumer (2002)
+  with the seat's average play in place of a default action (their aristocrat utility). It credits
+  what an action did by itself, and not how others would have answered another one.
+
+Where no more courses of play than `replays` are left they are all followed, weighted by their
+odds, and Q is exact; else as many are drawn, without bias. Chance that the episode's seed decides
+stays as it was.
+
+Shape letters: A labels of a query, S seats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gamedsl.ir.recipe import Recipe
+from gamedsl.train.cast import Answers, Cast
+from gamedsl.train.rollout import Batch, History, Sample, draw_joint, generator, query_of
+from gamedsl.train.scoring import Scorer
+
+if TYPE_CHECKING:
+    from gamedsl.policies.base import Query
+    from gamedsl.runtime import Decision, Episode
+
+Script = dict[tuple[str, str, int], str]
+"""What is chosen, by seat, step and occurrence."""
+
+
+@dataclass
+class _Course:
+    """An alternative that is followed: where it may stand by now, with weights that sum to 1, and
+    what came out where it ended."""
+
+    points: list[tuple[Episode, float]]
+    script: Script
+    rewards_S: np.ndarray
+    ended: float = field(default=0.0)
+    """The weight of the ends that are not void."""
+
+    def mean_S(self) -> np.ndarray:
+        """What each seat earns on average."""
+        found: np.ndarray = self.rewards_S / self.ended if self.ended else self.rewards_S
+        return found
+
+
+class Replays:
+    """Plays out what else could have been done, with the policy that a scorer scores."""
+
+    def __init__(self, recipe: Recipe, scorer: Scorer, cast: Cast) -> None:
+        self._scorer, self._cast = scorer, cast
+        self._seed, self._most = recipe.seed, recipe.replays
+        self._held = recipe.credit == "difference"
+
+    def advantages(self, batch: Batch) -> list[list[float]]:
+        """The advantage of every sample, by history and sample."""
+        rng = generator(self._seed, batch.step, "replays")
+        courses: dict[Any, list[_Course]] = {}
+        for number, history in enumerate(batch.histories):
+            script = _script(batch, history) if self._held else {}
+            for sample in history.samples:
+                key = self._key(number, sample)
+                if key not in courses:
+                    courses[key] = list(_alternatives(batch, sample, script))
+        self._follow([course for each in courses.values() for course in each], rng)
+        return [
+            [self._advantage(batch, sample, courses[self._key(number, sample)])
+             for sample in history.samples]
+            for number, history in enumerate(batch.histories)
+        ]  # fmt: skip
+
+    def _key(self, number: int, sample: Sample) -> Any:
+        """What two samples have in common whose alternatives are the same."""
+        assert sample.asked is not None
+        episode, moves = sample.asked
+        others = tuple((seat, str(move)) for seat, move in moves.items() if seat != sample.seat)
+        return (number if self._held else None, id(episode), sample.seat, others)
+
+    def _advantage(self, batch: Batch, sample: Sample, courses: Sequence[_Course]) -> float:
+        if self._held:
+            q_A = np.array([course.mean_S().mean() for course in courses])
+        else:
+            own = batch.histories[0].episode.env.ir.seats.index(sample.seat)
+            q_A = np.array([course.mean_S()[own] for course in courses])
+        pi_A = self._scorer.probabilities(batch.queries[sample.query])
+        return float(q_A[sample.action] - pi_A @ q_A)
+
+    def _follow(self, courses: Sequence[_Course], rng: np.random.Generator) -> None:
+        """Play all courses to their ends, decision by decision, all at once."""
+        going = [course for course in courses if course.points]
+        while going:
+            asked = [
+                (episode, [self._ask(d) for d in episode.decisions])
+                for course in going
+                for episode, _ in course.points
+            ]
+            self._scorer.score([q for _, pairs in asked for _, q in pairs if q is not None])
+            for course in going:
+                points = course.points
+                course.points = []
+                for episode, weight in points:
+                    for child, share in self._next(course, episode, rng):
+                        self._arrive(course, child, weight * share)
+                course.points = _thinned(course.points, self._most, rng)
+            going = [course for course in going if course.points]
+
+    def _arrive(self, course: _Course, episode: Episode, weight: float) -> None:
+        if not episode.done:
+            course.points.append((episode, weight))
+            return
+        amounts = list(episode.rewards.values())
+        if None not in amounts:
+            course.rewards_S += weight * np.array([float(amount or 0) for amount in amounts])
+            course.ended += weight
+
+    def _ask(self, decision: Decision) -> tuple[Decision, Query | None]:
+        role = decision.role
+        held = role in self._cast.players
+        return decision, None if held else query_of(decision, self._cast.adapter(role))
+
+    def _next(
+        self, course: _Course, episode: Episode, rng: np.random.Generator
+    ) -> Iterable[tuple[Episode, float]]:
+        """What follows a point, with its odds: all of it, or as much as may be followed."""
+        if episode.outcome_count:
+            odds = np.array([float(outcome.probability) for outcome in episode.chance])
+            for (outcome,), share in self._drawn([Answers([], odds)], rng):
+                child = episode.fork()
+                child.draw(int(outcome))
+                yield child, share
+            return
+        pairs = [self._ask(decision) for decision in episode.decisions]
+        answers = [self._answers(course, episode, *pair) for pair in pairs]
+        for joint, share in self._drawn(answers, rng):
+            child = episode.fork()
+            taken = zip(pairs, answers, joint, strict=True)
+            child.step({d.seat: answer.options[a] for (d, _), answer, a in taken})
+            yield child, share
+
+    def _answers(
+        self, course: _Course, episode: Episode, decision: Decision, query: Query | None
+    ) -> Answers:
+        chosen = course.script.get((decision.seat, decision.step, decision.occurrence))
+        if chosen in decision.legal:
+            return Answers.of(decision, np.array([float(a == chosen) for a in decision.legal]))
+        if query is None:
+            found = self._cast.answers(decision, episode, 1)
+            if found.odds_A is not None:
+                return found
+            return Answers([found.options[found.replied[0]]], np.ones(1))
+        return Answers.of(decision, self._scorer.probabilities(query))
+
+    def _drawn(
+        self, answers: Sequence[Answers], rng: np.random.Generator
+    ) -> Iterable[tuple[np.ndarray, float]]:
+        """The joint answers with their odds; `replays` draws of them where they are more."""
+        rows = [answer.odds_A for answer in answers if answer.odds_A is not None]
+        places = [np.flatnonzero(row) for row in rows]
+        if prod(map(len, places)) > self._most:
+            for joint, count in zip(*draw_joint(rng, answers, self._most), strict=True):
+                yield joint, int(count) / self._most
+            return
+        for joint in np.stack(np.meshgrid(*places, indexing="ij"), axis=-1).reshape(-1, len(rows)):
+            yield joint, float(prod(row[a] for row, a in zip(rows, joint, strict=True)))
+
+
+def _script(batch: Batch, history: History) -> Script:
+    """What the policy chose in a game."""
+    return {
+        (s.seat, s.step, s.occurrence): batch.places[s.query].legal[s.action]
+        for s in history.samples
+    }
+
+
+def _alternatives(batch: Batch, sample: Sample, script: Script) -> Iterable[_Course]:
+    """A course for each action that could have been taken at a sample's decision, one move on."""
+    from gamedsl.runtime import Action
+
+    assert sample.asked is not None
+    before, moves = sample.asked
+    seats = len(before.env.ir.seats)
+    for name in batch.places[sample.query].legal:
+        episode = before.fork()
+        episode.step({**moves, sample.seat: Action(name)})
+        course = _Course([], script, np.zeros(seats))
+        if episode.done:
+            course.rewards_S += [float(amount or 0) for amount in episode.rewards.values()]
+            course.ended = 1.0
+        else:
+            course.points.append((episode, 1.0))
+        yield course
+
+
+def _thinned(
+    points: list[tuple[Episode, float]], most: int, rng: np.random.Generator
+) -> list[tuple[Episode, float]]:
+    """No more than `most` of the points, drawn by their weights, of the same weight in all."""
+    if len(points) <= most:
+        return points
+    weights = np.array([weight for _, weight in points])
+    counts = rng.multinomial(most, weights / weights.sum())
+    share = float(weights.sum()) / most
+    return [
+        (episode, int(count) * share)
+        for (episode, _), count in zip(points, counts, strict=True)
+        if count
+    ]

@@ -1,0 +1,183 @@
+"""Credit by replaying what else could have been done: right on average, quieter than returns, and
+blind to what others did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gamedsl.diagnostics import Problems
+from gamedsl.sema.recipe import parse_overrides, resolve
+from gamedsl.train.cast import Cast
+from gamedsl.train.credit import Replays
+from gamedsl.train.loop import train
+from gamedsl.train.rollout import Batch, History, play
+from gamedsl.train.scoring import Scorer
+from tests.train.conftest import policy_of, recipe_of, run_of, untimed, weighed
+from tests.train.exhaustive import Exhaustive
+from tests.train.test_baselines import ASK, PAID, PAIR
+
+RIDE = """
+game: ride
+roles: [driver, rider]
+turns:
+  - {role: driver, choose: road, from: [long, short]}
+  - {role: rider, choose: tune, from: [loud, soft]}
+  - {draw: luck, from: 0..9, seen_by: all}
+payoffs: (6 if road == short else 0) + luck
+rewards: shared
+"""
+ANSWER = """
+game: answer
+roles: [first, second]
+turns:
+  - {role: first, choose: a, from: [up, down]}
+  - {role: second, choose: b, from: [up, down]}
+payoffs:
+  first: 4 if a == b else 0
+  second: 2 if b == up else 0
+"""
+GOODS = """
+game: goods
+roles: {giver: 3}
+actions: [give, keep]
+protocol: simultaneous
+payoffs: 2 * count(move[r] == give for r in roles) - (3 if move.me == give else 0)
+"""
+
+
+@pytest.mark.parametrize("text", [ASK, PAIR, PAID, ANSWER])
+def test_counterfactual_credit_is_the_policy_gradient(compiled, text: str) -> None:
+    every = Exhaustive(compiled(text))
+    found = every.mean(1, credit="counterfactual")
+    assert found == pytest.approx(every.exact(1), abs=1e-9)
+
+
+def test_what_replays_draw_is_right_on_average(compiled) -> None:
+    """With two courses of four followed, over many seeds."""
+    every = Exhaustive(compiled(ASK))
+    way = (max(range(len(every.ways)), key=lambda w: every.ways[w][2]),)
+    wanted = every.gradient(way, credit="counterfactual")
+    given = {"credit": "counterfactual", "replays": 1}
+    found = [every.gradient(way, seed=seed, **given) for seed in range(400)]
+    assert np.std(found, axis=0).max() > 0.2
+    assert np.mean(found, axis=0) == pytest.approx(wanted, abs=0.15)
+
+
+def test_replays_are_quieter_than_returns(compiled) -> None:
+    """At as many games, exactly: the sum of the gradient's variances in a team whose second member
+    does not matter, and whose luck is great."""
+    every = Exhaustive(compiled(RIDE.replace("0..9", "0..2")))
+    _, plain = every.moments(2, baseline="leave_one_out")
+    mean, replayed = every.moments(2, credit="counterfactual")
+    assert mean == pytest.approx(every.exact(2), abs=1e-9)
+    assert replayed < plain / 4
+
+
+def test_who_does_not_matter_gets_no_credit(compiled, tmp_path: Path) -> None:
+    """The rider's tune changes nothing. Under the team's return it is pushed about by luck and by
+    the driver; by replay its policy does not move at all, and the driver learns faster."""
+    game = compiled(RIDE)
+    ends = {}
+    for credit in ("own", "counterfactual"):
+        given = {"adapters": "per_role", "games": 16, "group_by": "deal", "exploitability": "off"}
+        recipe = recipe_of(game, credit=credit, steps=20, lr=4e-4, **given)
+        run, _ = run_of(game, recipe, tmp_path / credit)
+        policy = run.records()[-2]["policy"]
+        tunes = [row["probs"]["loud"] for row in policy.values() if row["role"] == "rider"]
+        ends[credit] = policy["driver:road"]["probs"]["short"], max(abs(p - 0.5) for p in tunes)
+    assert ends["counterfactual"][0] > 0.95
+    assert ends["counterfactual"][1] < 1e-6
+    assert ends["own"][1] > 0.05
+
+
+@pytest.mark.parametrize(
+    ("credit", "gives"), [("own", False), ("team", True), ("difference", True)]
+)
+def test_free_riders(compiled, tmp_path: Path, credit: str, gives: bool) -> None:
+    """To give costs the giver 3, and earns each of three 2: alone nobody should, together all."""
+    game = compiled(GOODS)
+    recipe = recipe_of(game, credit=credit, steps=30, exploitability="off", games=256)
+    run, _ = run_of(game, recipe, tmp_path / "run")
+    policy = run.records()[-2]["policy"]
+    assert all((row["probs"]["give"] > 0.9) == gives for row in policy.values())
+    assert all((row["probs"]["give"] < 0.1) != gives for row in policy.values())
+
+
+def _of_one_game(game, credit: str, pi: dict[str, float]):
+    """The sums after one game each of `up` answered by `up` and by `down`, by hand-set odds."""
+    every = Exhaustive(game)
+    for key, up in pi.items():
+        every.odds[key][:] = up, 1 - up
+    recipe = recipe_of(game, credit=credit)
+    replays = Replays(recipe, every, Cast(game.ir, recipe))
+    ways = [w for w in every.ways if w[0][0].action == 0]
+    ways.sort(key=lambda way: way[0][1].action)
+    batch = Batch(queries=every.queries, places=every.places,
+                  histories=[History(0, 1, samples, end) for samples, end, _ in ways])  # fmt: skip
+    return replays.advantages(batch)
+
+
+def test_credit_by_hand(compiled) -> None:
+    """The second plays up with 0.75 after up, and with 0.5 after down.
+
+    counterfactual, first: up is worth 4 * 0.75, down 4 * 0.5, and it plays up with 0.6.
+    difference: the second's answer stands. Answered by up, up makes (4 + 2) / 2 of it, down
+    (0 + 2) / 2; answered by down, up makes nothing and down 4 / 2.
+    """
+    game = compiled(ANSWER)
+    pi = {"first:a": 0.6, "second:b [first.a=up]": 0.75, "second:b [first.a=down]": 0.5}
+    found = _of_one_game(game, "counterfactual", pi)
+    first = 3 - (0.6 * 3 + 0.4 * 2)
+    assert np.array(found) == pytest.approx(np.array([[first, 2 * 0.25], [first, -2 * 0.75]]))
+    found = _of_one_game(game, "difference", pi)
+    wanted = [[3 - (0.6 * 3 + 0.4 * 1), 3 - 0.75 * 3], [0 - 0.4 * 2, -0.75 * 3]]
+    assert np.array(found) == pytest.approx(np.array(wanted))
+
+
+def test_replays_of_played_games_are_those_of_the_whole_tree(compiled) -> None:
+    """In bundles, with chance asked for: means of many games against every way they can go."""
+    game = compiled(ASK)
+    recipe = recipe_of(game, credit="counterfactual", games=200_000, group_by="deal")
+    policy = policy_of(game, recipe)
+    scorer, cast = Scorer(policy), Cast(game.ir, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), scorer, recipe, 1)
+    replays = Replays(recipe, scorer, cast)
+    found = weighed(batch, credit="counterfactual", alternatives=replays)
+    every = Exhaustive(game)
+    for row in every.odds.values():
+        row[:] = 0.5
+    every.ways = list(every._histories())
+    wanted = dict(zip((p.information_set for p in every.places), every.exact(1).reshape(-1, 2),
+                      strict=True))  # fmt: skip
+    for place, sums in zip(batch.places, found.sums_A, strict=True):
+        centred = (sums - sums.mean()) / 200_000
+        assert centred == pytest.approx(wanted[place.information_set], abs=0.01)
+
+
+def test_replays_go_on_after_a_stop(compiled, tmp_path: Path) -> None:
+    game = compiled(PAID)
+    recipe = recipe_of(
+        game, steps=4, credit="difference", replays=1, games=16, exploitability="off"
+    )
+    whole, _ = run_of(game, recipe, tmp_path / "whole")
+    parts, _ = run_of(game, replace(recipe, steps=2), tmp_path / "parts")
+    train(game, recipe, parts, policy_of(game, recipe))
+    assert untimed(parts.records()) == untimed(whole.records())
+
+
+def test_what_credit_does_not_go_with(compiled) -> None:
+    game = compiled(GOODS)
+    for texts, codes in (
+        (["credit=difference", "baseline=running"], ["GD0704"]),
+        (["credit=counterfactual", "estimator=tree"], ["GD0704"]),
+        (["credit=team", "games=1"], ["GD0704"]),
+        (["credit=counterfactual", "games=1"], []),
+        (["credit=team", "baseline=running"], []),
+    ):
+        problems = Problems()
+        resolve(game.ir, parse_overrides(texts), problems)
+        assert [problem.code for problem in problems.found] == codes
