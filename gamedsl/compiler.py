@@ -19,7 +19,7 @@ from gamedsl.ir import GameIR
 from gamedsl.sema.library import Document, load_document, resolve_argument
 
 if TYPE_CHECKING:
-    from gamedsl.passes.prompt_lengths import Tokenizer
+    from gamedsl.passes.prompted import Tokenizer
     from gamedsl.passes.proof import Proof
 
 
@@ -77,7 +77,7 @@ def _compile(
 
     from gamedsl.passes import PASSES
     from gamedsl.passes.atlas import USUAL, Atlas
-    from gamedsl.passes.proof import prove
+    from gamedsl.passes.passing import prove
     from gamedsl.sema.uses import with_uses
 
     uses, before = dict(ir.uses), len(problems.found)

@@ -17,7 +17,7 @@ from gamedsl.diagnostics.render import render
 
 if TYPE_CHECKING:
     from gamedsl.compiler import Result
-    from gamedsl.passes.prompt_lengths import Tokenizer
+    from gamedsl.passes.prompted import Tokenizer
     from gamedsl.passes.proof import Grade, Proof
 
 HELP = "Check files. A FILE is a path, or the name of a shipped game, protocol or reward."

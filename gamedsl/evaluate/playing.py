@@ -25,7 +25,7 @@ from gamedsl.policies.endpoint import EndpointError
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Env, Episode
-    from gamedsl.runtime.env import Amount
+    from gamedsl.runtime.least import Amount
 
 SIDE_BY_SIDE = 256
 """Games under way at a time."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from gamedsl.ir.expr import Expr
-from gamedsl.ir.program import Choose, Draw, Entry, State, Step, walk_steps
+from gamedsl.ir.program import Choose, Draw, Entry, Stage, State, Step, walk_steps
 from gamedsl.ir.types import Enum, Type
 from gamedsl.source.spans import Span
 
@@ -171,6 +171,12 @@ class GameIR:
     def steps(self) -> tuple[Choose, ...]:
         """Its decisions, in the order written, those inside loops, blocks and actions included."""
         return tuple(step for step in walk_steps(self.turns) if isinstance(step, Choose))
+
+    @cached_property
+    def states(self) -> tuple[State, ...]:
+        """All declared state, that of stages included."""
+        stages = (step for step in walk_steps(self.turns) if isinstance(step, Stage))
+        return (*self.state, *(state for stage in stages for state in stage.state))
 
     @cached_property
     def asked_as(self) -> dict[str, str]:

@@ -25,8 +25,8 @@ from gamedsl.passes import (
 )
 from gamedsl.passes.claims import payoffs_are_as_claimed
 from gamedsl.passes.labels import labels_are_distinct
+from gamedsl.passes.passing import Pass, by_rules
 from gamedsl.passes.payoffs import payoffs_are_defined
-from gamedsl.passes.proof import Pass, by_rules
 from gamedsl.passes.readers import only_readers_learn
 from gamedsl.passes.taint import payoffs_stay_secret
 from gamedsl.passes.templates import templates_name_what_is_seen

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gamedsl.diagnostics import Problems
-from gamedsl.passes.atlas import Atlas, told
+from gamedsl.passes.atlas import Atlas
+from gamedsl.passes.nodes import told
 from gamedsl.passes.proof import Proof
 
 CLAIM = "wherever chance draws, the probabilities of the outcomes sum to exactly 1"

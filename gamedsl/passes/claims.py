@@ -15,7 +15,8 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.evaluate import Scope
 from gamedsl.ir.game import Claim, GameIR
 from gamedsl.ir.program import Draw, walk_steps
-from gamedsl.passes.atlas import QUICK, Atlas, Node, made, path_of, replay, told
+from gamedsl.passes.atlas import QUICK, Atlas
+from gamedsl.passes.nodes import Node, made, path_of, replay, told
 from gamedsl.passes.proof import Proof
 from gamedsl.runtime.positions import acting
 

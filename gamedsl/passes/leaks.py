@@ -12,10 +12,11 @@ from gamedsl.backends.template_syntax import Broken, locate, parse
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.passes.atlas import Atlas, story
-from gamedsl.passes.prompts import sample_book, sample_parts
+from gamedsl.passes.atlas import Atlas
+from gamedsl.passes.nodes import story
+from gamedsl.passes.prompted import sample_book, text_of
+from gamedsl.passes.prompts import sample_parts
 from gamedsl.passes.proof import Proof
-from gamedsl.passes.told import text_of
 from gamedsl.source.spans import Span
 
 CLAIM = "no prompt says a name that labels mask"

@@ -16,9 +16,10 @@ from gamedsl.backends.templating import template_for
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Choose, Draw, Show, walk_steps
-from gamedsl.passes.atlas import Atlas, Node, replay, story
+from gamedsl.passes.atlas import Atlas
+from gamedsl.passes.nodes import Node, replay, story
+from gamedsl.passes.prompted import Prompts, text_of
 from gamedsl.passes.proof import Proof
-from gamedsl.passes.told import Prompts, text_of
 from gamedsl.runtime.decision import key_of
 
 APART = "where a seat has seen something else, it is told something else"

@@ -20,7 +20,8 @@ from gamedsl.ir.evaluate import EvaluationError, Meter, SpentError
 from gamedsl.ir.expr import Const, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.types import NUMBER
-from gamedsl.passes.atlas import WORK, Atlas, Failure, Node, path_of, replay, told
+from gamedsl.passes.atlas import WORK, Atlas
+from gamedsl.passes.nodes import Failure, Node, path_of, replay, told
 from gamedsl.passes.payoffs import cause_of, fault_of, rewards_are_defined
 from gamedsl.passes.proof import Moves, Proof
 

@@ -7,22 +7,14 @@ plays (`gamedsl.passes.prompt_bounds`), and the longest that was met is said bes
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
 
-from gamedsl.backends.labels import TokenCounter
-from gamedsl.backends.prompts import Messages
 from gamedsl.diagnostics import Problems
-from gamedsl.passes.atlas import Atlas, Node, replay, story
+from gamedsl.passes.atlas import Atlas
+from gamedsl.passes.nodes import Node, replay, story
+from gamedsl.passes.prompted import text_of
 from gamedsl.passes.proof import Proof
-from gamedsl.passes.told import text_of
 
 FORM = "by the form of the program"
-
-
-class Tokenizer(TokenCounter, Protocol):
-    """A model's tokenizer: `render` gives the text that its chat template makes of a prompt."""
-
-    def render(self, messages: Messages) -> str: ...
 
 
 def prompts_are_so_long(atlas: Atlas, problems: Problems) -> Iterator[Proof]:

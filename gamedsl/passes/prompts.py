@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from gamedsl.backends.histories import Past, pasts
-from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
+from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.prompts import Part, Prompter, RenderError
 from gamedsl.backends.templating import template_for
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
+from gamedsl.passes.atlas import Atlas
+from gamedsl.passes.prompted import sample_book
 from gamedsl.passes.proof import Proof
 from gamedsl.sema.values import why_undefined
-
-if TYPE_CHECKING:
-    from gamedsl.passes.atlas import Atlas
 
 CLAIM = "every prompt can be rendered, and shows every answer"
 CODES = ("GD0518", "GD0519", "GD0401")
@@ -63,14 +61,6 @@ def all_prompts_render(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
         yield Proof("prompts", CLAIM, "refuted", "", (new[0].code,), new[0].witness)
     else:
         yield Proof("prompts", CLAIM, atlas.grade, atlas.extent)
-
-
-def sample_book(ir: GameIR, tokenizer: TokenCounter | None = None) -> LabelBook | None:
-    """Labels to render with; None where labels are at fault themselves, as another pass reports."""
-    try:
-        return draw_labels(ir, run_seed=0, seed=0, tokenizer=tokenizer)
-    except (ValueError, KeyError):
-        return None
 
 
 def sample_parts(prompter: Prompter, step: Choose, book: LabelBook, past: Past) -> tuple[Part, ...]:

@@ -49,6 +49,8 @@ class Leaks:
         self.turn: int | None = None
         """The seat in whose pass of a loop, or in whose action, the walk is, where that is written
         out in the file of the game: the owner of what is shown there."""
+        self.action = ""
+        """The action that the walk is in, where that is a `do:` with no steps around it."""
 
     def report(self) -> None:
         for place, found in sorted(self._found.items(), key=lambda item: item[0]):
@@ -197,7 +199,7 @@ class Leaks:
         turn = 0 if self.turn is None else 1 << self.turn
         return Flow(
             cause, missing, needs, me, bool(turn) and me in (0, turn), needs == turn,
-            cause.readers, hide,
+            cause.readers, hide, self.action,
         )  # fmt: skip
 
     def _keep(self, found: Diagnostic, flow: Flow | None = None) -> None:

@@ -16,7 +16,6 @@ from gamedsl.ir.program import Choose, Draw, Loop, Show, walk_steps
 from gamedsl.ir.types import Option, PerSeat, Type
 from gamedsl.passes.reader_expressions import Cause, Reading
 from gamedsl.passes.reader_sets import Seats, each
-from gamedsl.passes.readers import states_of
 from gamedsl.source.spans import Source
 
 LONGEST = 50
@@ -42,6 +41,8 @@ class Flow:
     """Those who can read it, whoever `me` is."""
     hide: str = ""
     """The variable that could be hidden from the others instead."""
+    action: str = ""
+    """The action whose `do:` it stands in, where no step can be put before it."""
 
     def join(self, other: Flow) -> None:
         """The same place, with another seat there."""
@@ -88,10 +89,10 @@ class Remedies:
         there = [f"{read} != none" for read in dict.fromkeys(self._unsure(expr, text))]
         only = f", if: {' and '.join(there)}" if there else ""
         instead = "" if expr is cause.expr else f" of `{text_of(expr)}`"
-        return (
-            f"tell it before, and read `{name}{part}` instead{instead}: "
-            f"`- {{show: {quoted}, as: {name}, seen_by: {self._seen_by(flow, expr)}{only}}}`"
-        )
+        step = f"`- {{show: {quoted}, as: {name}, seen_by: {self._seen_by(flow, expr)}{only}}}`"
+        if flow.action:
+            step += f" (the `do:` of `{flow.action}` becomes `turns:`, with this and `- do:` in it)"
+        return f"tell it before, and read `{name}{part}` instead{instead}: {step}"
 
     def _told(self, flow: Flow, expr: Expr) -> tuple[str, str] | None:
         """What a step can tell in the file of the game, and what part of it is to be read; None
@@ -173,7 +174,7 @@ class Remedies:
 def _bindings(ir: GameIR) -> dict[str, list[tuple[Type | None, Source]]]:
     """What each variable may hold, as each of the places that bind it has it, and in which file."""
     found: dict[str, list[tuple[Type | None, Source]]] = {}
-    for state in states_of(ir):
+    for state in ir.states:
         found.setdefault(state.name, []).append((state.type, state.span.source))
     for step in walk_steps(ir.turns):
         types: dict[str | None, Type | None] = {}

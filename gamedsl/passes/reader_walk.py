@@ -6,6 +6,7 @@ Of variables more is known in some places than everywhere: what was bound just b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
@@ -29,9 +30,8 @@ from gamedsl.ir.types import SEAT
 from gamedsl.passes.reader_expressions import Reading
 from gamedsl.passes.reader_leaks import Leaks
 from gamedsl.passes.reader_roles import Scope, being, top
-from gamedsl.passes.reader_sets import Seats, Sight, each, either
+from gamedsl.passes.reader_sets import Seats, Sight, Table, each, either
 from gamedsl.passes.reader_stores import Condition, Context, Stores, changed
-from gamedsl.passes.readers import states_of
 
 
 class Walk(Stores):
@@ -44,13 +44,13 @@ class Walk(Stores):
 
     def run(self) -> None:
         scope = top()
-        for state in states_of(self.ir):
+        for state in self.ir.states:
             type = state.type
             self.learned[state.name] = self.sight(state.readers, scope, type, per_seat=True)
             self.audience[state.name] = self.sight(
                 state.readers, scope, type, per_seat=True, sure=False
             )
-        for state in states_of(self.ir):
+        for state in self.ir.states:
             self.test(state.readers, state.name, scope)
         self.steps(self.ir.turns, Context(scope))
 
@@ -168,6 +168,15 @@ class Walk(Stores):
         before, self.leaks.turn = self.leaks.turn, me if there else None
         yield
         self.leaks.turn = before
+
+    @contextmanager
+    def statements_of(self, action: Action, there: bool) -> Iterator[None]:
+        """In the body of an action; `there` says whether a step could be put in."""
+        if self.leaks is not None and there and _is_bare(action):
+            self.leaks.action = action.name
+        yield
+        if self.leaks is not None:
+            self.leaks.action = ""
 
     def written_out(self, loop: Loop) -> bool:
         """Whether the steps of a loop stand below it, in the file of the game."""
@@ -343,8 +352,33 @@ class Walk(Stores):
         chosen = Read(step.type, action.span, step.variable)
         around = here.scope.given(**{step.variable: Sight(readers, self.everyone)})
         condition = Condition(chosen, around, readers)
-        with self.turn(seat, action.span.source is self.ir.span.source):
+        there = action.span.source is self.ir.span.source
+        with self.turn(seat, there), self.statements_of(action, there):
             self.steps(action.body, Context(scope, (*here.conditions, condition)))
+
+
+def who_reads(ir: GameIR) -> Reading:
+    """Who reads each variable, wherever it stands.
+
+    What a loop counts or goes through is read by those who read its bounds, which may read such
+    variables themselves: at first they are taken to be public, then what follows from that, until
+    nothing changes.
+    """
+    reading = Reading(ir, Table(ir.seats), frozenset(state.name for state in ir.states))
+    before = None
+    while before != reading.variables:
+        walk, before = Walk(ir, reading, None), reading.variables
+        walk.run()
+        reading.variables = walk.learned
+        if not reading.loops:
+            break
+    return reading
+
+
+def _is_bare(action: Action) -> bool:
+    """Whether an action is written as statements alone: its place is then that of their text."""
+    first, *more = action.body
+    return isinstance(first, Do) and not more and not re.search(r"\bdo\s*:", first.span.text)
 
 
 def _goes_round(loop: Loop) -> bool:

@@ -25,15 +25,11 @@ the same, and chooses from the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Readers, Show, Stage, State, walk_steps
+from gamedsl.ir.program import Choose, Draw, Readers, Show, walk_steps
 from gamedsl.passes.knowing import options_follow_from_what_is_known
-
-if TYPE_CHECKING:
-    from gamedsl.passes.reader_expressions import Reading
 
 
 def only_readers_learn(ir: GameIR, problems: Problems) -> None:
@@ -43,7 +39,7 @@ def only_readers_learn(ir: GameIR, problems: Problems) -> None:
         return
     from gamedsl.passes.reader_leaks import Leaks
     from gamedsl.passes.reader_views import views_show_what_is_seen
-    from gamedsl.passes.reader_walk import Walk
+    from gamedsl.passes.reader_walk import Walk, who_reads
 
     reading = who_reads(ir)
     leaks = Leaks(ir, reading, problems)
@@ -58,37 +54,7 @@ def is_open(ir: GameIR) -> bool:
 
 
 def _readers(ir: GameIR) -> Iterator[Readers]:
-    yield from (state.readers for state in states_of(ir))
+    yield from (state.readers for state in ir.states)
     for step in walk_steps(ir.turns):
         if isinstance(step, Choose | Draw | Show):
             yield step.readers
-
-
-def states_of(ir: GameIR) -> Iterator[State]:
-    """All declared state, that of stages included."""
-    yield from ir.state
-    for step in walk_steps(ir.turns):
-        if isinstance(step, Stage):
-            yield from step.state
-
-
-def who_reads(ir: GameIR) -> Reading:
-    """Who reads each variable, wherever it stands.
-
-    What a loop counts or goes through is read by those who read its bounds, which may read such
-    variables themselves: at first they are taken to be public, then what follows from that, until
-    nothing changes.
-    """
-    from gamedsl.passes.reader_expressions import Reading
-    from gamedsl.passes.reader_sets import Table
-    from gamedsl.passes.reader_walk import Walk
-
-    reading = Reading(ir, Table(ir.seats), frozenset(state.name for state in states_of(ir)))
-    before = None
-    while before != reading.variables:
-        walk, before = Walk(ir, reading, None), reading.variables
-        walk.run()
-        reading.variables = walk.learned
-        if not reading.loops:
-            break
-    return reading

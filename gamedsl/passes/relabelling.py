@@ -16,8 +16,9 @@ from typing import NamedTuple
 from gamedsl.backends.labels import option_names
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import Labels
-from gamedsl.passes.atlas import Atlas, Node, made, path_of, replay, told
-from gamedsl.passes.prompts import sample_book
+from gamedsl.passes.atlas import Atlas
+from gamedsl.passes.nodes import Node, made, path_of, replay, told
+from gamedsl.passes.prompted import sample_book
 from gamedsl.passes.proof import Proof
 from gamedsl.runtime import Env
 from gamedsl.runtime.env import Episode

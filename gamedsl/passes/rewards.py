@@ -18,8 +18,9 @@ from itertools import pairwise
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.expr import Get, Me, Stream
 from gamedsl.ir.game import Claim, GameIR
-from gamedsl.passes.atlas import Atlas, Node, made, path_of, replay, story, told
+from gamedsl.passes.atlas import Atlas
 from gamedsl.passes.claims import amounts_of, total_of
+from gamedsl.passes.nodes import Node, made, path_of, replay, story, told
 from gamedsl.passes.proof import Proof
 
 _SAID = {

@@ -9,7 +9,8 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Choose, Draw, Show, walk_steps
 from gamedsl.ir.types import SEAT
-from gamedsl.passes.readers import is_open, who_reads
+from gamedsl.passes.reader_walk import who_reads
+from gamedsl.passes.readers import is_open
 from gamedsl.passes.taint import PAYOFF_WORDS, payoff_flows
 from gamedsl.source.spans import Span
 

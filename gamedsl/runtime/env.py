@@ -8,69 +8,24 @@ episode. Nothing is guessed: text that is not a legal label is a failure, and a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from gamedsl.backends.events import Seen, information
-from gamedsl.backends.interpreter import Interpreter
-from gamedsl.backends.kernel import Kernel, Outcome, State
+from gamedsl.backends.kernel import Outcome, State
 from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
 from gamedsl.backends.prompts import Prompter
 from gamedsl.backends.replies import ParseFailure, parse_reply
-from gamedsl.ir.amounts import Payoffs
-from gamedsl.ir.builtins import exact
-from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.outcome import count_outcomes, histories, payoffs_of
 from gamedsl.ir.program import Choose
 from gamedsl.runtime.decision import Action, Decision, key_of
-from gamedsl.runtime.history import Position, Tree, entries, least_payoffs
+from gamedsl.runtime.history import Position, Tree, entries
+from gamedsl.runtime.kernels import kernel_of
+from gamedsl.runtime.least import Amount, least_payoffs
 from gamedsl.runtime.transcripts import params_as_data
 from gamedsl.runtime.views import View, Viewer
-
-Amount = int | Fraction | None
-
-
-def _generated(ir: GameIR) -> Kernel:
-    from gamedsl.backends.generated import Generated
-
-    return Generated(ir)
-
-
-def _tabulated(ir: GameIR) -> Kernel:
-    from gamedsl.backends.tabulated import Tabulated
-
-    return Tabulated(ir)
-
-
-BACKENDS: dict[str, Callable[[GameIR], Kernel]] = {
-    "interpreter": Interpreter,
-    "generated": _generated,
-    "tabulated": _tabulated,
-}
-"""What may run the rules of a game, by name; all agree. The interpreter is the reference; a
-generated game is a Python module, the fastest for most; a tabulated one is a list of all histories,
-the fastest for small games."""
-
-DEFAULT_BACKEND = "generated"
-
-
-def kernel_of(ir: GameIR, backend: str | None = None) -> Kernel:
-    """The rules of a game, run by a backend. ValueError where there is none of this name, and for a
-    game with too many histories to be tabulated."""
-    name = backend or DEFAULT_BACKEND
-    if name not in BACKENDS:
-        raise ValueError(f"no backend `{name}`; there are {', '.join(BACKENDS)}")
-    return BACKENDS[name](ir)
-
-
-LEAST_LIMIT = 1_000_000
-"""Outcomes that are gone through to find the least payoff of a role in a plain game."""
-
-LEAST_HISTORIES = 20_000
-"""Histories that are gone through to find it in another one."""
 
 
 class Env:
@@ -174,30 +129,8 @@ class Env:
 
     @cached_property
     def least(self) -> dict[str, Amount]:
-        """Each seat's lowest payoff, the cost of a forfeit.
-
-        Of a game with few histories it is the lowest that there is; of a larger one the lower bound
-        that its form shows (`gamedsl.ir.amounts`), and None where it shows none, or where some
-        history has no payoffs.
-        """
-        if not self.ir.plain:
-            try:
-                return least_payoffs(self.kernel, LEAST_HISTORIES) or self._bounded()
-            except EvaluationError:
-                return dict.fromkeys(self.ir.seats)
-        if count_outcomes(self.ir) > LEAST_LIMIT:
-            return self._bounded()
-        least: dict[str, Amount] = {}
-        for history in histories(self.ir):
-            for seat, payoff in payoffs_of(self.ir, history).items():
-                known = least.get(seat)
-                least[seat] = payoff if known is None else min(known, payoff)
-        return least
-
-    def _bounded(self) -> dict[str, Amount]:
-        """A lower bound of each seat's payoff, from the form of the game."""
-        spans = {seat: Payoffs(self.ir, seat).interval() for seat in self.ir.seats}
-        return {seat: None if span is None else exact(span[0]) for seat, span in spans.items()}
+        """Each seat's lowest payoff, the cost of a forfeit; None where no bound is seen."""
+        return least_payoffs(self.ir, self.kernel)
 
 
 class Episode:

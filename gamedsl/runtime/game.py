@@ -11,7 +11,8 @@ from typing import Any
 from gamedsl.backends.kernel import Kernel
 from gamedsl.backends.labels import TokenCounter
 from gamedsl.ir.game import GameIR
-from gamedsl.runtime.env import Env, kernel_of
+from gamedsl.runtime.env import Env
+from gamedsl.runtime.kernels import kernel_of
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Game:
         backend: str | None = None,
     ) -> Env:
         """An environment. `run_seed` draws the labels; a tokenizer makes them equal in tokens;
-        `backend` (a name of `gamedsl.runtime.env.BACKENDS`) runs the rules, by default the fastest.
+        `backend` (a name of `gamedsl.runtime.kernels.BACKENDS`) runs the rules, by default the
+        fastest.
         """
         return Env(self.ir, run_seed=run_seed, tokenizer=tokenizer, backend=backend)
 

@@ -8,10 +8,8 @@ that no two plays are alike, an episode leaves little behind.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from itertools import product
-from math import prod
 from typing import Any, NamedTuple
 
 from gamedsl.backends.kernel import Amounts, Kernel, State
@@ -93,30 +91,6 @@ class Position:
             chosen = {ask.seat: name for ask, name in zip(asks, move, strict=True)}
             entry = {"step": asks[0].step, "choices": chosen}
         return Position(self._tree, state, Log(entry, self.log))
-
-
-def least_payoffs(kernel: Kernel, limit: int) -> dict[str, Any] | None:
-    """Each seat's lowest payoff, by going through every history; None if there are over `limit`.
-
-    Raises `gamedsl.EvaluationError` where the rules fail.
-    """
-    least: dict[str, Any] = {}
-    pending: deque[tuple[State, Move | None]] = deque([(kernel.start(), None)])
-    found = 1
-    while pending:
-        state = moved(*pending.popleft())
-        if state.kind == "end":
-            for seat, payoff in state.payoffs.items():
-                least[seat] = min(payoff, least.get(seat, payoff))
-            continue
-        if state.kind == "chance":
-            found += state.outcome_count
-        else:
-            found += prod(len(ask.legal) for ask in state.asks)
-        if found > limit:
-            return None
-        pending.extend((state, move) for move in moves(state))
-    return least
 
 
 def moved(before: State, move: Move | None) -> State:

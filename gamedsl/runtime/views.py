@@ -20,7 +20,7 @@ from gamedsl.backends.readers import reads
 from gamedsl.backends.value_text import HIDDEN, Hidden
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Readers, Show, Stage, State, walk_steps
+from gamedsl.ir.program import Choose, Draw, Readers, Show, State, walk_steps
 from gamedsl.ir.types import (
     Bag,
     Grid,
@@ -140,9 +140,8 @@ class Viewer:
 
     def __init__(self, ir: GameIR) -> None:
         steps = tuple(walk_steps(ir.turns))
-        stages = (state for step in steps if isinstance(step, Stage) for state in step.state)
         self.ir = ir
-        self.states: tuple[State, ...] = (*ir.state, *stages)
+        self.states: tuple[State, ...] = ir.states
         self.types = {state.name: state.type for state in self.states}
         self._steps = {step.id: step for step in steps if isinstance(step, Choose | Draw | Show)}
         self.knows = {step.id: step.knows for step in ir.steps if step.knows is not None}

@@ -17,8 +17,7 @@ from gamedsl.passes.reader_expressions import Reading, has_length
 from gamedsl.passes.reader_roles import Scope
 from gamedsl.passes.reader_sets import Seats, Sight, each
 from gamedsl.passes.reader_stores import Context
-from gamedsl.passes.reader_walk import Walk
-from gamedsl.passes.readers import states_of, who_reads
+from gamedsl.passes.reader_walk import Walk, who_reads
 from gamedsl.show.program import place_of
 
 Sees = Literal["all", "some", "happens", "nothing"]
@@ -62,7 +61,7 @@ def who_sees(ir: GameIR) -> tuple[Row, ...]:
             kind = "choice" if isinstance(step, Choose) else "shown"
         glances = tuple(_glance(ir, step, noted, seat) for seat in range(len(ir.seats)))
         rows.append(Row(step.variable, kind, place_of(ir, step.span), glances))
-    for state in states_of(ir):
+    for state in ir.states:
         glances = tuple(
             _of_sight(walk.learned[state.name], seat, ir, state.type)
             for seat in range(len(ir.seats))

@@ -95,3 +95,25 @@ def test_imports_go_up_the_table() -> None:
 def test_what_a_part_may_not_see() -> None:
     assert faults(lambda found: found.part in NARROWER.get(found.of, LAYER_OF)) == []
     assert faults(lambda found: found.part not in BLIND.get(found.of, ())) == []
+
+
+def modules(folder: Path) -> dict[str, set[str]]:
+    """The modules of a folder, each with those of the same folder that it imports, wherever."""
+    names = {f"gamedsl.{folder.name}.{file.stem}" for file in folder.glob("*.py")}
+    found: dict[str, set[str]] = {name: set() for name in names}
+    for name in names:
+        text = (folder / f"{name.rpartition('.')[2]}.py").read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom):
+                wholes = {f"{node.module}.{alias.name}" for alias in node.names}
+                found[name] |= names & {str(node.module), *wholes}
+    return found
+
+
+def test_passes_import_one_another_one_way() -> None:
+    left = modules(PACKAGE / "passes")
+    assert len(left) > 30
+    while first := [name for name, imported in left.items() if imported.isdisjoint(left)]:
+        for name in first:
+            del left[name]
+    assert sorted(left) == []

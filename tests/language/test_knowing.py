@@ -10,7 +10,7 @@ import gamedsl
 from gamedsl import Action
 from gamedsl.cli import main
 from gamedsl.compiler import compile_file
-from gamedsl.runtime.env import BACKENDS
+from gamedsl.runtime.kernels import BACKENDS
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump, read
 from tests.writing import DRIVER

@@ -18,7 +18,8 @@ from gamedsl.diagnostics import Problems, codes
 from gamedsl.ir.game import GameIR
 from gamedsl.passes import PASSES
 from gamedsl.passes.atlas import USUAL, Atlas
-from gamedsl.passes.proof import Proof, prove
+from gamedsl.passes.passing import prove
+from gamedsl.passes.proof import Proof
 from gamedsl.runtime import Env
 from gamedsl.sema.game import build_game
 from gamedsl.sema.library import load_document

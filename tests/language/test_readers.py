@@ -13,7 +13,7 @@ from gamedsl.backends.interpreter import Interpreter
 from gamedsl.backends.prompts import Prompter
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic, Problems
-from gamedsl.passes.prompts import sample_book
+from gamedsl.passes.prompted import sample_book
 from gamedsl.passes.readers import is_open, only_readers_learn
 
 GAMES = Path(gamedsl.__file__).parent.parent / "games"
@@ -530,3 +530,18 @@ payoffs: 1 if bid == high else 0
             asked = ("ann", "bob", "cyd").index(decision.seat)
             assert told == (1 if ("ann", "bob", "cyd").index(seat) <= asked else 0)
         episode.step({decision.seat: decision.labels[0]})
+
+
+@pytest.mark.parametrize("body", ["do: open = card", "turns: [{do: open = card}]"])
+def test_an_action_of_statements_is_said_to_need_steps(body: str, tmp_path: Path) -> None:
+    path = tmp_path / "game.yaml"
+    path.write_text(
+        "game: peeking\nroles: [ann, bob]\n"
+        "state: {card: {start: 1, seen_by: nobody}, open: 0}\n"
+        f"actions:\n  peek:\n    {body}\n  wait: {{}}\n"
+        "turns:\n  - {draw: card, from: 1..3}\n  - {role: ann, choose: m, from: actions}\n"
+        "  - {role: bob, choose: n, from: [u, v]}\npayoffs: open\n"
+    )
+    (found,) = [d for d in compile_file(path).diagnostics if d.code == "GD0441"]
+    assert found.help.startswith("tell it before")
+    assert ("the `do:` of `peek` becomes `turns:`" in found.help) == body.startswith("do")

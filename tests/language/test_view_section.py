@@ -11,7 +11,7 @@ import pytest
 import gamedsl
 from gamedsl import cli
 from gamedsl.backends.labels import secret_words
-from gamedsl.runtime.env import BACKENDS
+from gamedsl.runtime.kernels import BACKENDS
 from gamedsl.solve import tabulate
 from tests.export.games import every_history, loaded, play, written
 

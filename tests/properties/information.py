@@ -11,7 +11,7 @@ from gamedsl.ir.game import GameIR
 from gamedsl.ir.values import Bag
 from gamedsl.passes.reader_expressions import Reading
 from gamedsl.passes.reader_sets import Sight
-from gamedsl.passes.readers import who_reads
+from gamedsl.passes.reader_walk import who_reads
 
 
 class DifferenceError(AssertionError):

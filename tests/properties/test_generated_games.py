@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import gamedsl
 from gamedsl import Action, ParseFailure
 from gamedsl.diagnostics.render import render
-from gamedsl.runtime.env import BACKENDS
+from gamedsl.runtime.kernels import BACKENDS
 from tests.properties.strategies import bold_files, features, game_files
 from tests.properties.walking import (
     MOST,

@@ -8,7 +8,7 @@ import json
 import pytest
 from hypothesis import Phase, event, given, settings
 
-from gamedsl.runtime.env import BACKENDS
+from gamedsl.runtime.kernels import BACKENDS
 from tests.properties.information import Witness
 from tests.properties.strategies import forgetful_files
 from tests.properties.walking import load, nodes, standing

@@ -11,8 +11,7 @@ from hypothesis import Phase, event, given, settings
 import gamedsl
 from gamedsl.compiler import compile_file
 from gamedsl.passes.prompt_bounds import PromptBounds
-from gamedsl.passes.prompts import sample_book
-from gamedsl.passes.told import text_of
+from gamedsl.passes.prompted import sample_book, text_of
 from gamedsl.passes.value_lengths import UnboundedError
 from tests.language.test_proofs import Words
 from tests.properties.strategies import game_files

@@ -7,7 +7,7 @@ from small_games import FakeEnv, kuhn_tree, public_goods_env, ultimatum_env
 import gamedsl
 from gamedsl.ir.program import Source
 from gamedsl.runtime import Env
-from gamedsl.runtime.env import BACKENDS
+from gamedsl.runtime.kernels import BACKENDS
 from gamedsl.solve import (
     InfoSet,
     TooLarge,

@@ -1,0 +1,42 @@
+"""What runs the rules of a game: the table of backends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gamedsl.backends.interpreter import Interpreter
+from gamedsl.backends.kernel import Kernel
+from gamedsl.ir.game import GameIR
+
+
+def _generated(ir: GameIR) -> Kernel:
+    from gamedsl.backends.generated import Generated
+
+    return Generated(ir)
+
+
+def _tabulated(ir: GameIR) -> Kernel:
+    from gamedsl.backends.tabulated import Tabulated
+
+    return Tabulated(ir)
+
+
+BACKENDS: dict[str, Callable[[GameIR], Kernel]] = {
+    "interpreter": Interpreter,
+    "generated": _generated,
+    "tabulated": _tabulated,
+}
+"""What may run the rules of a game, by name; all agree. The interpreter is the reference; a
+generated game is a Python module, the fastest for most; a tabulated one is a list of all histories,
+the fastest for small games."""
+
+DEFAULT_BACKEND = "generated"
+
+
+def kernel_of(ir: GameIR, backend: str | None = None) -> Kernel:
+    """The rules of a game, run by a backend. ValueError where there is none of this name, and for a
+    game with too many histories to be tabulated."""
+    name = backend or DEFAULT_BACKEND
+    if name not in BACKENDS:
+        raise ValueError(f"no backend `{name}`; there are {', '.join(BACKENDS)}")
+    return BACKENDS[name](ir)
