@@ -179,7 +179,8 @@ class PromptBounds:
         if isinstance(step, Show):
             known = self._known(step.value)
             found = self._tell(step.readers, seat, None, step.value.type, known, "")
-            return [Event("", found)] if found else []
+            unbound = self._values.shown("none")  # what is not bound yet can be shown
+            return [Event("", max(found, unbound))] if found else []
         if isinstance(step, Draw):
             return self._drawn(step, seat)
         events = [

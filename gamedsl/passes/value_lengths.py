@@ -186,31 +186,35 @@ class ValueLengths:
         return Extent(self._one_line(type, known, called))
 
     def _one_line(self, type: Type, known: Items, called: int) -> int:
+        """State may not be bound yet, whatever its type."""
+        return max(len(_NOTHING), self._bound_line(type, known, called))
+
+    def _bound_line(self, type: Type, known: Items, called: int) -> int:
         match type:
             case Option(of=inner):
-                return max(len(_NOTHING), self._one_line(inner, known, called))
+                return self._one_line(inner, known, called)
             case NoneType():
                 return len(_NOTHING)
             case List(of=inner):
-                each = self._one_line(inner, known.each, called) + _BETWEEN
-                return max(len(_NOTHING), self._count(type, known) * each)
+                each = self._bound_line(inner, known.each, called) + _BETWEEN
+                return self._count(type, known) * each
             case Set(of=inner):
                 each = max(called, self.name(inner, known.each)) + _BETWEEN
                 return 2 + self._count(type, known) * each
             case Bag(of=inner):
                 count = self._count(type, known)
                 each = max(called, self.name(inner, known.each)) + len(f" x{count}") + _BETWEEN
-                return max(len(_NOTHING), count * each)
+                return count * each
             case PerSeat(of=inner) | PerValue(of=inner):
                 keys = self._keys(type)
                 each = 1 + self._one_line(inner, known.each, called) + _BETWEEN
                 names = sum(max(called, self.shown(name_of(key))) for key in keys)
-                return max(len(_NOTHING), names + len(keys) * each)
-        return max(len(_NOTHING), called, self.name(type, known))  # state may not be bound yet
+                return names + len(keys) * each
+        return max(called, self.name(type, known))
 
     def _board(self, grid: Grid, known: Items, called: int, marks: Mapping[str, str]) -> Extent:
         """Rows and columns with their numbers, and below what marks mean."""
-        cell = self._one_line(plain(grid.of), known.each, called)
+        cell = self._bound_line(plain(grid.of), known.each, called)
         if marks:
             cell = max(self.measure(mark) for mark in marks.values())
         width = max(1, cell, len(str(grid.columns - 1)))

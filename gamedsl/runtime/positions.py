@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from gamedsl.backends.interpreter import History, Interpreter
 from gamedsl.backends.kernel import Kernel, State
-from gamedsl.backends.tabulated import Place
 from gamedsl.ir.expr import LastBy, Past, Read, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, Show, walk_steps
@@ -44,8 +43,6 @@ def position(state: State) -> Hashable:
     """What the rest of a game depends on: equal for two histories only if all that may follow is
     the same. What seats have seen is no part of it. In a tabulated game every history is its own.
     """
-    if isinstance(state, Place):
-        return state.node
     inner = _reference_of(state)
     if isinstance(inner, History):
         world, dead = inner._world, _dead(inner._kernel)
@@ -53,7 +50,10 @@ def position(state: State) -> Hashable:
         parts = (inner._frames, inner._drawn, held, world.paid)
         return inner.kind, inner._place, inner._me, frozen(parts)
     from gamedsl.backends.codegen.playing import Play
+    from gamedsl.backends.tabulated import Place
 
+    if isinstance(inner, Place):
+        return inner.node
     if not isinstance(inner, Play):
         raise TypeError(f"the positions of {type(state).__name__} are not known")
     own = _slots(type(inner))
