@@ -169,6 +169,12 @@ def _best_response(request: Request) -> Player:
     return BestResponsePlayer(request.game, against, seed=request.seed)
 
 
+def _hanabi(request: Request) -> Player:
+    from gamedsl.players.hanabi import HanabiPlayer
+
+    return HanabiPlayer(request.game, seed=request.seed)
+
+
 def _mix(request: Request) -> Player:
     from gamedsl.players.mix import MixPlayer
 
@@ -206,6 +212,20 @@ def _endpoint(request: Request) -> Player:
         raise PlayerError(error.fact, error.fix) from error
 
 
+def _run(request: Request) -> Player:
+    from gamedsl.players.runs import run_player
+
+    return run_player(
+        request.argument, request.game, lambda spec: _drawing(request, spec), seed=request.seed
+    )
+
+
+def _model(request: Request) -> Player:
+    from gamedsl.players.model import untrained
+
+    return untrained(request.argument, request.game, seed=request.seed)
+
+
 OPEN = "games in which everybody sees everything"
 
 ROWS: tuple[Row, ...] = (
@@ -225,8 +245,13 @@ ROWS: tuple[Row, ...] = (
         "games whose tree is small", _best_response),
     Row("mix", "SHARE*PLAYER+…", "one of several players, drawn anew for each episode",
         "what its players fit", _mix),
+    Row("hanabi_convention", "", "a convention by which hints ask for cards; sees its view alone",
+        "`hanabi` and what extends it", _hanabi),
     Row("policy", "FILE", "a policy that `gamedsl solve --save` kept", "the game that was solved",
         _policy),
+    Row("run", "FOLDER[@STEP]", "what a training run came to, at its end or at a checkpoint",
+        "the game that was trained", _run),
+    Row("model", "NAME", "a language model as it comes, untrained", "all games", _model),
     Row("endpoint", "URL#MODEL", "a model that an OpenAI-compatible server serves", "all games",
         _endpoint),
     Row("module", "FILE.py:NAME", "a class or function in a Python file; never named in a recipe",

@@ -1,0 +1,296 @@
+"""A player of Hanabi that keeps a convention, and sees its own view alone.
+
+Everybody reads a hint the same way. A colour says: play the oldest card that it touches. A rank
+says: play the newest card that it touches, unless it touches the oldest card of the hand; then it
+says that nothing is to be played. What a hint asks to be played is a card that could be played when
+it was given. With two cards in hand, whatever they are, there is a hint for either card and for
+none.
+
+The table that all players share is worked out anew from what a seat has seen; of its own cards a
+seat knows what the table says, less the cards that it sees elsewhere. Who hints tries out how it
+would be read, and never gives a hint by which a wrong card would be played.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import log
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gamedsl.players.base import DrawingPlayer, PlayerError
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Decision, Episode, Game
+
+Card = tuple[str, int]
+Hands = Mapping[str, Sequence[Card]]
+
+RISK = 0.3
+"""How likely a card is the last of its kind that is not discarded while there are two hints."""
+
+_PARAMS = ("colours", "copies", "hand_size", "clues", "lives")
+
+
+class HanabiPlayer(DrawingPlayer):
+    """Plays `hanabi` and what extends it, with partners who keep the same convention."""
+
+    def __init__(self, game: Game, *, seed: int = 0) -> None:
+        """`PlayerError` for another game."""
+        super().__init__(seed=seed)
+        if any(name not in game.params for name in _PARAMS):
+            raise PlayerError(
+                f"`{game.name}` is not Hanabi", "take a player that fits it, such as `random`"
+            )
+        self._params, self._seats = game.params, tuple(game.ir.seats)
+
+    def odds(self, decision: Decision, episode: Episode) -> list[float]:
+        chosen = self.choose(decision.view)
+        return [float(name == chosen) for name in decision.legal]
+
+    def choose(self, view: Mapping[str, Any]) -> str:
+        """The action at a view, as `Decision.view` has it."""
+        table, hands = self.table(view)
+        return Turn(table, view["seat"], hands, tuple(view["legal"])).choose()
+
+    def table(self, view: Mapping[str, Any]) -> tuple[Table, Hands]:
+        """What everybody knows, and the hands that the seat sees."""
+        table = Table(self._params, self._seats)
+        hands: dict[str, list[Card]] = {s: [] for s in self._seats if s != view["seat"]}
+        events = iter(view["seen"])
+        for event in events:
+            verb, arguments = _parsed(event["name"])
+            if verb == "hint":
+                seat, what = arguments
+                touched = next(events)["name"].strip("{}").split()
+                table.hint(seat, what, [int(i) for i in touched])
+            elif verb in ("play", "discard"):
+                (slot,) = map(int, arguments)
+                if event["seat"] in hands:
+                    del hands[event["seat"]][slot]
+                table.remove(event["seat"], slot, _card(next(events)["name"]), verb == "play")
+            elif event["seat"] in hands:
+                hands[event["seat"]].append(_card(event["name"]))
+        return table, hands
+
+
+def _parsed(name: str) -> tuple[str, list[str]]:
+    verb, bracket, rest = name.partition("(")
+    return (verb, rest.rstrip(")").split(",")) if bracket else ("", [])
+
+
+def _card(name: str) -> Card:
+    colour, rank = name.split(",")
+    return colour, int(rank)
+
+
+class Table:
+    """What all players know: piles, tokens, cards that are gone, and of each card in a hand what it
+    may be. Slots are counted from the oldest card."""
+
+    def __init__(self, params: Mapping[str, Any], seats: Sequence[str]) -> None:
+        copies: Mapping[int, int] = params["copies"]
+        self.copies = {(c, r): n for c in params["colours"] for r, n in copies.items()}
+        self.pile = dict.fromkeys(params["colours"], 0)
+        self.top = max(copies)
+        self.clues = self.most_clues = params["clues"]
+        self.lives = params["lives"]
+        self.gone: Counter[Card] = Counter()
+        self.seats = tuple(seats)
+        size = params["hand_size"]
+        self.could = {seat: [frozenset(self.copies)] * size for seat in seats}
+        """What a card may be by what was hinted; `maybe` is what it may be if nobody misleads."""
+        self.maybe = {seat: list(slots) for seat, slots in self.could.items()}
+        self.deck = sum(self.copies.values()) - size * len(seats)
+
+    def copy(self) -> Table:
+        new = Table.__new__(Table)
+        vars(new).update(vars(self))
+        new.pile, new.gone = dict(self.pile), self.gone.copy()
+        new.could = {seat: list(slots) for seat, slots in self.could.items()}
+        new.maybe = {seat: list(slots) for seat, slots in self.maybe.items()}
+        return new
+
+    def playable(self, card: Card) -> bool:
+        return card[1] == self.pile[card[0]] + 1
+
+    def dead(self, card: Card) -> bool:
+        """Whether it can never be played any more."""
+        colour, rank = card
+        below = range(self.pile[colour] + 1, rank)
+        return rank <= self.pile[colour] or any(not self.left((colour, r)) for r in below)
+
+    def left(self, card: Card) -> int:
+        """Copies that are neither played nor discarded."""
+        return self.copies[card] - self.gone[card]
+
+    def critical(self, card: Card) -> bool:
+        """Whether it is the last of a card that is still wanted."""
+        return self.left(card) == 1 and not self.dead(card)
+
+    def hint(self, seat: str, what: str, touched: Sequence[int]) -> None:
+        """A hint is given, and read as everybody reads it."""
+        self.clues -= 1
+        slots = self.maybe[seat]
+        for i, maybe in enumerate(slots):
+            fits = frozenset(c for c in self.copies if (what in told_of(c)) == (i in touched))
+            self.could[seat][i] &= fits
+            slots[i] = maybe & fits or self.could[seat][i]
+        if what in self.pile:
+            self._say(seat, [min(touched)], True)
+        elif 0 not in touched:
+            self._say(seat, [max(touched)], True)
+        else:
+            self._say(seat, range(len(slots)), False)
+
+    def _say(self, seat: str, slots: Iterable[int], playable: bool) -> None:
+        """Cards of a hand can be played, or cannot, where that is possible."""
+        maybe = self.maybe[seat]
+        for i in slots:
+            maybe[i] = frozenset(c for c in maybe[i] if self.playable(c) == playable) or maybe[i]
+
+    def remove(self, seat: str, slot: int, card: Card, played: bool) -> None:
+        """A card is played or discarded, and another drawn if there is one."""
+        del self.could[seat][slot], self.maybe[seat][slot]
+        self.gone[card] += 1
+        if not played:
+            self.clues += 1
+        elif self.playable(card):
+            self.pile[card[0]] += 1
+            self.clues = min(self.clues + (card[1] == self.top), self.most_clues)
+        else:
+            self.lives -= 1
+        if self.deck:
+            self.deck -= 1
+            self.could[seat].append(frozenset(self.copies))
+            self.maybe[seat].append(frozenset(self.copies))
+
+    def known(self, seat: str, others: Mapping[Card, int]) -> list[frozenset[Card]]:
+        """What each card of a seat may be, for somebody who sees so many other cards."""
+        return [
+            frozenset(c for c in maybe if self.left(c) > others.get(c, 0)) or maybe
+            for maybe in self.maybe[seat]
+        ]
+
+    def plays(self, seat: str, others: Mapping[Card, int]) -> list[int]:
+        """The slots of which a seat knows that they can be played."""
+        return [
+            i for i, maybe in enumerate(self.known(seat, others)) if all(map(self.playable, maybe))
+        ]
+
+
+class Turn:
+    """One decision of a seat: what all know, and the hands that it sees."""
+
+    def __init__(self, table: Table, seat: str, hands: Hands, legal: Sequence[str]) -> None:
+        self.table, self.seat, self.hands, self.legal = table, seat, hands, legal
+        self.seen = Counter(card for hand in hands.values() for card in hand)
+        seats = table.seats
+        self.next = seats[(seats.index(seat) + 1) % len(seats)]
+
+    def choose(self) -> str:
+        """Play what is known, unless who is next would throw away the last of a card and a hint
+        helps; else ask for a card that can be played; else discard, unless that is a risk and there
+        are hints to spare; else hint that nothing can be played."""
+        plays = self.table.plays(self.seat, self.seen)
+        hints = sorted(self._hints(), reverse=True)
+        best = hints[0] if hints and hints[0].fair else None
+        saves = best is not None and best.safe and not self._safe(self.table)
+        if plays and not saves:
+            return f"play({self._first(plays)})"
+        if best is not None and best.plays:
+            return best.name
+        discards = [name for name in self.legal if name.startswith("discard")]
+        slot, risk = self._least_wanted()
+        waits = best is not None and self.table.clues > 1 and risk >= RISK
+        if discards and not saves and not waits:
+            return f"discard({slot})"
+        return hints[0].name if hints else (discards or self.legal)[0]
+
+    def _first(self, plays: Sequence[int]) -> int:
+        """Which of several cards to play: one of the lowest rank, the oldest of these."""
+        known = self.table.known(self.seat, self.seen)
+        return min(plays, key=lambda i: (min(rank for _, rank in known[i]), i))
+
+    def _hints(self) -> Iterator[Hint]:
+        """What there is to hint, and what would come of it."""
+        for name in self.legal:
+            verb, arguments = _parsed(name)
+            if verb != "hint":
+                continue
+            to, what = arguments
+            hand, others = self.hands[to], self._beside(to)
+            after = self.table.copy()
+            after.hint(to, what, [i for i, card in enumerate(hand) if what in told_of(card)])
+            before, now = self.table.maybe[to], after.maybe[to]
+            plays = after.plays(to, others)
+            true = all(card in maybe for card, maybe in zip(hand, now, strict=True))
+            fair = true and all(self.table.playable(hand[i]) for i in plays)
+            more = {hand[i] for i in plays} - {hand[i] for i in self.table.plays(to, others)}
+            kept = sum(
+                share(maybe, after.critical)
+                for card, maybe in zip(hand, now, strict=True)
+                if after.critical(card)
+            )
+            told = sum(log(len(b) / len(n)) for b, n in zip(before, now, strict=True))
+            yield Hint(fair, self._safe(after), len(more), kept, told, name)
+
+    def _safe(self, table: Table) -> bool:
+        """Whether who is next plays, or would discard nothing that is the last of its kind."""
+        if table.plays(self.next, self._beside(self.next)):
+            return True
+        slot = least_wanted(table, table.maybe[self.next])
+        return not table.critical(self.hands[self.next][slot])
+
+    def _beside(self, seat: str) -> Counter[Card]:
+        """The cards that both this seat and another one see."""
+        return self.seen - Counter(self.hands[seat])
+
+    def _least_wanted(self) -> tuple[int, float]:
+        """What to discard: a card that is surely of no use; else the one that all others expect,
+        who would have said something if it were the last of its kind. And how likely it is."""
+        table = self.table
+        known = table.known(self.seat, self.seen)
+        for slot, maybe in enumerate(known):
+            if all(table.dead(card) or self.seen[card] for card in maybe):
+                return slot, 0.0
+        slot = least_wanted(table, table.maybe[self.seat])
+        return slot, share(known[slot], table.critical, lambda c: table.left(c) - self.seen[c])
+
+
+class Hint(NamedTuple):
+    """What comes of a hint; better ones are larger. `fair`: what it says is so, and no wrong card
+    is played for it. `safe`: who is next then loses nothing. `plays`: how many cards it asks for.
+    `kept`: how well it marks cards that are the last of their kind. `told`: how much it tells of a
+    hand, in nats."""
+
+    fair: bool
+    safe: bool
+    plays: int
+    kept: float
+    told: float
+    name: str
+
+
+def told_of(card: Card) -> tuple[str, str]:
+    """What may be hinted of a card."""
+    return card[0], str(card[1])
+
+
+def least_wanted(table: Table, known: Sequence[frozenset[Card]]) -> int:
+    """The slot that is least likely to hold the last of a card; of several, the least likely to be
+    wanted at all; then the oldest."""
+
+    def risk(slot: int) -> tuple[float, float, int]:
+        last = share(known[slot], table.critical, table.left)
+        return last, 1 - share(known[slot], table.dead, table.left), slot
+
+    return min(range(len(known)), key=risk)
+
+
+def share(
+    cards: Iterable[Card], of: Callable[[Card], bool], weight: Callable[[Card], int] = lambda c: 1
+) -> float:
+    """How likely one of some cards is of a kind, by their weights."""
+    weights = {card: weight(card) for card in cards}
+    return sum(n for card, n in weights.items() if of(card)) / (sum(weights.values()) or 1)

@@ -1,0 +1,116 @@
+"""Players that are language models: as a run has trained them, or as they come.
+
+Such a player reads every decision under labels of its own: those of the run that trained it. So it
+reads what it was trained on, whatever actions are called in the environment in which it plays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from gamedsl.players.base import DrawingPlayer, PlayerError
+from gamedsl.policies.base import Message, Query
+
+if TYPE_CHECKING:
+    from gamedsl.policies.base import Policy
+    from gamedsl.runtime import Decision, Episode, Game
+
+INSTALL = 'pip install "gamedsl[train]"'
+
+
+class ModelPlayer(DrawingPlayer):
+    """A policy that answers for each role with an adapter, under labels of its own."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        adapters: Mapping[str, str],
+        *,
+        held: Mapping[str, DrawingPlayer] | None = None,
+        run_seed: int = 0,
+        temperature: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        """`adapters` are by role, and so are the players that hold roles in the policy's place;
+        `run_seed` draws the labels."""
+        super().__init__(seed=seed)
+        self.policy, self.adapters, self.held = policy, dict(adapters), dict(held or {})
+        self._run_seed, self._temperature = run_seed, temperature
+
+    def odds(self, decision: Decision, episode: Episode) -> Sequence[float]:
+        return self.all_odds([(decision, episode)])[0]
+
+    def all_odds(self, asked: Sequence[tuple[Decision, Episode]]) -> list[Sequence[float]]:
+        queries = {
+            i: self._query(decision, episode)
+            for i, (decision, episode) in enumerate(asked)
+            if decision.role not in self.held
+        }
+        distinct = list(dict.fromkeys(queries.values()))
+        scores = self.policy.log_probs(distinct) if distinct else []
+        rows: dict[Query, list[float]] = {
+            query: (score.double() / self._temperature).softmax(0).tolist()
+            for query, score in zip(distinct, scores, strict=True)
+        }
+        return [
+            rows[queries[i]] if i in queries else self.held[d.role].odds(d, e)
+            for i, (d, e) in enumerate(asked)
+        ]
+
+    def _query(self, decision: Decision, episode: Episode) -> Query:
+        from gamedsl.backends.labels import draw_labels
+
+        book = draw_labels(
+            episode.env.ir, run_seed=self._run_seed, seed=episode.seed,
+            tokenizer=self.policy.tokenizer,
+        )  # fmt: skip
+        messages = cast("tuple[Message, ...]", decision.told(book))
+        labels = tuple(map(book.label, decision.legal))
+        return Query(messages, labels, self.adapters[decision.role])
+
+
+def untrained(name: str, game: Game, *, seed: int) -> ModelPlayer:
+    """A model as it comes; `seed` draws the labels too. Raises `PlayerError`."""
+    policy = load_policy(name, {"shared": None})
+    return ModelPlayer(
+        policy, {role.name: "shared" for role in game.ir.roles}, run_seed=seed, seed=seed
+    )
+
+
+def load_policy(
+    model: str, adapters: Mapping[str, Any], lora: Mapping[str, Any] | None = None,
+    dtype: str | None = None,
+) -> Policy:  # fmt: skip
+    """A model with adapters: each is a folder that was saved, a state as `adapter_state` gives it,
+    or None for a new one. `lora` has the settings of a recipe. Raises `PlayerError`."""
+    try:
+        import torch
+
+        from gamedsl.policies.errors import ModelError
+        from gamedsl.policies.hf import HFPolicy
+        from gamedsl.policies.lora import LoraSpec
+        from gamedsl.policies.tabular import NAME, TabularPolicy
+    except ImportError as error:
+        raise PlayerError(f"a model needs {error.name}, not installed here", INSTALL) from error
+    policy: Policy
+    try:
+        if model == NAME:
+            policy = TabularPolicy(tuple(adapters))
+        else:
+            shape = LoraSpec(**lora) if lora else LoraSpec(rank=1, layers=1)
+            kind = None if dtype is None else getattr(torch, dtype)
+            policy = HFPolicy(model, tuple(adapters), lora=shape, dtype=kind)
+        for name, state in adapters.items():
+            if isinstance(state, Path):
+                policy.load_adapter(name, state)
+            elif state is not None:
+                policy.load_adapter_state(name, state)
+    except ModelError as error:
+        raise PlayerError(error.fact, error.fix) from error
+    except (OSError, KeyError, ValueError) as error:
+        raise PlayerError(
+            f"the adapters do not fit `{model}`: {error}", "take the model of the run"
+        ) from error
+    return policy

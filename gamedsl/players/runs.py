@@ -1,0 +1,104 @@
+"""The player that a training run came to, from the run's folder: see `gamedsl.train.runfolder`.
+
+Of the folder it reads `run.json`, `recipe.yaml`, and `adapters/`, or a checkpoint where a step is
+named or the run has not come to its end.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from gamedsl.players.base import DrawingPlayer, PlayerError
+from gamedsl.players.model import ModelPlayer, load_policy
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Game
+
+_FORM = "write `run:FOLDER`, or `run:FOLDER@STEP` for a checkpoint"
+
+
+def run_player(
+    argument: str, game: Game, held_by: Callable[[str], DrawingPlayer], *, seed: int
+) -> ModelPlayer:
+    """The player of `FOLDER` or `FOLDER@STEP`; `held_by` opens the players that held roles.
+
+    Raises `PlayerError` for what is no run, a run of other rules, and a step without checkpoint.
+    """
+    folder, step = _parsed(argument)
+    try:
+        info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        recipe = yaml.safe_load((folder / "recipe.yaml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise PlayerError(f"`{folder}` is not the folder of a run: {error}", _FORM) from error
+    if info["rules_hash"] != game.ir.rules_hash:
+        raise PlayerError(
+            f"`{folder}` was trained on `{info['game']}` by other rules than those of "
+            f"`{game.name}` here",
+            "load the game with the params of the run, or train anew",
+        )
+    roles = _answering(recipe, [role.name for role in game.ir.roles])
+    lora = {key: None if value == "all" else value for key, value in recipe["lora"].items()}
+    lora["targets"] = lora["targets"] and tuple(lora["targets"])
+    dtype = None if recipe["dtype"] == "auto" else recipe["dtype"]
+    policy = load_policy(recipe["model"], _adapters(folder, step), lora, dtype)
+    return ModelPlayer(
+        policy,
+        {role: name for role, (name, player) in roles.items() if player is None},
+        held={role: held_by(player) for role, (_, player) in roles.items() if player is not None},
+        run_seed=recipe["seed"],
+        temperature=recipe["temperature"],
+        seed=seed,
+    )
+
+
+def _parsed(argument: str) -> tuple[Path, int | None]:
+    """A folder, and the step after an `@`, if there is one."""
+    found = re.fullmatch(r"(.+)@(\d+)", argument)
+    if found is None or Path(argument).expanduser().is_dir():
+        return Path(argument).expanduser(), None
+    return Path(found[1]).expanduser(), int(found[2])
+
+
+def _answering(recipe: Mapping[str, Any], roles: list[str]) -> dict[str, tuple[str, str | None]]:
+    """Of each role the adapter that answers for it, and the player that held it, if one did."""
+    said: Mapping[str, Mapping[str, Any]] = recipe.get("roles") or {}
+    found: dict[str, tuple[str, str | None]] = {}
+    for role in roles:
+        part = said.get(role, {})
+        own = recipe["adapters"] == "per_role" or part.get("trained") is False
+        found[role] = part.get("adapter") or (role if own else "shared"), part.get("player")
+    return found
+
+
+def _adapters(folder: Path, step: int | None) -> Mapping[str, Any]:
+    """By name: the folders of a run that is over, else the states in a checkpoint."""
+    saved = sorted(path for path in (folder / "adapters").glob("*") if path.is_dir())
+    if saved and step is None:
+        return {path.name: path for path in saved}
+    files = {_number(path): path for path in (folder / "checkpoints").glob("step-*.pt")}
+    if not files or (step is not None and step not in files):
+        there = ", ".join(map(str, sorted(files))) or "none"
+        wanted = (
+            "no adapters and no checkpoint" if step is None else f"no checkpoint of step {step}"
+        )
+        raise PlayerError(f"`{folder}` has {wanted}", f"its checkpoints are of steps {there}")
+    import torch
+
+    path = files[max(files) if step is None else step]
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+        adapters: Mapping[str, Any] = content["adapters"]
+    except Exception as error:
+        raise PlayerError(f"{path} cannot be read: {error}", "take another step") from error
+    return adapters
+
+
+def _number(path: Path) -> int:
+    found = re.search(r"\d+", path.stem)
+    return int(found[0]) if found else -1
