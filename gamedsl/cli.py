@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "import": "make a game file of Gambit's .efg or .nfg",
     "replay": "verify a transcript against its game and print it",
     "train": "train language models to play",
+    "report": "write the page of a run anew, or compare several",
     "eval": "play matches between players, runs and models; exploitability, leaderboards",
 }
 CLEAN, PROBLEMS, USAGE, INTERRUPTED = 0, 1, 2, 130

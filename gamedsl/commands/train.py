@@ -49,6 +49,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would be trained and what it would take"
     )
     parser.add_argument(
+        "--log", default="", metavar="NAMES",
+        help="send the numbers on: tensorboard, wandb, mlflow, or several, with commas",
+    )  # fmt: skip
+    parser.add_argument(
         "--format", choices=("pretty", "concise", "json"), default="pretty",
         help="a live screen, one line a step, or one JSON object a line (default: pretty)",
     )  # fmt: skip
@@ -77,6 +81,9 @@ def run(args: argparse.Namespace) -> int:
         job = _understand(args)
         if job is None:
             return PROBLEMS
+        from gamedsl.train import trackers
+
+        trackers.require(_names(args.log))
     except (TrainError, ValueError) as error:
         return _usage(str(error))
     from gamedsl.policies.errors import ModelError
@@ -207,11 +214,11 @@ def _train(job: Job, args: argparse.Namespace) -> int:
     folder = job.run or create(job.game, recipe, args.out, job.params, policy.tokenizer, threads)
     folder.write_recipe(recipe)
     with ExitStack() as stack:
-        observer = _observer(stack, job, args.format)
+        observers = [_observer(stack, job, args.format), *_trackers(stack, folder, args.log)]
         interrupt = stack.enter_context(Interrupt())
         outcome = train(
             job.game, recipe, folder, policy,
-            observers=[observer], conclude=_conclude, interrupt=interrupt, cast=job.cast,
+            observers=observers, conclude=_conclude, interrupt=interrupt, cast=job.cast,
         )  # fmt: skip
     report = write_report(folder.path)
     return _close(outcome, folder, report, args.format)
@@ -240,6 +247,18 @@ def _observer(stack: ExitStack, job: Job, form: str) -> Observer:
     return stack.enter_context(Screen(job.recipe, job.game, job.recipe.steps, console=console))
 
 
+def _trackers(stack: ExitStack, folder: RunFolder, names: str) -> list[Observer]:
+    """Those that `--log` names, closed when the stack is."""
+    from gamedsl.train.trackers import tracker
+
+    return [stack.enter_context(tracker(name, folder, _notify)) for name in _names(names)]
+
+
+def _names(text: str) -> list[str]:
+    """What a list with commas names, each once."""
+    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
 class _JsonLines:
     """Every record as one line of JSON on standard output."""
 
@@ -252,12 +271,13 @@ class _JsonLines:
 def _conclude(folder: RunFolder, tree: Any) -> dict[str, Any]:
     """What the end record says: the run in a few sentences."""
     from gamedsl.train.summary import summarise
+    from gamedsl.train.telling.words import sentences
 
     records = folder.records()
     steps = [record for record in records if record["event"] == "step"]
     labels = folder.labels()
     summary = summarise(records[0], steps[-1], tree, first=steps[0], labels=labels)
-    return {"summary": summary}
+    return {"summary": " ".join([summary, *sentences(records[0], steps)])}
 
 
 def _print_diagnostics(found: list[Any], form: str) -> None:

@@ -175,6 +175,7 @@ class Recipe:
     threads: int | None
     exploitability: Literal["auto", "on", "off"]
     contributions: Literal["auto", "on", "off"]
+    extinct: float | None
 
     def as_dict(self) -> dict[str, Any]:
         """As a `train:` section would have it: nested maps of plain values, in the table's
@@ -202,7 +203,7 @@ _MAPS = ("roles", "start")
 _ABSENT = {
     "order": "roles", "layers": "all", "targets": "all", "every": "never", "dtype": "auto",
     "threads": "auto", "finetuning": "auto", "expert": "none", "opponents": "expert",
-    "teacher": "none",
+    "teacher": "none", "extinct": "off",
 }  # fmt: skip
 """How a value of None is written, by field."""
 

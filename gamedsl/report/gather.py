@@ -62,13 +62,14 @@ class Run:
         return self.recipe.get("steps")
 
 
-def gather(folder: Path) -> Run:
-    """Read a run folder. FileNotFoundError if it has no `run.json`."""
+def gather(folder: Path, *, whole: bool = True) -> Run:
+    """Read a run folder, with its game unless not the `whole` is wanted. FileNotFoundError if it
+    has no `run.json`."""
     info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     records = _records(folder / "metrics.jsonl")
     labels = _json(folder / "labels.json")
     notes: list[str] = []
-    game = _game(folder, info, notes)
+    game = _game(folder, info, notes) if whole else None
     tree = _tree(game, notes)
     when = info.get("started")
     return Run(

@@ -14,11 +14,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gamedsl.report import tables
+from gamedsl.report import tables, told
 from gamedsl.report.gather import Run, course, gather
 from gamedsl.report.portrait import picture
 from gamedsl.report.svg import Series, line_chart
 from gamedsl.train.summary import policy_of, predicted, summarise
+from gamedsl.train.telling.words import sentences
 
 MANY_CHARTS = 16
 MANY_LINES = 6
@@ -47,8 +48,11 @@ def write_report(run_folder: Path | str) -> Path:
 def _context(run: Run) -> dict[str, Any]:
     last = run.steps[-1] if run.steps else None
     prediction = (run.start or {}).get("prediction")
-    told = (run.end or {}).get("summary") or summarise(
-        run.start, last, run.tree, first=run.steps[0] if run.steps else None
+    said = (run.end or {}).get("summary") or " ".join(
+        [
+            summarise(run.start, last, run.tree, first=run.steps[0] if run.steps else None),
+            *sentences(run.start, run.steps),
+        ]
     )
     drawn = picture(run.tree, _course(run), prediction) if run.tree else ""
     policies, hidden = _policies(run)
@@ -56,13 +60,18 @@ def _context(run: Run) -> dict[str, Any]:
         "run": run,
         "about": run.game.ir.about if run.game else "",
         "facts": _facts(run, last),
-        "summary": _sentences(told),
+        "summary": _sentences(said),
         "interrupted": _interrupted(run, last),
         "picture": Markup(drawn),
         "caption": _caption(run) if drawn else "",
         "prediction": _prediction(run, prediction),
         "curves": _curves(run),
         "policies": policies,
+        "ranges": told.ranges(run),
+        "alarms": told.alarms(run),
+        "mappings": told.mappings(run),
+        "rounds": told.rounds(run),
+        "contributions": told.contributions(run),
         "hidden": hidden,
         "labelled": _labels(run) != {},
         "matrix": tables.matrix(run, last),
@@ -170,9 +179,10 @@ def _curves(run: Run) -> list[tuple[str, str, Markup]]:
     values = [record.get("exploitability") for record in both]
     if any(v is not None for v in values):
         note = f"NashConv / {len(run.tree.seats)} seats" if run.tree else "NashConv / seats"
+        note += ", logarithmic"
         one = Series("", values, 0)
         found.append(("Exploitability", note, line_chart(
-            "Exploitability", [r["step"] for r in both], [one], low=0.0)))  # fmt: skip
+            "Exploitability", [r["step"] for r in both], [one], logarithmic=True)))  # fmt: skip
     kinds = list(dict.fromkeys(r for record in run.steps for r in record.get("entropy") or {}))
     entropy = [Series(r, course(run.steps, "entropy", r), i) for i, r in enumerate(kinds)]
     found.append(("Entropy", "of the policy, in nats, by role", line_chart(
@@ -202,6 +212,8 @@ def _policies(run: Run) -> tuple[list[tuple[str, str, Markup]], int]:
                 [row["probs"].get(name) if row else None for _, row in rows],
                 shown.index(name) if name in shown else 0,
                 quiet=name not in shown,
+                bands=told.bands(run, key, name) if name in shown else (),
+                crosses=told.crosses(run, key, name),
             )
             for name in names
         ]

@@ -8,7 +8,7 @@ never by colour alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import count
@@ -23,12 +23,19 @@ TEXT = 6.6
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a chart; None leaves a gap. `quiet` lines are drawn thin and without a name."""
+    """One line of a chart; None leaves a gap. `quiet` lines are drawn thin and without a name.
+
+    `bands` are shaded over all steps, from low to high; `around` is a band of its own for each
+    step, as the lowest and the highest of several lines. `crosses` mark steps on the line.
+    """
 
     name: str
     values: Sequence[float | None]
     colour: int
     quiet: bool = False
+    bands: Sequence[tuple[float, float]] = ()
+    around: Sequence[tuple[float, float] | None] = ()
+    crosses: Sequence[int] = ()
 
 
 @dataclass
@@ -53,6 +60,16 @@ class Canvas:
 
     def circle(self, x: float, y: float, r: float, style: str) -> None:
         self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" class="{style}"/>')
+
+    def cell(
+        self, x: float, y: float, width: float, height: float, value: float | None, style: str
+    ) -> None:
+        """A rectangle, as opaque as `value` is large."""
+        shade = "" if value is None else f' fill-opacity="{value:.3f}"'
+        self.parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
+            f'class="{style}"{shade}/>'
+        )
 
     def text(
         self, x: float, y: float, text: str, style: str = "", anchor: str = "start", turn: float = 0
@@ -83,15 +100,21 @@ def line_chart(
     percent: bool = False,
     marks: Sequence[tuple[float, str]] = (),
     least: float = 0.0,
+    logarithmic: bool = False,
     width: float = 440,
     height: float = 210,
 ) -> str:
-    """Values over training steps. `marks` are horizontal lines with a name (reference values)."""
+    """Values over training steps. `marks` are horizontal lines with a name (reference values). On a
+    `logarithmic` axis values below a thousandth of the highest are drawn at its foot."""
     values = [v for one in series for v in one.values if v is not None]
+    values += [v for one in series for ends in one.around if ends for v in ends]
     values += [y for y, _ in marks]
     if not values or not steps:
         return ""
-    low, high = _limits(values, low, high, least)
+    axis = _Axis.logarithmic(values) if logarithmic and max(values) > 0 else None
+    if axis is None:
+        low, high = _limits(values, low, high, least)
+        axis = _Axis(low, high, lambda value: value, ticks(low, high, 5))
     named = [one for one in series if not one.quiet and any(v is not None for v in one.values)]
     longest = max((len(name) for name in [*(one.name for one in named), *(m for _, m in marks)]),
                   default=0)  # fmt: skip
@@ -103,9 +126,9 @@ def line_chart(
         return left + (step - first) / (final - first) * (width - left - right)
 
     def up(value: float) -> float:
-        return height - bottom - (value - low) / (high - low) * (height - top - bottom)
+        return height - bottom - axis.share(value) * (height - top - bottom)
 
-    for tick in ticks(low, high, 5):
+    for tick in axis.ticks:
         canvas.line(left, up(tick), width - right, up(tick), "grid")
         canvas.text(left - 6, up(tick) + 4, number(tick, percent), "tick", "end")
     for tick in ticks(first, final, 6):
@@ -114,12 +137,17 @@ def line_chart(
     canvas.text((left + width - right) / 2, height - 4, "training step", "axis", "middle")
     for y, _ in marks:
         canvas.line(left, up(y), width - right, up(y), "mark")
+    for one in series:
+        _shade(canvas, one, steps, (left, width - right), across, up)
     for one in sorted(series, key=lambda s: not s.quiet):
         style = "line quiet" if one.quiet else f"line c{one.colour % COLOURS}"
         for run in _runs(steps, one.values):
             canvas.path([(across(s), up(v)) for s, v in run], style)
             if len(run) == 1:
                 canvas.circle(across(run[0][0]), up(run[0][1]), 2.5, style.replace("line", "dot"))
+        for step, value in zip(steps, one.values, strict=True):
+            if step in one.crosses and value is not None:
+                _cross(canvas, across(step), up(value))
     ends = [(up(_last(one)), one.name, f"name f{one.colour % COLOURS}") for one in named]
     ends += [(up(y), name, "marktext") for y, name in marks]
     heights = spread([y for y, _, _ in ends], 14, top + 4, height - bottom + 4)
@@ -132,6 +160,100 @@ def line_chart(
         for one in named
     )
     return canvas.svg(title, f"From step {first} to {steps[-1]}. {told}.")
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Where values stand between the ends `low` and `high` of an axis, once they are `bent`."""
+
+    low: float
+    high: float
+    bent: Callable[[float], float]
+    ticks: Sequence[float]
+
+    @classmethod
+    def logarithmic(cls, values: Sequence[float]) -> _Axis:
+        high = max(values)
+        foot = max(min(v for v in values if v > 0), high / 1000)
+        low, high = log10(foot) - 0.05, log10(high) + 0.05
+        steps = (1, 2, 5) if high - low < 2.2 else (1,)
+        marks = [m * 10.0**e for e in range(floor(low), floor(high) + 1) for m in steps]
+        shown = [mark for mark in marks if low <= log10(mark) <= high]
+        return cls(low, high, lambda v: log10(max(v, foot)), shown)
+
+    def share(self, value: float) -> float:
+        return (self.bent(value) - self.low) / (self.high - self.low)
+
+
+def _shade(
+    canvas: Canvas,
+    one: Series,
+    steps: Sequence[int],
+    sides: tuple[float, float],
+    across: Callable[[float], float],
+    up: Callable[[float], float],
+) -> None:
+    """The bands of a series: a single value as a line of dots."""
+    style = f"band b{one.colour % COLOURS}"
+    for low, high in one.bands:
+        x1, x2 = sides
+        if high - low < 0.005:
+            canvas.line(x1, up(low), x2, up(low), f"wanted c{one.colour % COLOURS}")
+        else:
+            corners = [(x1, up(low)), (x2, up(low)), (x2, up(high)), (x1, up(high))]
+            canvas.path(corners, style, closed=True)
+    known = [(step, ends) for step, ends in zip(steps, one.around, strict=False) if ends]
+    above = [(across(step), up(high)) for step, (_, high) in known]
+    below = [(across(step), up(low)) for step, (low, _) in known]
+    canvas.path(above + below[::-1], style, closed=True)
+
+
+def _cross(canvas: Canvas, x: float, y: float) -> None:
+    canvas.line(x - 4, y - 4, x + 4, y + 4, "alarm")
+    canvas.line(x - 4, y + 4, x + 4, y - 4, "alarm")
+
+
+def heat_map(
+    title: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    *,
+    marked: Sequence[tuple[int, int]] = (),
+    percent: bool = True,
+    width: float = 440,
+) -> str:
+    """A table of values in 0 to 1 as shades, with the number where it fits; `marked` cells, by row
+    and column, are framed."""
+    left = min(12 + max(map(len, rows)) * TEXT, width * 0.35)
+    slanted = max(map(len, columns)) * TEXT > (width - left) / len(columns)
+    top = 12 + min(max(map(len, columns)) * TEXT * 0.75, 110) if slanted else 22
+    cell = (width - left) / len(columns)
+    tall = min(max(cell, 14), 24)
+    canvas = Canvas(width, top + tall * len(rows) + 4)
+    for j, name in enumerate(columns):
+        x = left + cell * (j + 0.5)
+        canvas.text(x, top - 6, name, "tick", "start" if slanted else "middle", -48 * slanted)
+    for i, (name, row) in enumerate(zip(rows, values, strict=True)):
+        y = top + tall * i
+        room = int((left - 10) / TEXT)
+        cut = name if len(name) <= room else name[: room - 1] + "…"
+        canvas.text(left - 6, y + tall / 2 + 4, cut, "tick", "end")
+        for j, value in enumerate(row):
+            canvas.cell(left + cell * j, y, cell, tall, value, "cell")
+            if value is not None and cell >= 30 and value >= 0.005:
+                style = "over" if value > 0.55 else "under"
+                text = number(value, percent)
+                canvas.text(left + cell * (j + 0.5), y + tall / 2 + 4, text, style, "middle")
+    for i, j in marked:
+        canvas.cell(left + cell * j, top + tall * i, cell, tall, None, "framed")
+    told = "; ".join(
+        f"{name}: {columns[k]} {number(row[k] or 0, percent)}"
+        for name, row in zip(rows, values, strict=True)
+        if any(v is not None for v in row)
+        for k in [max(range(len(row)), key=lambda j: row[j] or 0)]
+    )
+    return canvas.svg(title, f"The largest of each row. {told}.")
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:

@@ -8,6 +8,7 @@ games of the step came past is measured.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ from gamedsl.train.errors import TrainError
 from gamedsl.train.rollout import Batch, Place, adapter_of, place_of, query_of
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.survey import walk
+from gamedsl.train.telling import tellers
+from gamedsl.train.telling.extinction import Watch, inside
 from gamedsl.train.warm_start import Fitted
 
 if TYPE_CHECKING:
@@ -61,16 +64,25 @@ class Gauge:
         self._all_learn = len(cast.learners) == len(env.ir.roles)
         self._coupling = _coupling(env, recipe)
         self.tree = self._tabulate(env, recipe)
+        self._tellers = tellers(env.ir)
+        self._extinct = recipe.extinct
+        self._learners = cast.learners
+        self._watch = Watch(None, None)
+        self._ranges: dict[str, Any] | None = None
 
     def opening(
         self, scorer: Scorer, batch: Batch, policy: Policy, warm: Fitted | None
     ) -> dict[str, Any]:
         """The record of the start: the first policy, and where it is predicted to go."""
         measured = self.measured(scorer, batch)
+        ranges = self.ranges()
+        self.recall([{"ranges": ranges}])
         return {
             "event": "start",
             "step": 0,
             **measured,
+            **self.watched(measured),
+            "ranges": ranges,
             "prediction": self.prediction(measured["policy"]),
             "model": policy.name,
             "adapters": list(policy.adapters),
@@ -85,7 +97,51 @@ class Gauge:
             "policy": shown,
             "entropy": entropy(scorer, batch),
             "exploitability": self.exploitability(shown),
+            **{one.field: told for one in self._tellers if (told := one.tell(scorer, batch))},
         }
+
+    def recall(self, records: Sequence[dict[str, Any]]) -> None:
+        """Take up where the records of a run end, the start's first."""
+        self._ranges = records[0].get("ranges")
+        gains = None if self.tree is None else self._gains
+        self._watch = Watch(self._extinct, self._ranges, gains, self._learners)
+        for record in records:
+            self._watch.look(record)
+
+    def watched(self, record: dict[str, Any]) -> dict[str, Any]:
+        """What a record says of its policy against the ones before it: how many actions have died
+        out, those that did so or came back just now (`alarms`), and how many of the decisions with
+        an equilibrium range are in it."""
+        alarms = self._watch.look(record)
+        found: dict[str, Any] = {"extinct": len(self._watch.gone)}
+        if self._ranges is not None:
+            fits = inside(self._ranges, record["policy"])
+            found["in_range"] = {"inside": sum(fits.values()), "of": len(fits)}
+        return found | ({"alarms": alarms} if alarms else {})
+
+    def ranges(self) -> dict[str, Any] | None:
+        """Between what numbers the probabilities of each decision lie over all equilibria; None
+        where that is not known."""
+        if self.tree is None:
+            return None
+        from gamedsl.solve import equilibrium_ranges
+
+        try:
+            found = equilibrium_ranges(self.tree)
+        except ImportError:
+            return None
+        return None if found is None else found.as_dict()
+
+    def _gains(self, policy: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+        """What each action is worth at its information set beyond what the policy plays there."""
+        from gamedsl.solve.worth import action_worth
+
+        found = {}
+        for key, (_, q) in action_worth(self.tree, policy).items():
+            row = policy[key]
+            played = sum(p * value for p, value in zip(row.values(), q, strict=True))
+            found[key] = {name: value - played for name, value in zip(row, q, strict=True)}
+        return found
 
     def shown(self, scorer: Scorer, batch: Batch) -> Shown:
         """The policy by information set, and what players do; where labels differ between games,

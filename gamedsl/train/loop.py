@@ -108,6 +108,8 @@ def train(
     if not run.records():
         run.append(gauge.opening(scorer, batch, policy, beginning.warm) | beginning.told)
         keep()
+    else:
+        gauge.recall(run.records())
     for observer in observers:
         observer.start(run.records()[0])
 
@@ -120,7 +122,8 @@ def train(
         updated = method.update(queries, weights, step, schedule.held(step))
         ahead = play(env, scorer, recipe, step + 1, known=gauge.queries, cast=cast)
         record = {"event": "step", "step": step, **earned(batch), **gauge.measured(scorer, ahead)}
-        record |= {**updated, **counted(batch, weights), **schedule.told(step)}
+        record |= {**gauge.watched(record), **updated, **counted(batch, weights)}
+        record |= schedule.told(step)
         record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)
         if step == recipe.steps or step % recipe.transcripts_every == 0:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.train.summary import mixture, predicted
+from gamedsl.train.telling.words import Row, alarms, decisions, meanings, rounds
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -43,10 +44,11 @@ class Screen:
         self._title = f"{game.name} · {recipe.model} · seed {recipe.seed}"
         self._total = total_steps
         self._rewards: dict[str, list[float]] = {}
-        self._exploitability: list[float] = []
+        self._measures: dict[str, list[float]] = {}
         self._seconds: list[float] = []
         self._live: Any = None
         self._last: Record = {}
+        self._ranges: Record | None = None
         self._prediction = ""
 
     def __enter__(self) -> Screen:
@@ -68,8 +70,8 @@ class Screen:
         self._last = record
         if record.get("prediction"):
             self._prediction = predicted(record["prediction"])
-        if record.get("exploitability") is not None:
-            self._exploitability.append(record["exploitability"])
+        self._ranges = record.get("ranges")
+        self._measure(record)
         if not self.console.is_terminal:
             self.message(self._title)
             if self._prediction:
@@ -85,12 +87,13 @@ class Screen:
         for role, mean in (record.get("reward") or {}).items():
             if mean is not None:
                 self._rewards.setdefault(role, []).append(mean)
-        if record.get("exploitability") is not None:
-            self._exploitability.append(record["exploitability"])
+        self._measure(record)
         if record.get("seconds") is not None:
             self._seconds.append(record["seconds"])
-        for row in (*self._rewards.values(), self._exploitability, self._seconds):
+        for row in (*self._rewards.values(), *self._measures.values(), self._seconds):
             del row[:-MEMORY]
+        for line in alarms(record):
+            self.message(line)
         if self._live is not None:
             self._live.update(self._panel(), refresh=True)
         else:
@@ -114,6 +117,10 @@ class Screen:
             self._live.stop()
             self._live = None
 
+    def _measure(self, record: Record) -> None:
+        for name, value in measures(record).items():
+            self._measures.setdefault(name, []).append(value)
+
     def _line(self, record: Record) -> str:
         parts = [f"step {record['step']}/{self._total}"]
         reward = record.get("reward") or {}
@@ -123,8 +130,11 @@ class Screen:
         parts += [f"{key} {mixture(row['probs'])}" for key, row in list(policy.items())[:4]]
         if len(policy) > 4:
             parts.append(f"and {len(policy) - 4} more decisions")
-        if record.get("exploitability") is not None:
-            parts.append(f"exploitability {record['exploitability']:.3f}")
+        parts += [
+            f"{name} {_measured(name, x)}"
+            for name, x in measures(record).items()
+            if x or name != DIED_OUT
+        ]
         if record.get("seconds") is not None:
             parts.append(f"{_duration(record['seconds'])} a step")
         return " | ".join(parts)
@@ -139,12 +149,13 @@ class Screen:
         parts: list[RenderableType] = [self._head(width), self._progress(width)]
         if self._prediction and self.console.height >= 16:
             parts.append(Text(self._prediction, style="italic"))
-        if self._rewards:
+        if self._rewards or self._measures:
             parts += [Text(), self._earned(width)]
-        policy = self._last.get("policy") or {}
-        if policy:
+        for title, rows in self._sections():
             used = sum(len(self._lines(part, width)) for part in parts)
-            parts += [Text(), self._policy(policy, width, self.console.height - used - 3)]
+            room = self.console.height - used - 3
+            if room > 1:
+                parts += [Text(), self._table(title, rows, width, room)]
         lines = self._lines(Group(*parts), width)[: max(self.console.height - 1, 1)]
         return Segments([s for line in lines for s in (Segment(" "), *line, Segment.line())])
 
@@ -182,37 +193,87 @@ class Screen:
 
         rows = [(role, _amount(row[-1]), row, "green") for role, row in self._rewards.items()]
         shown = rows[: max(self.console.height // 4, 1)]
-        wide = min(max(len(name) for name, *_ in (*shown, ("exploitability",))), width // 3)
+        told = {n: row for n, row in self._measures.items() if n != DIED_OUT or any(row)}
+        names = [*(name for name, *_ in shown), *told]
+        wide = min(max(map(len, names), default=6), width // 3)
         room = max(min(width - wide - 14, 60), 6)
         table = _grid(wide, 8, width - wide - 12)
         for name, now, row, colour in shown:
             table.add_row(Text(name), Text(now), Text(sparkline(row, room), style=colour))
         if len(rows) > len(shown):
             table.add_row(Text(f"and {len(rows) - len(shown)} more roles", style="dim"), "", "")
-        if self._exploitability:
-            spark = Text(sparkline(self._exploitability, room, floor=0.0), style="red")
-            table.add_row(Text("exploitability"), Text(_amount(self._exploitability[-1])), spark)
+        for name, row in told.items():
+            spark = Text(sparkline(row, room, floor=0.0), style="red")
+            table.add_row(Text(name), Text(_measured(name, row[-1])), spark)
         table.columns[0].header = Text("reward")
         table.columns[1].header, table.columns[2].header = Text("now"), Text("so far")
         return table
 
-    def _policy(self, policy: Mapping[str, Any], width: int, height: int) -> Table:
-        """One line a decision: a bar split between the actions, and their probabilities."""
+    def _sections(self) -> list[tuple[str, list[Row]]]:
+        """What there is of rows of probabilities, with the most telling first; what is told of the
+        whole policy gets at most half of the screen."""
+        half = max(self.console.height // 2 - 4, 3)
+        told = [("type", meanings(self._last)), ("round", rounds(self._last))]
+        short = [
+            (title, rows if len(rows) <= half else [*rows[: half - 1], _more(rows, half - 1)])
+            for title, rows in told
+            if rows
+        ]
+        policy = decisions(self._ranges, self._last.get("policy") or {})
+        return [*short, ("decision", policy)] if policy else short
+
+    def _table(self, title: str, rows: list[Row], width: int, height: int) -> Table:
+        """One line a row: a bar split between the actions, and their probabilities; first where
+        it stands: in range or not, or colliding."""
         from rich.text import Text
 
-        items = list(policy.items())
-        shown = items if len(items) < height else items[: max(height - 2, 1)]
-        wide = min(max(len(key) for key, _ in shown), width // 3)
-        needed = max(len(_words(row["probs"], WIDEST)) for _, row in shown)
+        shown = rows if len(rows) < height else rows[: max(height - 2, 1)]
+        wide = min(max(len(row.name) + 2 * bool(row.mark) for row in shown), width // 3)
+        needed = max(len(_words(row.probs, WIDEST)) for row in shown)
         bar = max(min(24, width - wide - 4 - needed), 10)
         table = _grid(wide, bar, width - wide - bar - 4)
-        table.columns[0].header, table.columns[1].header = Text("decision"), Text("policy")
-        for key, row in shown:
-            words = _words(row["probs"], width - wide - bar - 4)
-            table.add_row(Text(_tail(key, wide)), split_bar(row["probs"], bar), words)
-        if len(items) > len(shown):
-            table.add_row(Text(f"and {len(items) - len(shown)} more", style="dim"), "", "")
+        table.columns[0].header, table.columns[1].header = Text(title), Text("policy")
+        for row in shown:
+            words = _words(row.probs, width - wide - bar - 4)
+            mark = Text(f"{row.mark} " if row.mark else "", style=_MARKS.get(row.mark, ""))
+            name = mark.append(_tail(row.name, wide - len(mark)), style="default")
+            table.add_row(name, split_bar(row.probs, bar) if row.probs else "", words)
+        if len(rows) > len(shown):
+            table.add_row(Text(f"and {len(rows) - len(shown)} more", style="dim"), "", "")
         return table
+
+
+DIED_OUT = "died out"
+_MARKS = {"✓": "green", "✗": "red", "=": "yellow"}
+
+
+def _more(rows: list[Row], shown: int) -> Row:
+    return Row(f"and {len(rows) - shown} more", {})
+
+
+def measures(record: Record) -> dict[str, float]:
+    """What is measured of a policy as a whole, each one number."""
+    found = {}
+    if record.get("exploitability") is not None:
+        found["exploitability"] = record["exploitability"]
+    bound = record.get("exploitability_bound")
+    if bound:
+        found["exploitability ≥"] = bound["at_least"]
+    if record.get("in_range"):
+        found["in range"] = record["in_range"]["inside"] / max(record["in_range"]["of"], 1)
+    for signal, told in (record.get("mapping") or {}).items():
+        found[f"bits of {signal}"] = told["information"]
+    if record.get("extinct") is not None:
+        found[DIED_OUT] = record["extinct"]
+    return found
+
+
+def _measured(name: str, value: float) -> str:
+    if name == "in range":
+        return f"{value:.0%}"
+    if name == DIED_OUT:
+        return f"{value:.0f}"
+    return f"{value:.3f}" if name.startswith("exploitability") else _amount(value)
 
 
 def _words(probs: Mapping[str, float], room: int) -> Text:
@@ -220,6 +281,7 @@ def _words(probs: Mapping[str, float], room: int) -> Text:
     from rich.text import Text
 
     ranked = _ranked(probs)
+    words = Text()
     for count in range(len(ranked), 0, -1):
         words = Text(no_wrap=True, overflow="ellipsis")
         for index, (name, p) in enumerate(ranked[:count]):

@@ -177,7 +177,8 @@ def _unsettled(tree: Tree, last: Record) -> str:
 
     policy = policy_of(last)
     reached = play(tree, policy)
-    shown = [info for info in tree.info_sets if reached[info.key] > 0.05]
+    often = sorted(tree.info_sets, key=lambda info: -reached[info.key])
+    shown = [i for i in tree.info_sets if reached[i.key] > 0.05] or often[:SHOWN]
     now = "; ".join(f"{info.key} {mixture(policy[info.key])}" for info in shown[:SHOWN])
     more = f"; and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
     mixed = mixed_equilibria(tree)

@@ -1,0 +1,38 @@
+"""`gamedsl report`: the page of a run, written anew, or several runs on one page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from gamedsl.cli import CLEAN, USAGE
+
+HELP = "Write the page of a run anew, or one page that compares several."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run folder")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE",
+        help="where to write the page of several runs (default: comparison.html)",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    for folder in args.runs:
+        if not (folder / "run.json").is_file():
+            print(f"gamedsl report: `{folder}` is not a run folder", file=sys.stderr)
+            return USAGE
+    if len(args.runs) == 1:
+        if args.out is not None:
+            print("gamedsl report: --out is for several runs", file=sys.stderr)
+            return USAGE
+        from gamedsl.report.page import write_report
+
+        print(f"report: {write_report(args.runs[0])}")
+        return CLEAN
+    from gamedsl.report.compare import compare
+
+    print(f"report: {compare(args.runs, args.out or Path('comparison.html'))}")
+    return CLEAN

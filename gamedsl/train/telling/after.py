@@ -1,0 +1,86 @@
+"""What is done after what: the action rates of a repeated game, by how its last round ended.
+
+For the prisoner's dilemma these are the rates of cooperation after CC, CD, DC and DD: the
+memory-one strategy (Nowak and Sigmund 1993) that a policy comes down to over the games of a step.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.ir.program import Choose, Loop, Stage, Step, inside, walk_steps
+from gamedsl.train.rollout import Batch, History, Sample
+from gamedsl.train.scoring import Scorer
+
+if TYPE_CHECKING:
+    from gamedsl.ir.game import GameIR
+
+FIRST = "first round"
+
+
+class After:
+    """Tells the action rates at the decisions of the stages that a game repeats."""
+
+    field = "after"
+
+    def __init__(self, stages: dict[str, frozenset[str]]) -> None:
+        """The steps of a repeated stage, by each of these steps."""
+        self._stages = stages
+
+    @classmethod
+    def of(cls, ir: GameIR) -> After | None:
+        """None for a game that repeats no stage in which every decision is come to each time."""
+        stages: dict[str, frozenset[str]] = {}
+        for loop in walk_steps(ir.turns):
+            for stage in inside(loop) if isinstance(loop, Loop) else ():
+                if isinstance(stage, Stage) and _regular(stage):
+                    steps = frozenset(s.id for s in stage.body if isinstance(s, Choose))
+                    stages |= dict.fromkeys(steps, steps)
+        return cls(stages) if stages else None
+
+    def tell(self, scorer: Scorer, batch: Batch) -> dict[str, Any]:
+        """Role and step (`row:move`) -> what the last round came to -> how many games came there,
+        and the probability of each action. A round is told as its owner saw it: its own choice
+        first, then the others' in seat order."""
+        games: dict[tuple[str, str], int] = defaultdict(int)
+        mass: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+        for history in batch.histories:
+            for sample, last in self._rounds(history):
+                at = f"{sample.role}:{sample.step}", last
+                games[at] += history.games
+                pi_A = scorer.probabilities(batch.queries[sample.query])
+                for name, p in zip(batch.places[sample.query].legal, pi_A, strict=True):
+                    mass[at][name] += history.games * float(p)
+        found: dict[str, Any] = defaultdict(dict)
+        for (where, last), count in sorted(
+            games.items(), key=lambda row: (row[0][1] != FIRST, row)
+        ):
+            probs = {name: m / count for name, m in mass[where, last].items()}
+            found[where][last] = {"games": count, "probs": probs}
+        return dict(found)
+
+    def _rounds(self, history: History) -> Iterator[tuple[Sample, str]]:
+        """The decisions of a course of play, each with what its owner saw of the round before."""
+        seats = history.episode.env.seats
+        for sample in history.samples:
+            steps = self._stages.get(sample.step)
+            if steps is None:
+                continue
+            if sample.occurrence == 0:
+                yield sample, FIRST
+                continue
+            round_before = {
+                (event.seat != sample.seat, seats.index(event.seat), event.step): event.name
+                for event in history.episode.seen(sample.seat)
+                if event.step in steps and event.occurrence == sample.occurrence - 1
+            }
+            yield sample, ", ".join(round_before[place] for place in sorted(round_before))
+
+
+def _regular(stage: Stage) -> bool:
+    """Whether all decisions of a stage are its own steps, and none is ever left out."""
+    own = [step for step in stage.body if isinstance(step, Choose)]
+    every: list[Step] = [s for s in walk_steps(stage.body) if isinstance(s, Choose)]
+    return len(own) == len(every) > 0 and all(step.condition is None for step in own)

@@ -1,0 +1,137 @@
+"""What a run tells, in words: sentences for its end, and rows for the screen and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gamedsl.train.telling.after import FIRST
+from gamedsl.train.telling.extinction import inside, said
+
+Record = Mapping[str, Any]
+
+SHOWN = 3
+MANY_TYPES = 8
+
+
+class Row(NamedTuple):
+    """How likely each action is somewhere. `mark` says how it stands: `✓` and `✗` for inside and
+    outside the range of equilibria, `=` for a word that collides, and nothing."""
+
+    name: str
+    probs: Mapping[str, float]
+    mark: str = ""
+
+
+def sentences(start: Record | None, steps: Sequence[Record]) -> list[str]:
+    """What there is to say at the end of a run, of its start record and those of its steps."""
+    if not steps:
+        return []
+    last, ranges = steps[-1], (start or {}).get("ranges")
+    found = [_mapped(signal, told) for signal, told in (last.get("mapping") or {}).items()]
+    found += [_rounds(where, told) for where, told in (last.get("after") or {}).items()]
+    if ranges:
+        found.append(_in_range(ranges, last))
+    alarms = [(r["step"], a) for r in (start, *steps) if r for a in r.get("alarms") or ()]
+    if alarms:
+        found.append(_alarms(alarms, last))
+    return found
+
+
+def decisions(ranges: Record | None, policy: Record) -> list[Row]:
+    """The policy, each decision marked as inside or outside the range of equilibria."""
+    fits = inside(ranges, policy) if ranges else {}
+    marks = {True: "✓", False: "✗", None: ""}
+    return [Row(key, row["probs"], marks[fits.get(key)]) for key, row in policy.items()]
+
+
+def meanings(record: Record) -> list[Row]:
+    """The mapping of every signal, a row a type."""
+    rows = []
+    for told in (record.get("mapping") or {}).values():
+        best = {kind: likeliest(row["probs"]) for kind, row in told["types"].items()}
+        words = list(best.values())
+        for kind, row in told["types"].items():
+            rows.append(Row(kind, row["probs"], "=" if words.count(best[kind]) > 1 else ""))
+    return rows
+
+
+def rounds(record: Record) -> list[Row]:
+    """The action rates of a repeated game, a row for each way in which a round may end."""
+    return [
+        Row(f"{where} after {last}" if last != FIRST else f"{where} at first", row["probs"])
+        for where, told in (record.get("after") or {}).items()
+        for last, row in told.items()
+    ]
+
+
+def alarms(record: Record) -> list[str]:
+    """The alarms of a record, a line each."""
+    lines = [f"step {record['step']}: {said(alarm)}" for alarm in record.get("alarms") or ()]
+    rest = len(lines) - SHOWN
+    return lines if rest < 2 else [*lines[:SHOWN], f"step {record['step']}: and {rest} more alarms"]
+
+
+def likeliest(probs: Mapping[str, float]) -> str:
+    return max(probs, key=lambda name: probs[name])
+
+
+def _mapped(signal: str, told: Record) -> str:
+    line = f"{signal} tells {told['information']:.2f} of {told['entropy']:.2f} bits"
+    types = told["types"]
+    if told["collisions"]:
+        line += f"; {told['collisions']} of {len(types)} types share their word with another"
+    if len(types) <= MANY_TYPES:
+        best = {kind: likeliest(row["probs"]) for kind, row in types.items()}
+        parts = [f"{kind} is {w} {types[kind]['probs'][w]:.0%}" for kind, w in best.items()]
+        line += f": {', '.join(parts)}"
+    return f"{line}."
+
+
+def _rounds(where: str, told: Record) -> str:
+    names = list(next(iter(told.values()))["probs"])
+    parts = [
+        f"{row['probs'][names[0]]:.0%} {'at first' if last == FIRST else f'after ({last})'}"
+        for last, row in told.items()
+    ]
+    more = f" and {len(parts) - 5} more" if len(parts) > 5 else ""
+    return f"{where} plays {names[0]} {', '.join(parts[:5])}{more}."
+
+
+def _in_range(ranges: Record, last: Record) -> str:
+    policy = last.get("policy") or {}
+    fits = inside(ranges, policy)
+    out = [key for key, fit in fits.items() if not fit]
+    line = f"{sum(fits.values())} of {len(fits)} decisions are in the range of "
+    line += f"{ranges['concept']}"
+    if out:
+        shown = [_outside(ranges, key, policy[key]["probs"]) for key in out[:SHOWN]]
+        more = f" and {len(out) - SHOWN} more" if len(out) > SHOWN else ""
+        line += f"; outside are {', '.join(shown)}{more}"
+    return f"{line}."
+
+
+def _outside(ranges: Record, key: str, probs: Mapping[str, float]) -> str:
+    """The action that is farthest from its intervals."""
+
+    def off(name: str) -> float:
+        p = probs[name]
+        beside = [float(max(a - p, p - b, 0.0)) for a, b in ranges["of"][key][name]]
+        return round(min(beside), 6)  # of two actions as far off, the first
+
+    name = max(probs, key=off)
+    return f"{key} ({name} {probs[name]:.0%}, not {interval(ranges['of'][key][name])})"
+
+
+def interval(parts: Sequence[Sequence[float]]) -> str:
+    """Intervals as text: `33%`, `0% to 33%`, `0% or 67% or 100%`."""
+    return " or ".join(f"{a:.0%}" if b - a < 0.005 else f"{a:.0%} to {b:.0%}" for a, b in parts)
+
+
+def _alarms(found: Sequence[tuple[int, Record]], last: Record) -> str:
+    gone = [(step, a) for step, a in found if a["event"] == "extinct"]
+    places = dict.fromkeys((a["information_set"], a["action"]) for _, a in gone)
+    shown = ", ".join(f"{name} at {key}" for key, name in list(places)[:SHOWN])
+    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+    many = f"{len(places)} action{'' if len(places) == 1 else 's'} died out"
+    return f"{many} on the way ({shown}{more}), {last.get('extinct', 0)} of them to the end."

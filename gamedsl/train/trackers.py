@@ -1,0 +1,241 @@
+"""A run's numbers for other programs: TensorBoard, Weights & Biases, MLflow.
+
+A tracker is an observer of the loop that sends each record on as flat numbers. Whatever happens to
+it, training goes on: what it raises is said once, and it is then left alone. A tracker takes up its
+own run where a run is resumed; `trackers.json` in the run folder says which that is.
+
+Where they write, if their own settings (`WANDB_MODE`, `MLFLOW_TRACKING_URI`, ...) say nothing else:
+
+    tensorboard    RUN/tensorboard
+    wandb          RUN/wandb, and the server that its login names
+    mlflow         mlruns beside the run folders, an experiment for each game
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from gamedsl.train.errors import TrainError
+from gamedsl.train.files import write_text
+from gamedsl.train.runfolder import RunFolder
+
+Record = Mapping[str, Any]
+
+_LEFT_OUT = frozenset({"event", "step", "ranges", "prediction", "adapters", "warm_start", "alarms"})
+"""What is no number over time."""
+
+
+class Tracker(Protocol):
+    """One program that takes numbers."""
+
+    def send(self, numbers: Mapping[str, float], step: int) -> None: ...
+
+    def close(self, summary: str | None) -> None:
+        """The run is over, or stopped: then without a summary."""
+
+
+def numbers(record: Record) -> dict[str, float]:
+    """The numbers of a record under flat names: `reward/first`, `policy/hunter_1:move/stag`. Of a
+    mapping only what is one number."""
+    return dict(_flat("", {k: v for k, v in record.items() if k not in _LEFT_OUT}))
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(value, bool | str) or value is None:
+        return
+    if isinstance(value, int | float):
+        yield name, float(value)
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            if key == "probs":
+                yield from _flat(name, part)
+            elif key != "types":
+                yield from _flat(f"{name}/{key}" if name else key, part)
+
+
+class Guarded:
+    """An observer that cannot break the run: the first thing that its tracker raises is told to
+    `notify`, and nothing is sent to it any more."""
+
+    def __init__(self, name: str, make: Callable[[], Tracker], notify: Callable[[str], None]):
+        self._name = name
+        self._make = make
+        self._notify = notify
+        self._tracker: Tracker | None = None
+        self._broken = False
+
+    def __enter__(self) -> Guarded:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close(None)
+
+    def start(self, record: Record) -> None:
+        self._try(lambda tracker: None)
+
+    def warm_up(self, record: Record) -> None:
+        """What comes before the first step is not sent: it has no place among the steps."""
+
+    def step(self, record: Record) -> None:
+        self._try(lambda tracker: tracker.send(numbers(record), record["step"]))
+
+    def end(self, record: Record) -> None:
+        self._close(record.get("summary"))
+
+    def _close(self, summary: str | None) -> None:
+        if self._tracker is not None:
+            self._try(lambda tracker: tracker.close(summary))
+        self._broken = True
+
+    def _try(self, do: Callable[[Tracker], None]) -> None:
+        if self._broken:
+            return
+        try:
+            if self._tracker is None:
+                self._tracker = self._make()
+            do(self._tracker)
+        except Exception as error:
+            self._broken = True
+            said = " ".join(str(error).split()) or type(error).__name__
+            self._notify(f"{self._name} takes no more numbers, training goes on: {said}")
+
+
+class _TensorBoard:
+    def __init__(self, run: RunFolder) -> None:
+        self._folder = str(run.path / "tensorboard")
+        self._writer: Any = None
+
+    def send(self, numbers: Mapping[str, float], step: int) -> None:
+        if self._writer is None:
+            from tensorboardX import SummaryWriter
+
+            # What a run that was killed wrote beyond its last checkpoint is taken back.
+            self._writer = SummaryWriter(
+                self._folder, purge_step=step, filename_suffix=f".{step:06d}"
+            )
+        for name, value in numbers.items():
+            self._writer.add_scalar(name, value, step)
+        self._writer.flush()
+
+    def close(self, summary: str | None) -> None:
+        if self._writer is not None:
+            if summary:
+                self._writer.add_text("summary", summary)
+            self._writer.close()
+
+
+class _WandB:
+    def __init__(self, run: RunFolder) -> None:
+        import wandb
+
+        info = run.info()
+        known = _known(run).get("wandb")
+        self._run = wandb.init(
+            project=os.environ.get("WANDB_PROJECT", "gamedsl"), dir=str(run.path), id=known,
+            name=run.path.name, group=info["game"], resume="allow" if known else None,
+            config={**run.settings(), "game": info["game"], "hash": info["hash"]},
+            settings=wandb.Settings(silent=True, console="off"),
+        )  # fmt: skip
+        _remember(run, "wandb", self._run.id)
+
+    def send(self, numbers: Mapping[str, float], step: int) -> None:
+        self._run.log(dict(numbers), step=step)
+
+    def close(self, summary: str | None) -> None:
+        if summary:
+            self._run.summary["told"] = summary
+        self._run.finish()
+
+
+class _MLflow:
+    def __init__(self, run: RunFolder) -> None:
+        from mlflow import MlflowClient
+
+        beside = (run.path.resolve().parent / "mlruns").as_uri()
+        os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # folders are out of favour
+        self._client = MlflowClient(os.environ.get("MLFLOW_TRACKING_URI", beside))
+        self._id: str = _known(run).get("mlflow") or self._begin(run)
+
+    def _begin(self, run: RunFolder) -> str:
+        info = run.info()
+        experiment = self._client.get_experiment_by_name(info["game"])
+        if experiment is None:
+            number = self._client.create_experiment(info["game"])
+        else:
+            number = experiment.experiment_id
+        begun: str = self._client.create_run(number, run_name=run.path.name).info.run_id
+        for name, value in (*_settings(run.settings()), ("hash", info["hash"])):
+            self._client.log_param(begun, name, value)
+        _remember(run, "mlflow", begun)
+        return begun
+
+    def send(self, numbers: Mapping[str, float], step: int) -> None:
+        from mlflow.entities import Metric
+
+        now = int(time.time() * 1000)
+        metrics = [Metric(_plain(name), value, now, step) for name, value in numbers.items()]
+        for first in range(0, len(metrics), 1000):
+            self._client.log_batch(self._id, metrics[first : first + 1000])
+
+    def close(self, summary: str | None) -> None:
+        if summary:
+            self._client.set_tag(self._id, "summary", summary)
+        self._client.set_terminated(self._id, "FINISHED" if summary is not None else "KILLED")
+
+
+TRACKERS: dict[str, tuple[str, Callable[[RunFolder], Tracker]]] = {
+    "tensorboard": ("tensorboardX", _TensorBoard),
+    "wandb": ("wandb", _WandB),
+    "mlflow": ("mlflow", _MLflow),
+}
+"""What `--log` takes: the package that each needs, and what makes it."""
+
+
+def require(names: Sequence[str]) -> None:
+    """Raises TrainError for a name that is no tracker's, or one whose package is not installed."""
+    from importlib.util import find_spec
+
+    from gamedsl.extras import missing
+
+    for name in names:
+        if name not in TRACKERS:
+            raise TrainError(f"there is no tracker `{name}`", f"--log takes {', '.join(TRACKERS)}")
+        package, _ = TRACKERS[name]
+        if find_spec(package) is None:
+            message, _, fix = str(missing(package, "trackers")).partition("; fix: ")
+            raise TrainError(message, fix)
+
+
+def tracker(name: str, run: RunFolder, notify: Callable[[str], None]) -> Guarded:
+    """The observer of a name; it is closed as a context is left."""
+    _, make = TRACKERS[name]
+    return Guarded(name, lambda: make(run), notify)
+
+
+def _settings(settings: Mapping[str, Any], head: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _settings(value, f"{head}{key}.")
+        else:
+            yield f"{head}{key}", value
+
+
+def _plain(name: str) -> str:
+    """A name of the characters that MLflow takes."""
+    return re.sub(r"[^\w\-. :/]", "_", name)[:250]
+
+
+def _known(run: RunFolder) -> dict[str, str]:
+    file: Path = run.path / "trackers.json"
+    return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
+
+
+def _remember(run: RunFolder, name: str, number: str) -> None:
+    text = json.dumps({**_known(run), name: number}, indent=2)
+    write_text(run.path / "trackers.json", text + "\n")

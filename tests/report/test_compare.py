@@ -1,0 +1,95 @@
+"""Several runs on one page, and the command that writes pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from runs import write_run
+from test_page import Checker, words
+
+from gamedsl.cli import main
+from gamedsl.report.compare import _series, lines
+from gamedsl.report.gather import gather
+
+STAG = {"hunter_1:move": "stag", "hunter_2:move": "stag"}
+HARE = {"hunter_1:move": "hare", "hunter_2:move": "hare"}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two seeds of one setting, and a run of another; the second seed is shorter."""
+    root = tmp_path_factory.mktemp("runs")
+    made = [
+        write_run(root / "one", "stag_hunt", STAG, steps=4),
+        write_run(root / "two", "stag_hunt", HARE, steps=3),
+        write_run(root / "other", "stag_hunt", STAG, steps=4),
+    ]
+    recipe = made[1] / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("seed: 3", "seed: 4"))
+    (made[2] / "recipe.yaml").write_text("model: tiny\nsteps: 4\ngames: 64\nseed: 3\n")
+    return made
+
+
+def test_runs_that_differ_in_the_seed_alone_are_one_line(runs: list[Path]) -> None:
+    found = lines([gather(run, whole=False) for run in runs])
+    assert [[run.folder.name for run in line.runs] for line in found] == [["one", "two"], ["other"]]
+    assert [line.name for line in found] == ["games 128, lora.rank 8", "games 64"]
+    assert [line.tag for line in found] == ["A", "B"]
+
+
+def test_a_line_is_the_mean_with_its_lowest_and_highest(runs: list[Path]) -> None:
+    (line, _) = lines([gather(run, whole=False) for run in runs])
+    series = _series(line, 0, [0, 3, 4], lambda record: record["reward"]["hunter_1"])
+    one, two = (
+        {r["step"]: r["reward"]["hunter_1"] for r in gather(run, whole=False).measured}
+        for run in runs[:2]
+    )
+    assert series.values[1] == pytest.approx((one[3] + two[3]) / 2)
+    assert series.around[1] == pytest.approx((min(one[3], two[3]), max(one[3], two[3])))
+    assert series.values[2] is None, "the shorter run has no step 4"
+
+
+def test_the_page_of_several_runs(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "all.html"
+    assert main(["report", *map(str, runs), "--out", str(out)]) == 0
+    assert capsys.readouterr().out == f"report: {out}\n"
+    text = out.read_text(encoding="utf-8")
+    checker = Checker()
+    checker.feed(text)
+    assert checker.open == []
+    said = words(text)
+    assert "gamedsl, 3 runs" in said
+    last = json.loads((runs[0] / "metrics.jsonl").read_text().splitlines()[-2])
+    assert re.search(rf"one 3 4 {last['exploitability']:.4g}", said)
+    assert text.count('class="band b0"') >= 2
+    assert 'class="band b1"' not in text
+    assert "different games" not in said
+
+
+def test_one_run_gets_its_page_anew(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    page = runs[0] / "report.html"
+    page.unlink(missing_ok=True)
+    assert main(["report", str(runs[0])]) == 0
+    assert page.exists()
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [(["nowhere"], "`nowhere` is not a run folder"), (["one", "--out", "x"], "for several runs")],
+)
+def test_requests_that_are_refused(
+    runs: list[Path],
+    arguments: list[str],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(runs[0].parent)
+    assert main(["report", *arguments]) == 2
+    assert says in capsys.readouterr().err

@@ -1,0 +1,58 @@
+"""The mapping of a signalling game: what the words mean, how much they tell, what collides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import gamedsl
+from gamedsl.train.telling import tellers
+from gamedsl.train.telling.mapping import described, information
+from tests.train.conftest import recipe_of, run_of
+
+
+def test_information_in_bits() -> None:
+    shares = {"a": 0.5, "b": 0.25, "c": 0.25}
+    perfect = {"a": {"x": 1.0}, "b": {"y": 1.0}, "c": {"z": 1.0}}
+    assert information(shares, perfect) == pytest.approx(1.5)
+    assert information(shares, {kind: {"x": 0.5, "y": 0.5} for kind in shares}) == 0
+    partial = {"a": {"x": 1.0}, "b": {"y": 1.0}, "c": {"y": 1.0}}
+    assert information(shares, partial) == pytest.approx(1.0)
+
+
+def test_collisions_are_types_with_one_likeliest_word() -> None:
+    shares = dict.fromkeys("abc", 1 / 3)
+    told = described(shares, {"a": {"x": 0.9, "y": 0.1}, "b": {"x": 0.6, "y": 0.4}, "c": {"y": 1}})
+    assert told["collisions"] == 2
+    assert told["types"]["b"]["probs"] == {"x": 0.6, "y": 0.4}
+    assert told["information"] < told["entropy"] == pytest.approx(1.585, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("lewis_signaling", ["mapping"]), ("advice", ["mapping"]), ("kuhn_poker", []),
+        ("tiny_hanabi", []), ("repeated_prisoners_dilemma", ["after"]), ("stag_hunt", []),
+        ("information_cascade", []),
+    ],
+)  # fmt: skip
+def test_which_games_have_what_to_tell(name: str, fields: list[str]) -> None:
+    """A bet in poker is paid for, and no word; words that follow no draw stand for nothing."""
+    assert [one.field for one in tellers(gamedsl.load(name).ir)] == fields
+
+
+def test_senders_that_learn_tell_more(tmp_path: Path) -> None:
+    """From nearly nothing to the whole type: what both see of the scene is no part of it."""
+    game = gamedsl.load("lewis_signaling", {"words": 2, "objects": 2, "shown": 2})
+    recipe = recipe_of(game, steps=25, games=256, lr=5e-4, group_by="deal")
+    run, _ = run_of(game, recipe, tmp_path / "run")
+    first, *_, last, _ = run.records()
+    assert list(first["mapping"]) == ["sender:word"]
+    before, after = first["mapping"]["sender:word"], last["mapping"]["sender:word"]
+    assert list(after["types"]) == ["anchor", "apple"]
+    assert sum(row["share"] for row in after["types"].values()) == pytest.approx(1)
+    assert before["information"] == pytest.approx(0, abs=1e-6)
+    assert after["information"] > 0.9
+    assert after["entropy"] == pytest.approx(1, abs=0.01)
+    assert (before["collisions"], after["collisions"]) == (2, 0)

@@ -1,0 +1,172 @@
+"""Numbers sent to other programs: with the real packages, offline, where they are installed."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gamedsl.cli import main
+from gamedsl.train.errors import TrainError
+from gamedsl.train.runfolder import RunFolder, open_run
+from gamedsl.train.trackers import Guarded, numbers, require, tracker
+from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of
+
+RECORD = {
+    "event": "step", "step": 3, "reward": {"row": 1.5, "column": None}, "exploitability": 0.25,
+    "policy": {"row:move": {"role": "row", "seat": "row", "step": "move",
+                            "probs": {"cooperate": 0.25, "defect": 0.75}}},
+    "mapping": {"sender:word": {"types": {"a": {"share": 1.0, "probs": {"x": 1.0}}},
+                                "information": 0.5, "entropy": 1.0, "collisions": 0}},
+    "alarms": [{"probability": 0.1}], "extinct": 1,
+}  # fmt: skip
+
+
+def test_a_record_as_flat_numbers() -> None:
+    assert numbers(RECORD) == {
+        "reward/row": 1.5, "exploitability": 0.25, "policy/row:move/cooperate": 0.25,
+        "policy/row:move/defect": 0.75, "mapping/sender:word/information": 0.5,
+        "mapping/sender:word/entropy": 1.0, "mapping/sender:word/collisions": 0.0, "extinct": 1.0,
+    }  # fmt: skip
+
+
+class Broken:
+    """Fails from its second step on, and when it is closed."""
+
+    sent = 0
+
+    def send(self, numbers: Mapping[str, float], step: int) -> None:
+        self.sent += 1
+        if self.sent > 1:
+            raise ConnectionError("the server\nis gone")
+
+    def close(self, summary: str | None) -> None:
+        raise RuntimeError("closed twice")
+
+
+@pytest.mark.parametrize("fails", ["later", "at once"])
+def test_what_a_tracker_raises_is_said_once_and_training_goes_on(
+    compiled: Any, tmp_path: Path, fails: str
+) -> None:
+    game, heard, broken = compiled(DILEMMA), list[str](), Broken()
+
+    def make() -> Broken:
+        if fails == "at once":
+            raise ValueError("no login")
+        return broken
+
+    with Guarded("wandb", make, heard.append) as observer:
+        _, outcome = run_of(game, recipe_of(game, steps=4), tmp_path / "run", observers=[observer])
+    assert outcome.finished
+    assert broken.sent == (2 if fails == "later" else 0)
+    why = "the server is gone" if fails == "later" else "no login"
+    assert heard == [f"wandb takes no more numbers, training goes on: {why}"]
+
+
+def test_a_tracker_that_there_is_not() -> None:
+    with pytest.raises(TrainError, match="there is no tracker `excel`"):
+        require(["excel"])
+
+
+def test_a_tracker_whose_package_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(TrainError, match=r"wandb is not installed\n.*gamedsl\[trackers\]"):
+        require(["wandb"])
+
+
+def _tracked(name: str, run: RunFolder, steps: range) -> None:
+    """Send the numbers of some steps, as a run that begins or goes on."""
+    heard = list[str]()
+    with tracker(name, run, heard.append) as observer:
+        observer.start({"event": "start", "step": 0})
+        for step in steps:
+            observer.step({**RECORD, "step": step, "exploitability": 1 / step})
+        if steps.stop == 5:
+            observer.end({"event": "end", "summary": "All is well."})
+    assert heard == []
+
+
+@pytest.fixture
+def run(compiled: Any, tmp_path: Path) -> RunFolder:
+    game = compiled(DILEMMA)
+    from gamedsl.train.runfolder import create
+
+    recipe = recipe_of(game, steps=4)
+    return create(game, recipe, tmp_path / "runs" / "one", {}, policy_of(game, recipe).tokenizer, 1)
+
+
+def test_tensorboard_reads_what_was_written(run: RunFolder) -> None:
+    pytest.importorskip("tensorboardX")
+    _tracked("tensorboard", run, range(1, 4))
+    _tracked("tensorboard", run, range(3, 5))
+    found: dict[int, float] = {}
+    for step, purge, values in _events(run.path / "tensorboard"):
+        if purge:
+            found = {s: v for s, v in found.items() if s < step}
+        if "exploitability" in values:
+            found[step] = values["exploitability"]
+    assert found == pytest.approx({1: 1, 2: 1 / 2, 3: 1 / 3, 4: 1 / 4})
+
+
+def _events(folder: Path) -> Iterator[tuple[int, bool, dict[str, float]]]:
+    """The records of TensorBoard's files: length, checksum, event, checksum, again and again."""
+    from tensorboardX.proto.event_pb2 import Event, SessionLog
+
+    for file in sorted(folder.glob("events.*")):
+        data = file.read_bytes()
+        while data:
+            (size,) = struct.unpack("<Q", data[:8])
+            event = Event.FromString(data[12 : 12 + size])
+            data = data[16 + size :]
+            values = {v.tag: v.simple_value for v in event.summary.value}
+            yield event.step, event.session_log.status == SessionLog.START, values
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mlflow_keeps_one_run_over_two_sittings(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    _tracked("mlflow", run, range(1, 4))
+    _tracked("mlflow", run, range(4, 5))
+    client = mlflow.MlflowClient((run.path.parent / "mlruns").as_uri())
+    (experiment,) = [e for e in client.search_experiments() if e.name == "dilemma"]
+    (kept,) = client.search_runs([experiment.experiment_id])
+    assert kept.info.status == "FINISHED"
+    assert kept.data.params["lora.rank"] == "16"
+    assert kept.data.tags["summary"] == "All is well."
+    history = client.get_metric_history(kept.info.run_id, "exploitability")
+    assert {m.step: m.value for m in history} == {n: 1 / n for n in range(1, 5)}
+    assert kept.data.metrics["policy/row:move/defect"] == 0.75
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_wandb_writes_offline(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    _tracked("wandb", run, range(1, 5))
+    (file,) = (run.path / "wandb").glob("offline-run-*/run-*.wandb")
+    written = file.read_bytes()
+    for text in (b"mapping/sender:word/information", b"All is well.", b"dilemma"):
+        assert text in written
+
+
+def test_the_command_sends_numbers_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tensorboardX")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dilemma.yaml").write_text(DILEMMA, encoding="utf-8")
+    asked = ["train", "dilemma.yaml", "--model", "tabular", "--steps", "2", "--format", "concise"]
+    assert main([*asked, "--log", "tensorboard", "--out", "run"]) == 0
+    (*_, (step, _, values)) = [e for e in _events(tmp_path / "run" / "tensorboard") if e[2]]
+    last = open_run(tmp_path / "run").records()[-2]
+    assert any(e[2].get("reward/row") for e in _events(tmp_path / "run" / "tensorboard"))
+    assert step == last["step"] or "summary" in str(values)
+    capsys.readouterr()
+    assert main([*asked, "--log", "excel"]) == 2
+    assert "--log takes tensorboard, wandb, mlflow" in capsys.readouterr().err
