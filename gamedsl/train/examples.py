@@ -84,12 +84,18 @@ class Teacher:
         if not isinstance(player, DrawingPlayer):
             rng = generator(self._recipe.seed, batch.step, "teacher")
             player = self._open(int(rng.integers(2**31)))
-        return [
-            odds.of(player, decision, query, episode)
+        taught = [
+            (number, (decision, query, episode))
+            for number, (query, (decision, episode)) in enumerate(
+                zip(batch.queries, batch.asked, strict=True)
+            )
             if decision.role in learns
-            else np.zeros(len(query.labels))
-            for query, (decision, episode) in zip(batch.queries, batch.asked, strict=True)
         ]
+        rows = odds.of(player, [one for _, one in taught])
+        found = [np.zeros(len(query.labels)) for query in batch.queries]
+        for (number, _), pi_A in zip(taught, rows, strict=True):
+            found[number] = pi_A
+        return found
 
     def _open(self, seed: int) -> Player:
         from gamedsl.players.base import PlayerError

@@ -11,6 +11,7 @@ random while it plays; what is learned there is still what the player would do (
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,26 +67,32 @@ class Lessons:
         return Lessons(self.games, {query: self.counts_A[query] for query in kept})
 
 
+Asked = tuple["Decision", Query, "Episode"]
+"""A decision, the prompt that the policy is given there, and where it is asked."""
+
+
 class Odds:
-    """The odds of players at decisions, each asked for once per distinct prompt where they are not
-    known."""
+    """The odds of players at decisions. Where they are not known, a player is asked a few times at
+    each distinct prompt, and they are how often it gave each answer."""
 
     def __init__(self) -> None:
         self._answers: dict[tuple[int, Query], np.ndarray] = {}
 
-    def of(self, player: Player, decision: Decision, query: Query, episode: Episode) -> np.ndarray:
-        """Probabilities [labels]. Raises TrainError for a reply that is no legal label."""
+    def of(self, player: Player, asked: Sequence[Asked]) -> list[np.ndarray]:
+        """Probabilities [labels] of each. Raises TrainError for a reply that is no legal label."""
         from gamedsl.players.base import DrawingPlayer
 
         if isinstance(player, DrawingPlayer):
-            return np.array(player.odds(decision, episode), dtype=float)
-        key = (id(player), query)
-        if key not in self._answers:
-            counts = np.zeros(len(decision.legal))
-            for _ in range(ASKED):
-                counts[_answer(player, decision, episode)] += 1
-            self._answers[key] = counts / ASKED
-        return self._answers[key]
+            distinct = {(d.information_set, d.labels): (d, e) for d, _, e in asked}
+            found = dict(zip(distinct, player.all_odds(list(distinct.values())), strict=True))
+            return [np.array(found[d.information_set, d.labels], dtype=float) for d, _, _ in asked]
+        for decision, query, episode in asked:
+            if (id(player), query) not in self._answers:
+                counts = np.zeros(len(decision.legal))
+                for _ in range(ASKED):
+                    counts[_answer(player, decision, episode)] += 1
+                self._answers[id(player), query] = counts / ASKED
+        return [self._answers[id(player), query] for _, query, _ in asked]
 
 
 def gather(
@@ -107,24 +114,44 @@ def gather(
     lessons, odds = Lessons(games), Odds()
     for number, (players, seats) in enumerate(zip(holders, taught, strict=True)):
         share = games // len(holders) + (number < games % len(holders))
-        frontier = list(_first(env, rng, share))
-        while frontier:
-            episode, count = frontier.pop()
-            if episode.done:
-                continue
-            if episode.chance:
-                frontier += _split(episode, count, rng)
-                continue
-            behaviour = []
-            for decision in episode.decisions:
-                query = query_of(decision, adapter(decision.role))
-                pi_A = odds.of(players[decision.seat], decision, query, episode)
-                if decision.seat in seats:
-                    lessons.add(query, pi_A, count)
-                    pi_A = (1 - explore) * pi_A + explore / len(pi_A)
-                behaviour.append(pi_A)
-            frontier += _moved(episode, count, behaviour, rng)
+        here = list(_first(env, rng, share))
+        while here := [part for episode, count in here for part in _settled(episode, count, rng)]:
+            rows = _odds_of_all(odds, players, adapter, [episode for episode, _ in here])
+            ahead: list[tuple[Episode, int]] = []
+            for (episode, count), asked in zip(here, rows, strict=True):
+                behaviour = []
+                for seat, query, pi_A in asked:
+                    if seat in seats:
+                        lessons.add(query, pi_A, count)
+                        pi_A = (1 - explore) * pi_A + explore / len(pi_A)
+                    behaviour.append(pi_A)
+                ahead += _moved(episode, count, behaviour, rng)
+            here = ahead
     return lessons
+
+
+def _odds_of_all(
+    odds: Odds, players: Mapping[str, Player], adapter: AdapterOf, episodes: Sequence[Episode]
+) -> list[list[tuple[str, Query, np.ndarray]]]:
+    """Of each episode, the seats that are asked, their prompts, and the odds of their players, all
+    decisions of a player together."""
+    asked: dict[int, list[tuple[int, Asked]]] = defaultdict(list)
+    holder: dict[int, Player] = {}
+    for number, episode in enumerate(episodes):
+        for decision in episode.decisions:
+            player = players[decision.seat]
+            query = query_of(decision, adapter(decision.role))
+            holder[id(player)] = player
+            asked[id(player)].append((number, (decision, query, episode)))
+    found: list[dict[str, tuple[Query, np.ndarray]]] = [{} for _ in episodes]
+    for key, some in asked.items():
+        rows = odds.of(holder[key], [one for _, one in some])
+        for (number, (decision, query, _)), pi_A in zip(some, rows, strict=True):
+            found[number][decision.seat] = query, pi_A
+    return [
+        [(d.seat, *found[number][d.seat]) for d in episode.decisions]
+        for number, episode in enumerate(episodes)
+    ]
 
 
 def read_lessons(
@@ -172,12 +199,19 @@ def _first(env: Env, rng: np.random.Generator, games: int) -> Iterator[tuple[Epi
         yield env.reset(seed=int(seed), chance="asked"), 1
 
 
-def _split(episode: Episode, games: int, rng: np.random.Generator) -> Iterator[tuple[Episode, int]]:
+def _settled(
+    episode: Episode, games: int, rng: np.random.Generator
+) -> Iterator[tuple[Episode, int]]:
+    """A bundle after chance, where it is chance's turn: parts of it that wait for decisions."""
+    if not episode.chance:
+        if not episode.done:
+            yield episode, games
+        return
     probabilities = np.array([float(outcome.probability) for outcome in episode.chance])
     for (outcome,), count in zip(*sample_joint(rng, [probabilities], games), strict=True):
         child = episode.fork()
         child.draw(int(outcome))
-        yield child, int(count)
+        yield from _settled(child, int(count), rng)
 
 
 def _moved(
