@@ -201,9 +201,9 @@ def _flags(args: argparse.Namespace) -> list[Setting]:
 
 def _train(job: Job, args: argparse.Namespace) -> int:
     from gamedsl.report.page import write_report
+    from gamedsl.train.curriculum import climb
     from gamedsl.train.engine import open_policy, set_threads
     from gamedsl.train.interrupt import Interrupt
-    from gamedsl.train.loop import train
     from gamedsl.train.runfolder import create
 
     recipe, threads = job.recipe, job.recipe.threads
@@ -216,7 +216,7 @@ def _train(job: Job, args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         observers = [_observer(stack, job, args.format), *_trackers(stack, folder, args.log)]
         interrupt = stack.enter_context(Interrupt())
-        outcome = train(
+        outcome = climb(
             job.game, recipe, folder, policy,
             observers=observers, conclude=_conclude, interrupt=interrupt, cast=job.cast,
         )  # fmt: skip

@@ -87,6 +87,21 @@ class Expert:
 
 
 @dataclass(frozen=True)
+class Curriculum:
+    """Levels of the game, by what one param is set to; a param of None: the game as it is.
+
+    A level is passed when its last `over` steps had a success of `at` on average. Levels held out
+    are played at the end, and never trained on.
+    """
+
+    param: str | None
+    levels: tuple[int | float | str | bool, ...]
+    at: float
+    over: int
+    held_out: tuple[int | float | str | bool, ...]
+
+
+@dataclass(frozen=True)
 class Start:
     """Where a role's policy is put before training, at its decisions that offer a named action.
 
@@ -143,6 +158,7 @@ class Recipe:
     roles: tuple[Part, ...]
     """What was said of roles, in the order of the game's."""
     learn: Learn
+    curriculum: Curriculum
     lora: Lora
     lr: float
     lr_schedule: Literal["constant", "linear", "cosine"]
@@ -201,7 +217,8 @@ class Recipe:
 _MAPS = ("roles", "start")
 
 _ABSENT = {
-    "order": "roles", "layers": "all", "targets": "all", "every": "never", "dtype": "auto",
+    "order": "roles", "param": "none", "layers": "all", "targets": "all", "every": "never",
+    "dtype": "auto",
     "threads": "auto", "finetuning": "auto", "expert": "none", "opponents": "expert",
     "teacher": "none", "extinct": "off",
 }  # fmt: skip
@@ -214,7 +231,7 @@ def _said(part: Part) -> dict[str, Any]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, Learn | Lora | Magnet | Project | Expert | WarmUp):
+    if isinstance(value, Curriculum | Learn | Lora | Magnet | Project | Expert | WarmUp):
         return {inner: _plain(inner, part) for inner, part in vars(value).items()}
     if value is None:
         return _ABSENT[name]

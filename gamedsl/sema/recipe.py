@@ -17,13 +17,13 @@ from typing import Any, Literal
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Setting
-from gamedsl.ir.recipe import Expert, Learn, Lora, Magnet, Project, Recipe, WarmUp
+from gamedsl.ir.recipe import Curriculum, Expert, Learn, Lora, Magnet, Project, Recipe, WarmUp
 from gamedsl.sema.recipe_checks import contradictions
 from gamedsl.sema.role_settings import ROLES, declare_roles
 from gamedsl.sema.start import START, declare_start
 from gamedsl.source.spans import Source, Span
 
-Kind = Literal["whole", "number", "word", "name", "names", "flags", "pair", "map"]
+Kind = Literal["whole", "number", "word", "name", "names", "flags", "pair", "list", "map"]
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ class Key:
 
     kind: "whole" and "number" lie in `low` to `high` (`above`: low itself is excluded) or are one
     of `words`; "word" is one of `words`; "name" is any text; "names" a list of texts or one of
-    `words`; "flags" a list of `words`; "pair" two numbers in the range. Words that stand for "no
-    number" become None (`absent`). `for_method` holds the defaults of methods that have their own.
+    `words`; "flags" a list of `words`; "list" a list of anything; "pair" two numbers in the range.
+    Words that stand for "no number" become None (`absent`). `for_method` holds the defaults of
+    methods that have their own.
     A "map" is read by a module of its own; `form` says what it maps.
     """
 
@@ -61,6 +62,8 @@ class Key:
             return "a name"
         if self.kind == "flags":
             return "a list of " + " and ".join(f"`{word}`" for word in self.words)
+        if self.kind == "list":
+            return "a list of values"
         if self.kind == "map":
             return f"a map of {self.form}"
         noun = {"whole": "a whole number", "number": "a number", "pair": "a list of two numbers"}
@@ -114,6 +117,15 @@ KEYS: tuple[Key, ...] = (
     Key("learn.order", "names", "roles",
         "whose turn follows whose; a role may have several turns", words=("roles",),
         absent="roles"),
+    Key("curriculum.param", "name", "none",
+        "trains level by level: the param of the game that the levels set",
+        words=("none",), absent="none"),
+    Key("curriculum.levels", "list", (), "what the param is set to, one level after the other"),
+    Key("curriculum.at", "number", Fraction(4, 5),
+        "success at which a level is passed: where mean payoffs lie between the least and the most"
+        " that the level pays", low=0, high=1, above=True),
+    Key("curriculum.over", "whole", 5, "steps over which success is averaged", low=1),
+    Key("curriculum.held_out", "list", (), "levels that are played at the end, and not trained on"),
     Key("lora.rank", "whole", 16, "rank of the adapters", low=1),
     Key("lora.alpha", "whole", 32, "scale of the adapters: their output times alpha / rank", low=1),
     Key("lora.layers", "whole", 10,
@@ -243,7 +255,7 @@ KEYS: tuple[Key, ...] = (
 _BY_NAME = {key.name: key for key in KEYS if key.kind != "map"}
 _MAPS = tuple(key.name for key in KEYS if key.kind == "map")
 _PARTS: dict[str, Any] = {
-    "learn": Learn, "lora": Lora, "magnet": Magnet, "project": Project,
+    "learn": Learn, "curriculum": Curriculum, "lora": Lora, "magnet": Magnet, "project": Project,
     "expert": Expert, "warm_up": WarmUp,
 }  # fmt: skip
 """Groups of settings, and what the recipe holds them in."""
@@ -403,6 +415,10 @@ def _right_type(key: Key, value: Any) -> bool:
             )
         case "flags":
             return isinstance(value, list) and all(v in key.words for v in value)
+        case "list":
+            return isinstance(value, list) and all(
+                isinstance(v, int | Fraction | str) for v in value
+            )
     return False
 
 
@@ -428,6 +444,8 @@ def _converted(key: Key, value: Any) -> Any:
             return tuple(map(float, value))
         case "names" | "flags":
             return tuple(value)
+        case "list":
+            return tuple(float(v) if isinstance(v, Fraction) else v for v in value)
     return value
 
 

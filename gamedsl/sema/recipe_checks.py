@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import GameIR, Setting
 from gamedsl.ir.recipe import Part, Recipe
+from gamedsl.sema.levels import check_curriculum
 from gamedsl.sema.rotation import check_learn
 
 
@@ -66,6 +67,7 @@ def contradictions(
             *(f"roles.{one.role}.{name}" for one in recipe.roles for name in ("trained", "player")),
         )  # fmt: skip
     check_learn(ir, recipe, given, clash, problems)
+    check_curriculum(ir, recipe, given, clash, problems)
     if recipe.scale == "group" and ir.has_chance and "group_std" not in recipe.allow:
         _group_std(ir, given, problems)
 

@@ -50,6 +50,17 @@ class Observer(Protocol):
     def end(self, record: Record) -> None: ...
 
 
+class Levels(Lasting, Protocol):
+    """A game that is trained level by level; see `gamedsl.train.curriculum`."""
+
+    @property
+    def level(self) -> Any: ...
+
+    def see(self, record: Record) -> Record:
+        """Take a step's record, after which the level may be another; returns what it adds."""
+        ...
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a call of `train` ended: the last step done, and whether all were."""
@@ -68,10 +79,12 @@ def train(
     conclude: Callable[[RunFolder, Any], Record] = lambda run, tree: {},
     interrupt: Interrupt | None = None,
     cast: Cast | None = None,
+    levels: Levels | None = None,
 ) -> Outcome:
     """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` gives what
     the end record says beside the step; its second argument is the game's `gamedsl.solve.Tree`, or
-    None where there is none. Raises TrainError, and CastError where no `cast` is given."""
+    None where there is none. It ends early where `levels` go on to another game. Raises TrainError,
+    and CastError where no `cast` is given."""
     cast = cast or assemble(game, recipe)
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe, cast)
@@ -97,7 +110,10 @@ def train(
         "advantages": advantages,
         "schedule": schedule,
     }
+    if levels is not None:
+        parts["curriculum"] = levels
     checkpoints.restore(parts, beginning.parts)
+    level = levels and levels.level
 
     def keep() -> None:
         learned = checkpoints.adapters_of(policy), optimizer.state_dict(), reference.adapters
@@ -113,7 +129,7 @@ def train(
     for observer in observers:
         observer.start(run.records()[0])
 
-    while step < recipe.steps and not stopped():
+    while step < recipe.steps and not stopped() and level == (levels and levels.level):
         started = time.perf_counter()
         step += 1
         if schedule.due(step):
@@ -124,6 +140,7 @@ def train(
         record = {"event": "step", "step": step, **earned(batch), **gauge.measured(scorer, ahead)}
         record |= {**gauge.watched(record), **updated, **counted(batch, weights)}
         record |= schedule.told(step)
+        record |= levels.see(record) if levels is not None else {}
         record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)
         if step == recipe.steps or step % recipe.transcripts_every == 0:

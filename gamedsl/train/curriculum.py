@@ -1,0 +1,202 @@
+"""Training level by level: the same game with one param set to more and more.
+
+Every level is the game compiled anew, and a run of its own that goes on from the checkpoint of the
+one before: adapters, optimiser and all that lasts. A level is passed when the success of the last
+`over` steps is `at` or more on average. Success is where the mean payoff of the roles that learn
+lies between the least and the most that the level pays their seats, 0 to 1; in a game that is won
+or lost it is the share of wins. The bounds are those of all plays where these can be listed, else
+those that the form of the payoffs shows; neither reaches the update.
+
+Levels that are held out are never trained on: the run ends with their success.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import gamedsl
+from gamedsl.diagnostics.model import CompileError
+from gamedsl.ir.amounts import Payoffs
+from gamedsl.ir.recipe import Recipe
+from gamedsl.runtime.game import Game
+from gamedsl.train import checkpoint as checkpoints
+from gamedsl.train.cast import Cast, assemble
+from gamedsl.train.errors import TrainError
+from gamedsl.train.gauge import earned
+from gamedsl.train.loop import Observer, Outcome, train
+from gamedsl.train.rollout import play
+from gamedsl.train.runfolder import RunFolder
+from gamedsl.train.scoring import Scorer
+from gamedsl.train.survey import survey
+
+if TYPE_CHECKING:
+    from gamedsl.policies.base import Policy
+    from gamedsl.train.interrupt import Interrupt
+
+Level = int | float | str | bool
+Record = dict[str, Any]
+Bounds = dict[str, tuple[float, float]]
+NAME = "curriculum"
+
+
+class Climb:
+    """How far a run has come. A part of the loop that lasts."""
+
+    def __init__(self, recipe: Recipe, games: Mapping[Level, Game]) -> None:
+        self._plan = recipe.curriculum
+        self.bounds = {level: bounds_of(game, recipe) for level, game in games.items()}
+        self._number = 0
+        self._recent: list[float] = []
+
+    @property
+    def level(self) -> Level:
+        """What the param is set to now."""
+        return self._plan.levels[self._number]
+
+    def see(self, record: Record) -> Record:
+        """Take a step's record; returns what it says of the level."""
+        level, reached = self.level, success(record, self.bounds[self.level])
+        self._recent = [*self._recent, reached][-self._plan.over :]
+        enough = len(self._recent) == self._plan.over
+        passed = enough and sum(self._recent) / self._plan.over >= self._plan.at
+        if passed and self._number + 1 < len(self._plan.levels):
+            self._number, self._recent = self._number + 1, []
+        return {"level": level, "success": reached}
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint must hold of it."""
+        return {"number": self._number, "recent": list(self._recent)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        self._number, self._recent = state["number"], list(state["recent"])
+
+
+def climb(
+    game: Game,
+    recipe: Recipe,
+    run: RunFolder,
+    policy: Policy,
+    *,
+    observers: Sequence[Observer] = (),
+    conclude: Callable[[RunFolder, Any], Record] = lambda run, tree: {},
+    interrupt: Interrupt | None = None,
+    cast: Cast | None = None,
+) -> Outcome:
+    """Train as `gamedsl.train.loop.train` does, through the levels of the recipe's curriculum where
+    it has one. Raises as it does, and TrainError for a level that cannot be had."""
+    plan = recipe.curriculum
+    if plan.param is None:
+        return train(
+            game, recipe, run, policy,
+            observers=observers, conclude=conclude, interrupt=interrupt, cast=cast,
+        )  # fmt: skip
+    params = dict(run.info()["params"])
+    games = {
+        level: _at_level(game, {**params, plan.param: level})
+        for level in dict.fromkeys((*plan.levels, *plan.held_out))
+    }
+    reached = Climb(recipe, games)
+    found = checkpoints.latest(run)
+    if found is not None:
+        reached.restore(found.parts[NAME])
+
+    def evaluated(level: Level) -> Record:
+        other = games[level]
+        env = other.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
+        scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
+        batch = play(env, scorer, recipe, recipe.steps + 1, cast=assemble(other, recipe))
+        record = earned(batch)
+        return {**record, "success": success(record, reached.bounds[level])}
+
+    def concluded(folder: RunFolder, tree: Any) -> Record:
+        shown = {str(level): evaluated(level) for level in plan.held_out}
+        return {**conclude(folder, None), **({"held_out": shown} if shown else {})}
+
+    while True:
+        level = reached.level
+        outcome = train(
+            games[level], recipe, run, policy, observers=observers, conclude=concluded,
+            interrupt=interrupt, cast=assemble(games[level], recipe), levels=reached,
+        )  # fmt: skip
+        if outcome.finished or reached.level == level:
+            return outcome
+        observers = [_Started(observer) for observer in observers]
+
+
+class _Started:
+    """An observer that was told of the start already."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self.warm_up, self.step, self.end = observer.warm_up, observer.step, observer.end
+
+    def start(self, record: Record) -> None: ...
+
+
+def success(record: Record, bounds: Bounds) -> float:
+    """Where the mean payoffs of a step's record lie between their bounds, 0 to 1, on average over
+    the roles that have some; see the module docstring."""
+    found = [
+        (record["payoff"][role] - low) / (high - low)
+        for role, (low, high) in bounds.items()
+        if record["payoff"].get(role) is not None and high > low
+    ]
+    return sum(found) / len(found) if found else 0.0
+
+
+def bounds_of(game: Game, recipe: Recipe) -> Bounds:
+    """The least and the most that a seat of each role that learns can be paid. Raises TrainError
+    where no bounds are seen."""
+    spans = _listed(game, recipe) or {
+        seat: Payoffs(game.ir, seat).interval() for seat in game.ir.seats
+    }
+    found: dict[str, list[float]] = defaultdict(list)
+    for seat, span in spans.items():
+        role = game.ir.role_of[seat]
+        if not recipe.part(role).learns:
+            continue
+        if span is None:
+            raise TrainError(
+                f"nothing bounds what `{seat}` can be paid, so its success has no scale",
+                "bound the variables that its payoffs read, or leave `curriculum` out",
+            )
+        found[role] += map(float, span)
+    return {role: (min(ends), max(ends)) for role, ends in found.items()}
+
+
+def _listed(game: Game, recipe: Recipe) -> dict[str, Any] | None:
+    """The least and the most of each seat over all plays; None where they are too many."""
+    from gamedsl.solve import ImperfectRecall, TooLarge, tabulate
+
+    env = game.env()
+    try:
+        tree = tabulate(env) if survey(env, recipe.seed) is not None else None
+    except (TooLarge, ImperfectRecall):
+        return None
+    if tree is None:
+        return None
+    ends = [tree.payoffs[node] for node in tree.terminals]
+    paid = zip(tree.seats, zip(*ends, strict=True), strict=True)
+    return {seat: (min(amounts), max(amounts)) for seat, amounts in paid}
+
+
+def _at_level(game: Game, params: dict[str, Any]) -> Game:
+    """The game with other params. Raises TrainError where it does not compile, or has other
+    roles."""
+    shown = ", ".join(f"{name}={value}" for name, value in params.items())
+    try:
+        found = gamedsl.load(game.files[0], params=params)
+    except CompileError as error:
+        raise TrainError(
+            f"`{game.name}` with {shown} has problems: {error.diagnostics[0].message}",
+            "name levels that the game can have",
+        ) from error
+    if [role.name for role in found.ir.roles] != [role.name for role in game.ir.roles]:
+        raise TrainError(
+            f"`{game.name}` with {shown} has other roles",
+            "choose a param that leaves the roles as they are",
+        )
+    return found

@@ -1,0 +1,122 @@
+"""Levels: one after the other by success, the same after a stop, and held-out ones at the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import gamedsl
+from gamedsl.diagnostics import Problems
+from gamedsl.sema.recipe import parse_overrides, resolve
+from gamedsl.train import checkpoint
+from gamedsl.train.curriculum import bounds_of, climb, success
+from gamedsl.train.errors import TrainError
+from gamedsl.train.runfolder import create
+from tests.train.conftest import policy_of, recipe_of, untimed
+
+COPY = """
+game: copy
+roles: [speaker]
+params: {rounds: {default: 1, in: 1..6}, bonus: 0}
+turns:
+  - repeat: rounds
+    count: t
+    turns:
+      - {role: speaker, choose: word, from: [yes, no]}
+      - {pay: payoffs, value: 1 + bonus if word == yes else 0}
+"""
+PLAN = {
+    "curriculum__param": "rounds",
+    "curriculum__levels": [1, 2, 3],
+    "curriculum__at": 0.9,
+    "curriculum__over": 2,
+    "games": 64,
+    "lr": 8e-4,
+    "exploitability": "off",
+}
+
+
+@pytest.fixture
+def copy(tmp_path: Path):
+    path = tmp_path / "copy.yaml"
+    path.write_text(COPY, encoding="utf-8")
+    return gamedsl.load(path)
+
+
+def _climbed(game, folder: Path, recipe, **given):
+    policy = policy_of(game, recipe)
+    run = create(game, recipe, folder, {}, policy.tokenizer, 1)
+    return run, climb(game, recipe, run, policy, **given)
+
+
+def test_levels_are_passed_by_success(copy, tmp_path: Path) -> None:
+    recipe = recipe_of(copy, steps=30, curriculum__held_out=[4], **PLAN)
+    run, outcome = _climbed(copy, tmp_path / "run", recipe)
+    assert outcome.finished
+    records = run.records()
+    assert [record["event"] for record in records] == ["start", *["step"] * 30, "end"]
+    steps = records[1:-1]
+    levels = [record["level"] for record in steps]
+    assert levels == sorted(levels)
+    assert set(levels) == {1, 2, 3}
+    for level in (1, 2):
+        first, last = levels.index(level), levels.index(level + 1) - 1
+        assert last > first
+        reached = [record["success"] for record in steps[first : last + 1]]
+        assert (reached[-1] + reached[-2]) / 2 >= 0.9
+        means = [(a + b) / 2 for a, b in pairwise(reached[:-1])]
+        assert all(mean < 0.9 for mean in means)
+    # A mean payoff of 1 a round is all there is.
+    assert steps[-1]["success"] == pytest.approx(steps[-1]["payoff"]["speaker"] / 3)
+    held_out = records[-1]["held_out"]["4"]
+    assert held_out["success"] == pytest.approx(held_out["payoff"]["speaker"] / 4)
+
+
+def test_a_level_that_is_not_passed_is_not_left(copy, tmp_path: Path) -> None:
+    recipe = recipe_of(copy, steps=12, **PLAN | {"lr": 1e-9})
+    run, outcome = _climbed(copy, tmp_path / "run", recipe)
+    assert outcome.finished
+    assert {record["level"] for record in run.records()[1:-1]} == {1}
+
+
+@pytest.mark.parametrize("stop", [3, 9])
+def test_levels_go_on_after_a_stop(copy, tmp_path: Path, stop: int) -> None:
+    """In the middle of a level, and in a later one."""
+    recipe = recipe_of(copy, steps=14, checkpoint_every=100, **PLAN)
+    whole, _ = _climbed(copy, tmp_path / "whole", recipe)
+    parts, _ = _climbed(copy, tmp_path / "parts", replace(recipe, steps=stop))
+    assert climb(copy, recipe, parts, policy_of(copy, recipe)).finished
+    assert untimed(parts.records()) == untimed(whole.records())
+    kept = [checkpoint.latest(run).parts["curriculum"] for run in (parts, whole)]
+    assert kept[0] == kept[1]
+    assert kept[0]["number"] > 0
+
+
+def test_bounds_are_those_of_all_plays_or_of_the_form() -> None:
+    """Of a table, and of a game that is too large to list."""
+    game = gamedsl.load("prisoners_dilemma")
+    assert bounds_of(game, recipe_of(game)) == {"row": (0, 5), "column": (0, 5)}
+    game = gamedsl.load("tic_tac_toe")
+    bounds = bounds_of(game, recipe_of(game))
+    assert set(bounds.values()) == {(-1, 1)}
+    record = {"payoff": dict.fromkeys(bounds, 0.0)}
+    assert success(record, bounds) == 0.5
+
+
+def test_what_is_no_curriculum(copy, tmp_path: Path) -> None:
+    for texts, codes in (
+        (["curriculum={param: round, levels: [1]}"], ["GD0705"]),
+        (["curriculum.levels=[1, 2]"], ["GD0704"]),
+        (["curriculum={param: rounds, levels: [1, 2], held_out: [2]}"], ["GD0704"]),
+        (["curriculum={param: rounds, levels: 3}"], ["GD0702", "GD0704"]),
+        (["curriculum={param: rounds, levels: [1, 2]}"], []),
+    ):
+        problems = Problems()
+        resolve(copy.ir, parse_overrides(texts), problems)
+        assert [problem.code for problem in problems.found] == codes
+    recipe = recipe_of(copy, **PLAN | {"curriculum__levels": [1, 9]})
+    with pytest.raises(TrainError, match="rounds=9"):
+        _climbed(copy, tmp_path / "run", recipe)
