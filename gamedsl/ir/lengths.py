@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gamedsl.ir.expr import Apply, Build, Collect, Const, Expr
-from gamedsl.ir.program import Block, Choose, Loop, Stage, Step, walk_steps
-from gamedsl.ir.program import inside as inner_steps
+from gamedsl.ir.program import Block, Choose, Loop, Stage, Step
 from gamedsl.ir.types import Grid, List, Number, PerSeat, PerValue, Set, Type, domain
 
 
@@ -41,26 +40,30 @@ def _most_of(step: Step, weigh: Callable[[Step], int], seats: int) -> int | None
 
 
 def most_before(
-    steps: Iterable[Step], target: Step, weigh: Callable[[Step], int], seats: int
-) -> int | None:
-    """As `most`, of the steps that a play can have taken when it comes to a step; the whole of
-    `most` where that step is not among these."""
-    total = 0
+    steps: Iterable[Step], weigh: Callable[[Step], int], seats: int
+) -> dict[str, int | None]:
+    """For each choice, by its id, what `most` says of the steps that a play can have taken when it
+    comes to it."""
+    found: dict[str, int | None] = {}
+    total: int | None = 0
     for step in steps:
-        if step is target:
-            return total
-        if any(inner is target for inner in walk_steps((step,))):
-            inside = most_before(inner_steps(step), target, weigh, seats)
-            times = passes(step, seats) if isinstance(step, Loop) else 1
-            again = most(step.body, weigh, seats) if isinstance(step, Loop) else 0
-            if inside is None or again is None or (again and times is None):
-                return None
-            return total + inside + again * max((times or 1) - 1, 0)
-        inner = _most_of(step, weigh, seats)
-        if inner is None:
-            return None
-        total += inner
-    return total
+        if isinstance(step, Choose):
+            found[step.id] = total
+        elif isinstance(step, Block | Stage | Loop):
+            again: int | None = 0
+            if isinstance(step, Loop):
+                again, times = most(step.body, weigh, seats), passes(step, seats)
+                if again:
+                    again = None if times is None else again * max(times - 1, 0)
+            for name, before in most_before(step.body, weigh, seats).items():
+                found[name] = _sum(total, before, again)
+        total = _sum(total, _most_of(step, weigh, seats))
+    return found
+
+
+def _sum(*parts: int | None) -> int | None:
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
 def passes(loop: Loop, seats: int) -> int | None:

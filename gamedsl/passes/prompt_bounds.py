@@ -72,6 +72,8 @@ class PromptBounds:
         self._count = len(ir.seats)
         self._events = cache(self._events_uncached)
         self._lines = cache(self._lines_uncached)
+        self._how_many = cache(lambda step, seat: len(self._events(step, seat)))
+        self._weights: dict[object, dict[str, int | None]] = {}
 
     @cached_property
     def most(self) -> int:
@@ -103,7 +105,7 @@ class PromptBounds:
         """The text before the seat's name, the end of its last line included."""
         entries = self._ir.told_at(seat, step.id)
         if entries is None:
-            return self._before(step, lambda other: self._lines(other, seat))
+            return self._before(step, seat, self._lines)
         texts = [self._entry(entry) for entry in entries]
         template = template_for(self._ir, "view", seat, self._ir.role_of[seat])
         if template is not None and step.knows is None:
@@ -140,12 +142,15 @@ class PromptBounds:
         known = [count for count in counts if count is not None]
         return max(known, default=None) if len(known) == len(counts) else None
 
-    def _before(self, step: Choose, weigh: Callable[[Binding], int]) -> int:
-        """What the steps before a step weigh together."""
-        total = most_before(
-            self._ir.turns, step, lambda other: weigh(other) if isinstance(other, Binding) else 0,
-            self._count,
-        )  # fmt: skip
+    def _before(self, step: Choose, seat: str, weigh: Callable[[Binding, str], int]) -> int:
+        """What the steps before a step weigh together, for a seat."""
+        known = self._weights.get((seat, weigh))
+        if known is None:
+            known = self._weights[seat, weigh] = most_before(
+                self._ir.turns, lambda s: weigh(s, seat) if isinstance(s, Binding) else 0,
+                self._count,
+            )  # fmt: skip
+        total = known[step.id]
         if total is None:
             raise UnboundedError("the form of a loop does not tell how often it runs")
         return total
@@ -262,7 +267,7 @@ class PromptBounds:
         values: dict[str, Bound] = {
             name: Text(max(longest.get(name, 0), none)) for name in variables_before(self._ir, step)
         }
-        count = self._before(step, lambda other: len(self._events(other, seat)))
+        count = self._before(step, seat, self._how_many)
         actor = max(map(self._measure, self._roles.values()))
         variable = max((self._measure(other.variable) for other in bindings), default=0)
         parts: dict[str, Bound] = {

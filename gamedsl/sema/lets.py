@@ -86,13 +86,14 @@ def _parameters(
 
 def typed_lets(typer: Typer) -> tuple[Let, ...]:
     """All lets with their types, in the order they were declared."""
-    lets: list[Let] = []
+    lets: dict[str, Let] = {}
     for declared in list(typer.names.declared.values()):
-        if isinstance(declared, LetName) and all(declared.name != let.name for let in lets):
+        if isinstance(declared, LetName) and declared.name not in lets:
             if declared.slot and declared.type is None:
                 continue
             typer.let_type(declared, declared.span)
             body = typer.lets.get(declared.name, NOTHING)
             parameters = tuple(p.id for p in declared.parameters)
-            lets.append(Let(declared.name, parameters, body, declared.per_seat, declared.span))
-    return tuple(lets)
+            name = declared.name
+            lets[name] = Let(name, parameters, body, declared.per_seat, declared.span)
+    return tuple(lets.values())
