@@ -152,7 +152,7 @@ class _Body:
                 self.reader.problems.add(
                     "GD0810", f'chance never brings "{actions[-1].text}": it is left out', place,
                     why="and all nodes below it", severity="note",
-                    help="nothing: all that can happen is the same without it",
+                    help="nothing need be done: all that can happen is the same without it",
                 )  # fmt: skip
         if sum(odds) != 1:
             self.reader.problems.add(
