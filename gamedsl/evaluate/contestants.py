@@ -20,19 +20,15 @@ from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.endpoint import EndpointPlayer
 from gamedsl.players.table import PLAYERS, open_player
 from gamedsl.policies.endpoint import EndpointError, EndpointSettings
-from gamedsl.policies.errors import ModelError
+from gamedsl.train.runfolder import number_in
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
 
-TRAINED = ("run", "model")
-"""Heads of what is opened with its adapters, by `gamedsl.evaluate.trained`."""
-
 _NAMED = re.compile(r"([A-Za-z][\w.-]*)=(.+)")
 _MODEL = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _SMALL = 1 << 20
-"""Bytes of a file up to which all of it is hashed; of a larger one its size counts, unless it is an
-adapter."""
+"""Bytes of a model's file up to which all of it is hashed; of a larger one the size counts."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ def contestants(texts: Sequence[str]) -> list[Contestant]:
 
 def spec_of(text: str) -> str:
     """A text as `open_player` takes it."""
-    if text.partition(":")[0] in (*PLAYERS, *TRAINED):
+    if text.partition(":")[0] in PLAYERS:
         return text
     path = Path(text).expanduser()
     if (path / "run.json").is_file():
@@ -93,42 +89,37 @@ def spec_of(text: str) -> str:
 
 def identity_of(spec: str) -> str:
     """A hash of a text and of the files that it names, in hex."""
-    content = hashlib.sha256(spec.partition(":")[0].encode())
-    argument = spec.partition(":")[2]
-    path = _path_in(argument)
-    if path is None:
+    head, _, argument = spec.partition(":")
+    content = hashlib.sha256(head.encode())
+    parts = dict(_parts(argument))
+    for name, part in parts.items():
+        content.update(f"\n{name}\n".encode() + part)
+    if not parts:
         content.update(argument.encode())
-    else:
-        for name, part in _parts(path):
-            content.update(f"\n{name}\n".encode() + part)
     return content.hexdigest()[:16]
 
 
-def _path_in(argument: str) -> Path | None:
-    """The file or folder that an argument names, as it is or before a colon."""
-    for text in (argument, argument.rpartition(":")[0]):
-        path = Path(text).expanduser()
-        if text and path.exists():
-            return path
-    return None
-
-
-def _parts(path: Path) -> Iterator[tuple[str, bytes]]:
+def _parts(argument: str) -> Iterator[tuple[str, bytes]]:
+    """The names and contents of the files that make a player what it is, if it is in files: the
+    argument as it is, or before `:NAME` or `@STEP`."""
+    found = re.fullmatch(r"(.+?)(?:@(\d+)|:(\w+))?", argument)
+    whole = Path(argument).expanduser()
+    path = whole if whole.exists() or found is None else Path(found[1]).expanduser()
     if path.is_file():
-        yield "", path.read_bytes()
-        return
-    if (path / "run.json").is_file():
-        files = [path / "recipe.yaml", *sorted((path / "checkpoints").glob("*.pt"))[-1:]]
-        if len(files) == 1:
-            files += (path / "adapters").rglob("*")
-    else:
-        files = list(path.rglob("*"))
-    for file in sorted(file for file in files if file.is_file()):
-        whole = file.stat().st_size <= _SMALL or file.suffix == ".pt" or "adapters" in file.parts
-        yield (
-            str(file.relative_to(path)),
-            file.read_bytes() if whole else str(file.stat().st_size).encode(),
-        )
+        yield argument.removeprefix(str(path)), path.read_bytes()
+    elif (path / "run.json").is_file():
+        step = int(found[2]) if found is not None and found[2] and path != whole else None
+        files = sorted(file for file in (path / "adapters").rglob("*") if file.is_file())
+        if step is not None or not files:
+            kept = sorted((path / "checkpoints").glob("step-*.pt"), key=number_in)
+            files = [file for file in kept if step in (None, number_in(file))][-1:]
+        for file in [path / "recipe.yaml", *files]:
+            yield str(file.relative_to(path)), file.read_bytes()
+    elif path.is_dir():
+        for file in sorted(file for file in path.rglob("*") if file.is_file()):
+            size = file.stat().st_size
+            content = file.read_bytes() if size <= _SMALL else str(size).encode()
+            yield str(file.relative_to(path)), content
 
 
 @dataclass(frozen=True)
@@ -146,14 +137,10 @@ class Opener:
         try:
             if kind == "endpoint":
                 return EndpointPlayer.of(argument, self.endpoints)
-            if kind in TRAINED:
-                from gamedsl.evaluate.trained import open_trained
-
-                return open_trained(one.spec, self.game, seed=self.seed)
             return open_player(one.spec, self.game, seed=self.seed, allow_code=self.allow_code)
         except PlayerError as error:
             raise EvalError(f"{one.name}: {error.message}", error.help) from error
-        except (EndpointError, ModelError) as error:
+        except EndpointError as error:
             raise EvalError(f"{one.name}: {error.fact}", error.fix) from error
 
 

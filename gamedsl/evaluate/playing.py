@@ -9,11 +9,11 @@ evaluation's seed for each seating, so that no match depends on what else was pl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -54,44 +54,41 @@ class Answerer(Protocol):
         ...
 
 
-@runtime_checkable
-class Preparing(Protocol):
-    """A player that is faster when it is told beforehand what it will be asked."""
-
-    def prepare(self, asked: Iterable[tuple[Decision, Episode]]) -> None: ...
-
-
 class Drawer:
     """Draws for a player whose distribution is known, by the seed of the game and the seat."""
 
     def __init__(self, player: DrawingPlayer, lasting: bool) -> None:
         """`lasting`: labels do not change from game to game, so neither do distributions."""
         self._player, self._lasting = player, lasting
-        self._odds: dict[str, list[float]] = {}
-        """Information set -> cumulated probabilities."""
+        self._odds: dict[tuple[str, int], Sequence[float]] = {}
+        """By information set, and the seed of the game unless labels last."""
 
     def answers(self, asked: Sequence[Asked]) -> list[Action]:
         from gamedsl.runtime import Action
 
-        if isinstance(self._player, Preparing):
-            new = (one for one in asked if one.decision.information_set not in self._odds)
-            self._player.prepare((one.decision, one.episode) for one in new)
-        return [Action(self._draw(one)) for one in asked]
+        return [
+            Action(self._draw(one, below))
+            for one, below in zip(asked, self._cumulated(asked), strict=True)
+        ]
 
-    def _draw(self, one: Asked) -> str:
+    def _draw(self, one: Asked, below: Sequence[float]) -> str:
         decision = one.decision
-        below = self._cumulated(decision, one.episode)
         stream = Random(f"{one.seed} {decision.seat} {decision.information_set}")
         return stream.choices(decision.legal, cum_weights=below)[0]
 
-    def _cumulated(self, decision: Decision, episode: Episode) -> list[float]:
-        key = decision.information_set
-        found = self._odds.get(key)
-        if found is None:
-            found = list(accumulate(map(float, self._player.odds(decision, episode))))
-            if self._lasting and len(self._odds) < KEPT:
-                self._odds[key] = found
-        return found
+    def _cumulated(self, asked: Sequence[Asked]) -> list[Sequence[float]]:
+        """Each decision's odds, summed up from the left; those not known yet are asked together."""
+        keys = [self._key(one) for one in asked]
+        new = {key: one for key, one in zip(keys, asked, strict=True) if key not in self._odds}
+        rows = self._player.all_odds([(one.decision, one.episode) for one in new.values()])
+        found = {key: list(accumulate(row)) for key, row in zip(new, rows, strict=True)}
+        below = [self._odds.get(key) or found[key] for key in keys]
+        if self._lasting and len(self._odds) < KEPT:
+            self._odds |= found
+        return below
+
+    def _key(self, one: Asked) -> tuple[str, int]:
+        return one.decision.information_set, 0 if self._lasting else one.seed
 
 
 class Mover:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gamedsl.evaluate.games import Contest, Games, Utility
-from gamedsl.evaluate.playing import Preparing
 from gamedsl.evaluate.seating import Holders
 from gamedsl.players.base import DrawingPlayer
 from gamedsl.players.saved import PolicyError
@@ -53,18 +52,22 @@ class Whole:
     def table(self, player: DrawingPlayer, seat: str) -> Table:
         """All that a player does at a seat. A policy in a file may say nothing of where its own
         play never comes; any action stands there. PolicyError where its play does come there."""
-        table: dict[str, dict[str, float]] = {}
-        missing: dict[str, PolicyError] = {}
         asked = {key: pair for key, pair in self.asked.items() if pair[0].seat == seat}
-        if isinstance(player, Preparing):
-            player.prepare(asked.values())
-        for key, (decision, episode) in asked.items():
-            try:
-                odds = [float(p) for p in player.odds(decision, episode)]
-            except PolicyError as error:
-                missing[key] = error
-                odds = [1 / len(decision.legal)] * len(decision.legal)
-            table[key] = dict(zip(decision.legal, odds, strict=True))
+        missing: dict[str, PolicyError] = {}
+        try:
+            rows = player.all_odds(list(asked.values()))
+        except PolicyError:
+            rows = []
+            for key, (decision, episode) in asked.items():
+                try:
+                    rows.append(player.odds(decision, episode))
+                except PolicyError as error:
+                    missing[key] = error
+                    rows.append([1 / len(decision.legal)] * len(decision.legal))
+        table = {
+            key: dict(zip(decision.legal, map(float, row), strict=True))
+            for (key, (decision, _)), row in zip(asked.items(), rows, strict=True)
+        }
         if missing:
             reach = _own_reach(self.tree, table, self.tree.seats.index(seat))
             for info, nodes in zip(self.tree.info_sets, self.tree.members, strict=True):

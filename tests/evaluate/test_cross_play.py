@@ -9,6 +9,8 @@ import gamedsl
 from gamedsl.evaluate import EvalError, Options, Plan, contestant, evaluate
 from gamedsl.evaluate.intervals import mean, share
 from gamedsl.evaluate.seating import pairings
+from gamedsl.evaluate.whole import write_out
+from gamedsl.players import PolicyError, SavedPlayer, open_player
 from tests.evaluate.small import RPS, cell, evaluated, plan_of
 
 PURE = ("fixed:rock", "fixed:paper", "fixed:scissors")
@@ -193,3 +195,17 @@ def test_a_game_that_is_too_large_is_sampled_and_has_a_lower_bound(monkeypatch) 
     assert "nodes" in found.why_sampled
     with pytest.raises(EvalError, match="no exact result: the game has over"):
         evaluated("kuhn_poker", "random", method="exact")
+
+
+def test_a_policy_need_not_say_what_it_does_where_it_never_comes() -> None:
+    """Who always bets is never asked whether to call after checking."""
+    game = gamedsl.load("kuhn_poker")
+    whole = write_out(game.env())
+    bold = open_player("fixed:bet,call", game, seed=0)
+    full = {seat: whole.table(bold, seat) for seat in game.ir.seats}
+    said = {key: row for key, row in full["first"].items() if ":open" in key}
+    assert len(said) == 3 < len(full["first"])
+    table = whole.table(SavedPlayer(said), "first")
+    assert {key: table[key] for key in said} == said
+    with pytest.raises(PolicyError, match="says nothing of"):
+        whole.table(SavedPlayer({key: {"check": 1.0} for key in said}), "first")

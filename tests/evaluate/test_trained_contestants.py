@@ -73,16 +73,18 @@ def test_a_run_names_its_game(runs: list[Path], capsys: pytest.CaptureFixture[st
 
 
 def test_a_run_of_other_rules_is_refused(runs: list[Path]) -> None:
-    with pytest.raises(EvalError, match="trained for other rules: those of `rock_paper_scissors`"):
+    with pytest.raises(EvalError, match="trained on `rock_paper_scissors` by other rules"):
         evaluated("matching_pennies", str(runs[0]))
-    with pytest.raises(EvalError, match="not a run folder"):
+    with pytest.raises(EvalError, match="not the folder of a run"):
         evaluated(RPS, "run:nowhere")
 
 
-def test_a_run_that_goes_on_is_another_contestant(runs: list[Path], tmp_path: Path) -> None:
+def test_a_run_that_goes_on_is_another_contestant(runs: list[Path]) -> None:
     before = contestant(str(runs[0])).identity
     assert contestant(f"again={runs[0]}").identity == before
     assert contestant(str(runs[1])).identity != before
+    early, late = (contestant(f"run:{runs[0]}@{step}").identity for step in (0, 1))
+    assert early != late
 
 
 def test_a_model_plays_as_it_comes() -> None:
