@@ -191,6 +191,7 @@ class Recipe:
     threads: int | None
     exploitability: Literal["auto", "on", "off"]
     contributions: Literal["auto", "on", "off"]
+    bound_every: int | None
     extinct: float | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -220,7 +221,7 @@ _ABSENT = {
     "order": "roles", "param": "none", "layers": "all", "targets": "all", "every": "never",
     "dtype": "auto",
     "threads": "auto", "finetuning": "auto", "expert": "none", "opponents": "expert",
-    "teacher": "none", "extinct": "off",
+    "teacher": "none", "extinct": "off", "bound_every": "never",
 }  # fmt: skip
 """How a value of None is written, by field."""
 

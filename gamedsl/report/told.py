@@ -15,7 +15,7 @@ from gamedsl.report.gather import Run
 from gamedsl.report.svg import heat_map, number
 from gamedsl.train.telling.after import FIRST
 from gamedsl.train.telling.extinction import said
-from gamedsl.train.telling.words import decisions, interval, likeliest
+from gamedsl.train.telling.words import decisions, interval, likeliest, ranges_for
 
 Record = Mapping[str, Any]
 Figure = tuple[str, str, Markup]
@@ -27,7 +27,7 @@ MANY_ALARMS = 12
 
 def bands(run: Run, key: str, name: str) -> tuple[tuple[float, float], ...]:
     """The equilibrium range of an action, for its chart."""
-    ranges = (run.start or {}).get("ranges")
+    ranges = ranges_for(run.start, _last(run) or {})
     parts = ranges["of"].get(key, {}).get(name, ()) if ranges else ()
     return tuple((low, high) for low, high in parts)
 
@@ -51,8 +51,8 @@ def _alarms(run: Run) -> list[tuple[int, Record]]:
 
 def ranges(run: Run) -> dict[str, Any] | None:
     """The last policy against the ranges of equilibria, a row a decision; None without ranges."""
-    found = (run.start or {}).get("ranges")
-    if not found or not run.measured:
+    found = ranges_for(run.start, _last(run) or {})
+    if not found:
         return None
     rows = []
     for row in decisions(found, run.measured[-1].get("policy") or {}):

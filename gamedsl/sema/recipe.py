@@ -246,6 +246,9 @@ KEYS: tuple[Key, ...] = (
     Key("contributions", "word", "auto",
         "what each role adds to what all earn together, at the end; `auto`: where the game is small"
         " and not of constant sum", words=("auto", "on", "off")),
+    Key("bound_every", "whole", "never",
+        "steps after which exploitability is bounded from below, by searching for replies, in games"
+        " too large for the exact one", low=1, words=("never",), absent="never"),
     Key("extinct", "number", Fraction(1, 1000),
         "the probability below which an action that equilibria play, or that just was played,"
         " raises an alarm", low=0, high=1, above=True, words=("off",), absent="off"),

@@ -100,12 +100,15 @@ class Gauge:
             **{one.field: told for one in self._tellers if (told := one.tell(scorer, batch))},
         }
 
-    def recall(self, records: Sequence[dict[str, Any]]) -> None:
-        """Take up where the records of a run end, the start's first."""
-        self._ranges = records[0].get("ranges")
+    def recall(self, records: Sequence[dict[str, Any]], level: Any = None) -> None:
+        """Take up where the records of a run end, the start's first. Of a run that goes level by
+        level only those of the `level` count: another is another game."""
+        own = [record for record in records if record.get("level") == level]
+        begun = own[0] if own else {}
+        self._ranges = begun["ranges"] if "ranges" in begun else self.ranges()
         gains = None if self.tree is None else self._gains
         self._watch = Watch(self._extinct, self._ranges, gains, self._learners)
-        for record in records:
+        for record in own:
             self._watch.look(record)
 
     def watched(self, record: dict[str, Any]) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder, write_adapters
 from gamedsl.train.schedule import Schedule
 from gamedsl.train.scoring import GRAPH_TOKENS, Scorer
+from gamedsl.train.telling.bound import Bounds
 from gamedsl.train.transcripts import transcripts
 
 
@@ -88,6 +89,7 @@ def train(
     cast = cast or assemble(game, recipe)
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe, cast)
+    bounds = Bounds(game, env, recipe, cast, exact=gauge.tree is not None)
     scorer = scorer_of(policy, recipe, gauge.known)
     advantages = Advantages(recipe, Replays(recipe, scorer, cast))
     schedule = Schedule(game.ir, recipe)
@@ -122,10 +124,11 @@ def train(
 
     batch = play(env, scorer, recipe, step + 1, known=gauge.queries, cast=cast)
     if not run.records():
-        run.append(gauge.opening(scorer, batch, policy, beginning.warm) | beginning.told)
+        opening = gauge.opening(scorer, batch, policy, beginning.warm) | beginning.told
+        run.append(opening | ({} if level is None else {"level": level}))
         keep()
     else:
-        gauge.recall(run.records())
+        gauge.recall(run.records(), level)
     for observer in observers:
         observer.start(run.records()[0])
 
@@ -139,7 +142,7 @@ def train(
         ahead = play(env, scorer, recipe, step + 1, known=gauge.queries, cast=cast)
         record = {"event": "step", "step": step, **earned(batch), **gauge.measured(scorer, ahead)}
         record |= {**gauge.watched(record), **updated, **counted(batch, weights)}
-        record |= schedule.told(step)
+        record |= {**bounds.measured(scorer, step), **schedule.told(step)}
         record |= levels.see(record) if levels is not None else {}
         record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)

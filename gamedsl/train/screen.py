@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.train.summary import mixture, predicted
-from gamedsl.train.telling.words import Row, alarms, decisions, meanings, rounds
+from gamedsl.train.telling.words import Row, alarms, decisions, meanings, ranges_for, rounds
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -48,7 +48,7 @@ class Screen:
         self._seconds: list[float] = []
         self._live: Any = None
         self._last: Record = {}
-        self._ranges: Record | None = None
+        self._start: Record = {}
         self._prediction = ""
 
     def __enter__(self) -> Screen:
@@ -70,7 +70,7 @@ class Screen:
         self._last = record
         if record.get("prediction"):
             self._prediction = predicted(record["prediction"])
-        self._ranges = record.get("ranges")
+        self._start = record
         self._measure(record)
         if not self.console.is_terminal:
             self.message(self._title)
@@ -219,7 +219,8 @@ class Screen:
             for title, rows in told
             if rows
         ]
-        policy = decisions(self._ranges, self._last.get("policy") or {})
+        ranges = ranges_for(self._start, self._last)
+        policy = decisions(ranges, self._last.get("policy") or {})
         return [*short, ("decision", policy)] if policy else short
 
     def _table(self, title: str, rows: list[Row], width: int, height: int) -> Table:

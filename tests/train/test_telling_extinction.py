@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import gamedsl
+from gamedsl.train.gauge import Gauge
 from gamedsl.train.loop import train
 from gamedsl.train.telling.extinction import Watch, inside, said
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of, untimed
@@ -132,3 +133,18 @@ def test_roles_that_are_not_trained_raise_no_alarm() -> None:
     row = {"jack": {"role": "first", "probs": {"bet": 0.0, "check": 1.0}}}
     assert Watch(1e-3, BLUFF, roles=["second"]).look({"policy": row}) == []
     assert len(Watch(1e-3, BLUFF, roles=["first"]).look({"policy": row})) == 1
+
+
+def test_a_level_is_a_game_of_its_own(compiled: Any, tmp_path: Path) -> None:
+    """What was seen of another level, whose decisions are others, is not looked at."""
+    game = compiled(DILEMMA)
+    run, _ = run_of(game, recipe_of(game, steps=1), tmp_path / "run")
+    records = [{**record, "level": 2} for record in run.records()[:2]]
+    other = {"level": 1, "event": "start", "step": 0, "ranges": BLUFF, **record(jack={"bet": 0.0})}
+    env = game.env()
+    gauge = Gauge(env, recipe_of(game))
+    gauge.recall([other, *records], 2)
+    again = gauge.watched(run.records()[1])
+    assert (again["extinct"], again["in_range"]["of"]) == (0, 2)
+    gauge.recall([other], 2)
+    assert gauge.watched(run.records()[1])["in_range"]["of"] == 2

@@ -27,7 +27,8 @@ def sentences(start: Record | None, steps: Sequence[Record]) -> list[str]:
     """What there is to say at the end of a run, of its start record and those of its steps."""
     if not steps:
         return []
-    last, ranges = steps[-1], (start or {}).get("ranges")
+    last = steps[-1]
+    ranges = ranges_for(start, last)
     found = [_mapped(signal, told) for signal, told in (last.get("mapping") or {}).items()]
     found += [_rounds(where, told) for where, told in (last.get("after") or {}).items()]
     if ranges:
@@ -36,6 +37,14 @@ def sentences(start: Record | None, steps: Sequence[Record]) -> list[str]:
     if alarms:
         found.append(_alarms(alarms, last))
     return found
+
+
+def ranges_for(start: Record | None, record: Record) -> Record | None:
+    """The ranges of the start record, where a record is of the same game: of the same level."""
+    if start is None or start.get("level") != record.get("level"):
+        return None
+    ranges: Record | None = start.get("ranges")
+    return ranges
 
 
 def decisions(ranges: Record | None, policy: Record) -> list[Row]:
