@@ -10,11 +10,13 @@ from gamedsl.players.policy import PolicyPlayer
 from gamedsl.players.random import RandomPlayer
 from gamedsl.players.saved import PolicyError, SavedPlayer, SavedPolicy, read_policy
 from gamedsl.players.table import PLAYERS, open_player
+from gamedsl.players.unbeaten import Lines, unbeaten
 
 __all__ = [
     "PLAYERS",
     "DrawingPlayer",
     "FixedPlayer",
+    "Lines",
     "Player",
     "PlayerError",
     "PolicyError",
@@ -25,4 +27,5 @@ __all__ = [
     "open_player",
     "play",
     "read_policy",
+    "unbeaten",
 ]

@@ -85,28 +85,17 @@ def load_policy(
 ) -> Policy:  # fmt: skip
     """A model with adapters: each is a folder that was saved, a state as `adapter_state` gives it,
     or None for a new one. `lora` has the settings of a recipe. Raises `PlayerError`."""
-    try:
-        import torch
+    from gamedsl.policies.errors import ModelError
 
-        from gamedsl.policies.errors import ModelError
-        from gamedsl.policies.hf import HFPolicy
-        from gamedsl.policies.lora import LoraSpec
-        from gamedsl.policies.tabular import NAME, TabularPolicy
-    except ImportError as error:
-        raise PlayerError(f"a model needs {error.name}, not installed here", INSTALL) from error
-    policy: Policy
     try:
-        if model == NAME:
-            policy = TabularPolicy(tuple(adapters))
-        else:
-            shape = LoraSpec(**lora) if lora else LoraSpec(rank=1, layers=1)
-            kind = None if dtype is None else getattr(torch, dtype)
-            policy = HFPolicy(model, tuple(adapters), lora=shape, dtype=kind)
+        policy = _opened(model, tuple(adapters), lora, dtype)
         for name, state in adapters.items():
             if isinstance(state, Path):
                 policy.load_adapter(name, state)
             elif state is not None:
                 policy.load_adapter_state(name, state)
+    except ImportError as error:
+        raise PlayerError(f"a model needs {error.name}, not installed here", INSTALL) from error
     except ModelError as error:
         raise PlayerError(error.fact, error.fix) from error
     except (OSError, KeyError, ValueError) as error:
@@ -114,3 +103,21 @@ def load_policy(
             f"the adapters do not fit `{model}`: {error}", "take the model of the run"
         ) from error
     return policy
+
+
+def _opened(
+    model: str, adapters: tuple[str, ...], lora: Mapping[str, Any] | None, dtype: str | None
+) -> Policy:
+    from gamedsl.policies.tabular import NAME, TabularPolicy
+
+    if model == NAME:
+        return TabularPolicy(adapters)
+    import torch
+
+    from gamedsl.policies.hf import HFPolicy
+    from gamedsl.policies.lora import LoraSpec
+
+    shape = LoraSpec(**lora) if lora else LoraSpec(rank=1, layers=1)
+    return HFPolicy(
+        model, adapters, lora=shape, dtype=None if dtype is None else getattr(torch, dtype)
+    )

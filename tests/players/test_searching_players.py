@@ -143,6 +143,29 @@ def test_minimax_is_never_beaten(board) -> None:
     assert episode.payoffs == {"x": -1, "o": 1}
 
 
+def test_a_search_of_the_whole_game_is_exact(board) -> None:
+    """At the beginning too, where most is cut off, and whatever was searched before."""
+    exact, search = (open_player(spec, board, seed=1) for spec in ("minimax", "minimax:depth=9"))
+    start, dice = board.env().reset(), random.Random(2)
+    second = [after(start, name) for name in start.decisions[0].legal]
+    third = [after(episode, name) for episode in second for name in episode.decisions[0].legal]
+    for episode in (*dice.sample(third, 30), *second):
+        (decision,) = episode.decisions
+        assert search.odds(decision, episode) == exact.odds(decision, episode)
+
+
+def test_what_was_searched_before_changes_nothing(board) -> None:
+    """A position that was met deep in a search is looked at anew where it is nearer."""
+    player, dice = open_player("minimax:depth=3", board, seed=1), random.Random(3)
+    for _ in range(6):
+        episode = board.env().reset()
+        while not episode.done:
+            (decision,) = episode.decisions
+            fresh = open_player("minimax:depth=3", board, seed=1)
+            assert player.odds(decision, episode) == fresh.odds(decision, episode)
+            episode = after(episode, dice.choice(decision.legal))
+
+
 def test_a_horizon_counts_as_even(board) -> None:
     """One move ahead it takes a win, and sees nothing else."""
     player, episode = open_player("minimax:depth=1", board, seed=1), board.env().reset()
