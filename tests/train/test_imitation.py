@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
+import gamedsl
 from gamedsl.players.base import DrawingPlayer
+from gamedsl.players.policy import PolicyPlayer
 from gamedsl.players.table import open_player
+from gamedsl.players.unbeaten import unbeaten
 from gamedsl.runtime import Action
 from gamedsl.train.cast import assemble
 from gamedsl.train.errors import TrainError
@@ -274,6 +277,26 @@ def test_equal_prompts_are_one_lesson(compiled) -> None:
     lessons.add(query, [1.0, 0.0, 0.0], 3)
     lessons.add(query, [0.0, 0.0, 1.0], 1)
     assert lessons.targets[0].tolist() == [0.75, 0, 0.25]
+
+
+def test_who_imitates_minimax_is_unbeaten() -> None:
+    """Nim with piles of 1, 2 and 3 is lost for who begins; every line is gone through."""
+    game = gamedsl.load("nim", params={"piles": [1, 2, 3]})
+    recipe = recipe_of(
+        game, warm_up__expert="minimax", warm_up__opponents="random", warm_up__lr=2e-3,
+        warm_up__epochs=4,
+    )  # fmt: skip
+    policy = policy_of(game, recipe)
+    env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
+
+    def losses() -> int:
+        player = PolicyPlayer(policy)
+        found = unbeaten(game, player, ["second"], support="most", by_position=True, env=env)
+        return found["second"].losses
+
+    assert losses() > 0
+    assert warm_up(policy, *_lessons(game, recipe, policy), recipe, policy.parameters())
+    assert losses() == 0
 
 
 def test_roles_that_players_hold_are_not_taught(compiled) -> None:
