@@ -16,6 +16,7 @@ from gamedsl.players.table import open_player
 from gamedsl.players.unbeaten import unbeaten
 from gamedsl.runtime import Action
 from gamedsl.train.cast import assemble
+from gamedsl.train.dryrun import dry_run
 from gamedsl.train.errors import TrainError
 from gamedsl.train.imitation import fit_of, lessons_of, warm_up
 from gamedsl.train.interrupt import Interrupt
@@ -307,3 +308,15 @@ def test_roles_that_players_hold_are_not_taught(compiled) -> None:
     learned, _ = _lessons(game, recipe)
     assert list(_found(learned).values()) == [[1, 0]]
     assert "low" in game.env().action_names("proposer")
+
+
+def test_a_dry_run_says_it(compiled) -> None:
+    def said(**settings) -> str:
+        game = compiled(OFFER)
+        recipe = recipe_of(game, **settings)
+        return dry_run(game, recipe, assemble(game, recipe), lambda line: None)
+
+    assert "64 games of fixed:fair,accept, 50% of its moves random; at most 12 epochs" in said(
+        **TABLE
+    )
+    assert "games of" not in said()
