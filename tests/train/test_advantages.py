@@ -101,6 +101,17 @@ def test_other_baselines() -> None:
     assert weighed(batch(*games), baseline="none").sums_A[0].tolist() == [12, 0]
 
 
+def test_leaving_one_out_leaves_out_the_whole_game() -> None:
+    """Seats of one role: the first game's two earn 0 and 4, the second's 2 and 6."""
+    games = [
+        history(1, sample(0, 0, "p_1"), sample(1, 0, "p_2"), p_1=first, p_2=second)
+        for first, second in ((0, 4), (2, 6))
+    ]
+    found = weighed(batch(*games), baseline="leave_one_out")
+    assert [found.losses_A[0][0], found.losses_A[1][0]] == [0 - 4, 0]
+    assert [found.gains_A[0][0], found.gains_A[1][0]] == [0, 6 - 2]
+
+
 def test_scales() -> None:
     # Group 0 has advantages +1, -1; group 1 has +3, -3.
     games = [

@@ -12,7 +12,7 @@ import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.sema.recipe import parse_overrides, resolve
 from gamedsl.train import checkpoint
-from gamedsl.train.curriculum import bounds_of, climb, success
+from gamedsl.train.curriculum import Climb, bounds_of, climb, success
 from gamedsl.train.errors import TrainError
 from gamedsl.train.runfolder import create
 from tests.train.conftest import policy_of, recipe_of, untimed
@@ -73,6 +73,20 @@ def test_levels_are_passed_by_success(copy, tmp_path: Path) -> None:
     assert steps[-1]["success"] == pytest.approx(steps[-1]["payoff"]["speaker"] / 3)
     held_out = records[-1]["held_out"]["4"]
     assert held_out["success"] == pytest.approx(held_out["payoff"]["speaker"] / 4)
+
+
+def test_success_is_counted_level_by_level(copy) -> None:
+    """By its own steps alone; the last one is not left, and a stop loses nothing."""
+    recipe = recipe_of(copy, **PLAN)
+    games = {n: gamedsl.load(copy.files[0], params={"rounds": n}) for n in (1, 2, 3)}
+    reached, levels = Climb(recipe, games), []
+    # Of one round, then of two, then of three.
+    for payoff in (0.5, 1, 1, 1.9, 1.6, 1.8, 1.9, 3, 3, 3):
+        after = Climb(recipe, games)
+        after.restore(reached.state())
+        reached = after
+        levels.append(reached.see({"payoff": {"speaker": payoff}})["level"])
+    assert levels == [1, 1, 1, 2, 2, 2, 2, 3, 3, 3]
 
 
 def test_a_level_that_is_not_passed_is_not_left(copy, tmp_path: Path) -> None:
