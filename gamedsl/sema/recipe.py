@@ -192,7 +192,7 @@ KEYS: tuple[Key, ...] = (
         "how far action values move the policy, at the first step and at the last", low=0),
     Key("project.change", "number", 1,
         "the most that the log-odds of two actions are to change in a step", low=0, above=True),
-    Key("project.fit", "number", Fraction(1, 20),
+    Key("project.fit", "number", Fraction(1, 10),
         "the fit stops when this share of the divergence is left", low=0, high=1),
     Key("project.fitter", "word", "auto",
         "how the adapters are fitted; `auto`: by `newton` where decisions are few, else by `adam`",

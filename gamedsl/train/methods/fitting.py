@@ -21,6 +21,9 @@ from gamedsl.train.methods.tangent import Tangent
 DAMPING, LEAST, MOST = 0.01, 1e-4, 10.0
 LESS, MORE = 0.3, 4.0
 """Damping at first, its bounds, and what it is multiplied by after a move that helped or not."""
+POOR, PATIENCE = 0.75, 2
+"""So many moves in a row that leave more than this share of what was wrong show that the tangent
+does not hold where the policy is: it is made anew."""
 SLOWER, FASTER = 0.5, 1.1
 SLOWEST, FASTEST = 2.0**-10, 4.0
 """What the learning rate is multiplied by after an optimiser step, and the bounds of all that."""
@@ -51,11 +54,11 @@ class Goal:
 
 
 class Newton:
-    """Moves all decisions at once along the tangent, and keeps it from step to step.
+    """Moves all decisions at once along a tangent, and keeps it from step to step.
 
-    A tangent that was made some moves ago is nearly as good as a new one, and costs nothing. It is
-    made anew where the policy is when a move along it did not halve what was wrong. Damping falls
-    after each move that helped; one that did not is taken back, and damping grows.
+    Each move that helps teaches the tangent what it did, so one that was made long ago is nearly as
+    good as a new one, and damping falls. A move that does not is taken back; then damping grows,
+    and the tangent is made anew where the policy is, once in a step.
     """
 
     def __init__(self, learner: Learner) -> None:
@@ -66,36 +69,28 @@ class Newton:
     def fit(self, goal: Goal, step: int) -> Record:
         """Bring the policy to the goal."""
         learner, first = self._learner, goal.divergence()
-        left, tries, made = first, 0, 0
-        tangent = self._tangent
-        if tangent is None or tangent.queries != goal.queries:
-            tangent, made = self._made(goal.queries), 1
-        new = bool(made)
-        counts = tangent.counts([target.exp() for target in goal.targets])
-        missing = _missing(tangent, goal)
-        wrong = _squares(missing, counts)
+        left, tries, made, poor, tangent = first, 0, 0, 0, self._tangent
         while tries < learner.recipe.inner_steps and (not tries or not goal.reached(first, left)):
+            if tangent is None or tangent.queries != goal.queries or poor == PATIENCE:
+                tangent, made, poor = self._made(goal.queries), made + 1, 0
+            counts = tangent.counts([target.exp() for target in goal.targets])
+            missing = _missing(tangent, goal)
+            wrong = _squares(missing, counts)
             tries += 1
             tangent.move(missing, counts, self._damping)
             learner.scorer.forget()
             after = _missing(tangent, goal)
             still = _squares(after, counts)
             finite(min(still, wrong), 0.0)
-            helped = still < wrong
-            poor = not still < wrong / 2
-            if helped:
-                missing, wrong, left = after, still, goal.divergence()
+            poor = poor + 1 if still > POOR * wrong else 0
+            if still < wrong:
+                tangent.learn(_less(missing, after))
+                left = goal.divergence()
                 self._damping = max(self._damping * LESS, LEAST)
             else:
                 tangent.undo()
                 learner.scorer.forget()
-            if poor and new and not helped:
                 self._damping = min(self._damping * MORE, MOST)
-            elif poor and not goal.reached(first, left):
-                tangent, new, made = self._made(goal.queries), True, made + 1
-                counts = tangent.counts([target.exp() for target in goal.targets])
-                missing = _missing(tangent, goal)
-                wrong = _squares(missing, counts)
         if not learner.known:
             self._tangent = None  # the next step asks something else
         return {
@@ -104,8 +99,10 @@ class Newton:
         }  # fmt: skip
 
     def state(self) -> dict[str, Any]:
-        made_at = {} if self._tangent is None else self._tangent.adapters
-        return {"damping": self._damping, "made_at": made_at}
+        if self._tangent is None:
+            return {"damping": self._damping, "made_at": {}, "learned": {}}
+        made_at, learned = self._tangent.adapters, self._tangent.learned
+        return {"damping": self._damping, "made_at": made_at, "learned": learned}
 
     def restore(self, state: dict[str, Any]) -> None:
         """The tangent is made again where it was made."""
@@ -114,7 +111,7 @@ class Newton:
             now = adapters_of(self._learner.policy)
             put_back(self._learner.policy, state["made_at"])
             self._learner.scorer.forget()
-            self._made(self._learner.known)
+            self._made(self._learner.known).relearn(state["learned"])
             put_back(self._learner.policy, now)
             self._learner.scorer.forget()
 
@@ -189,6 +186,10 @@ def _missing(tangent: Tangent, goal: Goal) -> list[torch.Tensor]:
     """By how much each log-odds is short of its target."""
     aims, now = tangent.odds(goal.targets), tangent.odds(goal.played())
     return [aim - z for aim, z in zip(aims, now, strict=True)]
+
+
+def _less(these: Sequence[torch.Tensor], those: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [one - other for one, other in zip(these, those, strict=True)]
 
 
 def _squares(missing: Sequence[torch.Tensor], counts: Sequence[torch.Tensor]) -> float:

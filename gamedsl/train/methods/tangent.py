@@ -1,24 +1,30 @@
-"""Moves a network's decisions to wanted places at once: Gauss-Newton in the space of outputs.
+"""Moves a network's decisions to wanted places at once: least squares in the space of outputs.
 
 Near the parameters theta the log-odds z of all decisions move by J d(theta), one row of J for each
-log-odds. They are far fewer than the parameters, so many steps give a wanted move dz; the shortest,
-damped (Levenberg 1944) and with weights W, is
+log-odds. They are far fewer than the parameters, so moves are sought among those along the rows of
+J alone, d(theta) = J' c, and each costs a forward pass. Of what c would do, R c with R = J J', the
+one that is taken is the best weighed against its length (Levenberg 1944, with weights W),
 
-    d(theta) = J' (J J' + damping * m * W^-1)^-1 dz,   m the mean of the diagonal of J J'.
+    c minimises |R c - dz|^2 in W + damping * m * |J' c|^2,   m the mean of the diagonal of J J'.
 
 J J' is the kernel by which a gradient step for one decision moves the others (Jacot et al. 2018).
 Where prompts hardly differ its rows hardly do, and gradient steps move all decisions together; here
-each goes where it should, at the price of one backward pass for each log-odds. Adapters share no
-parameters, so one pass takes a log-odds of each.
+each goes where it should. J is dear, a backward pass for each log-odds, and the network is curved.
+So J is kept, and R learns from each move what it did (Broyden 1965):
+
+    R becomes R + (dz seen - R c) c' / |c|^2.
+
+Adapters share no parameters: each has an R of its own, and one backward pass takes a row of each.
 
 Shape letters: M log-odds of one adapter, P its parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
+import numpy as np
 import torch
 
 from gamedsl.policies.base import Policy, Query
@@ -32,7 +38,7 @@ RARE = 0.02
 
 
 class Tangent:
-    """J at the policy as it is when this is made. Moves along it may start anywhere near."""
+    """J at the policy as it is when this is made, and R. Moves along J may start anywhere near."""
 
     def __init__(
         self, policy: Policy, queries: Sequence[Query], log_pi_A: Sequence[torch.Tensor]
@@ -88,17 +94,34 @@ class Tangent:
         for name, part in self._parts.items():
             part.move(torch.cat(self._of(name, wanted)), torch.cat(self._of(name, counts)), damping)
 
+    def learn(self, moved: Sequence[torch.Tensor]) -> None:
+        """See by how much the last move has changed each query's log-odds."""
+        for name, part in self._parts.items():
+            part.learn(torch.cat(self._of(name, moved)))
+
     def undo(self) -> None:
         """Take back the last move, to the bit."""
         for part in self._parts.values():
             part.undo()
+
+    @property
+    def learned(self) -> dict[str, torch.Tensor]:
+        """R of each adapter."""
+        return {name: part.response_MM for name, part in self._parts.items()}
+
+    def relearn(self, learned: Mapping[str, torch.Tensor]) -> None:
+        """Go on with what `learned` was, J being the same."""
+        for name, part in self._parts.items():
+            part.response_MM = learned[name]
 
     def _of(self, name: str, each: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         return [one for query, one in zip(self.queries, each, strict=True) if query.adapter == name]
 
 
 class _Part:
-    """The rows of J of one adapter."""
+    """The rows of J of one adapter, and its R."""
+
+    response_MM: torch.Tensor
 
     def __init__(self, parameters: list[torch.nn.Parameter]) -> None:
         self.parameters = parameters
@@ -111,19 +134,28 @@ class _Part:
     def close(self) -> None:
         self._j_MP = torch.stack(self._rows)
         self._rows = []
-        self._kernel_MM = (self._j_MP @ self._j_MP.T).double().cpu()
+        self.response_MM = self._kernel_MM = (self._j_MP @ self._j_MP.T).double().cpu()
 
     def move(self, wanted_M: torch.Tensor, count_M: torch.Tensor, damping: float) -> None:
-        kernel_MM = self._kernel_MM
-        size = kernel_MM.diagonal().mean().clamp(min=torch.finfo(torch.float64).tiny)
-        damped_MM = kernel_MM + torch.diag(damping * size / count_M.double())
-        solved_M = torch.linalg.solve(damped_MM, wanted_M.double())
-        step_P = solved_M.to(self._j_MP) @ self._j_MP
+        # By numpy: torch's solvers give other last bits when memory is aligned otherwise.
+        kernel_MM, response_MM = self._kernel_MM.numpy(), self.response_MM.numpy()
+        size = max(float(kernel_MM.diagonal().mean()), float(np.finfo(np.float64).tiny))
+        weighed_MM = response_MM.T * count_M.double().numpy()
+        left_MM = weighed_MM @ response_MM + damping * size * kernel_MM
+        solved = np.linalg.lstsq(left_MM, weighed_MM @ wanted_M.double().numpy())
+        self._c_M = torch.from_numpy(solved[0])
+        step_P = self._c_M.to(self._j_MP) @ self._j_MP
         self._before = [parameter.detach().clone() for parameter in self.parameters]
         sizes = [parameter.numel() for parameter in self.parameters]
         with torch.no_grad():
             for parameter, step in zip(self.parameters, step_P.split(sizes), strict=True):
                 parameter.add_(step.view_as(parameter))
+
+    def learn(self, moved_M: torch.Tensor) -> None:
+        length = float((self._c_M**2).sum())
+        if length > 0:
+            surprise_M = moved_M.double() - (self.response_MM * self._c_M).sum(1)
+            self.response_MM = self.response_MM + torch.outer(surprise_M, self._c_M) / length
 
     def undo(self) -> None:
         with torch.no_grad():
