@@ -47,6 +47,7 @@ class Project:
     change: float
     fit: float
     fitter: Literal["auto", "newton", "adam"]
+    floor: float
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,7 @@ class Recipe:
     betas: tuple[float, float]
     weight_decay: float
     max_grad_norm: float
+    max_change: float | None
     inner_steps: int
     clip: float
     group_by: Literal["seed", "deal"]
@@ -221,7 +223,7 @@ _ABSENT = {
     "order": "roles", "param": "none", "layers": "all", "targets": "all", "every": "never",
     "dtype": "auto",
     "threads": "auto", "finetuning": "auto", "expert": "none", "opponents": "expert",
-    "teacher": "none", "extinct": "off", "bound_every": "never",
+    "teacher": "none", "extinct": "off", "bound_every": "never", "max_change": "off",
 }  # fmt: skip
 """How a value of None is written, by field."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -12,7 +13,7 @@ import pytest
 import torch
 
 import gamedsl
-from gamedsl.train import checkpoint, gauge
+from gamedsl.train import checkpoint
 from gamedsl.train.advantages import Advantages, Weights
 from gamedsl.train.anchor import Anchor
 from gamedsl.train.estimate import estimator_of
@@ -199,8 +200,8 @@ def test_without_its_magnet_it_does_not_get_there(kuhn, tmp_path) -> None:
 def test_samples_are_all_that_a_sampled_run_learns_from(
     compiled, tmp_path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """With garbage for everything that is solved or tabulated, the parameters are the same to the
-    byte; with `estimator: tree` they are not."""
+    """With garbage for everything that is solved or tabulated, or with no solver at all, all that
+    a run keeps is the same to the byte; with `estimator: tree` it is not."""
     game, tabulate = compiled(HIDDEN), Gauge._tabulate
 
     def garbage(self, env, recipe):
@@ -211,24 +212,30 @@ def test_samples_are_all_that_a_sampled_run_learns_from(
         )
         return replace(tree, rewards=wrong, payoffs=wrong)
 
-    changed = {}
-    for estimator in ("sampled", "tree"):
+    def refuse(*given, **named):
+        raise AssertionError("a sampled run asked a solver")
+
+    def kept(name: str, estimator: str) -> tuple[bytes, list[float | None]]:
         given = {"method": method, "estimator": estimator, "group_by": "deal", "games": 500}
-        recipe = recipe_of(game, steps=3, **given)
-        parameters, told = [], []
-        for number, patched in enumerate((False, True)):
-            with monkeypatch.context() as patch:
-                if patched:
-                    patch.setattr(gauge.Gauge, "_tabulate", garbage)
-                run, _ = run_of(game, recipe, tmp_path / f"{estimator}{number}")
-            state = checkpoint.latest(run)
-            parameters.append(
-                b"".join(t.numpy().tobytes() for t in state.adapters["shared"].values())
-            )
-            told.append([record.get("exploitability") for record in run.records()])
-        assert told[0] != told[1]
-        changed[estimator] = parameters[0] != parameters[1]
-    assert changed == {"sampled": False, "tree": True}
+        run, _ = run_of(game, recipe_of(game, steps=3, **given), tmp_path / name)
+        content = io.BytesIO()
+        torch.save(vars(checkpoint.latest(run)), content)
+        return content.getvalue(), [record.get("exploitability") for record in run.records()]
+
+    for estimator in ("sampled", "tree"):
+        state, told = kept(estimator, estimator)
+        with monkeypatch.context() as patch:
+            patch.setattr(Gauge, "_tabulate", garbage)
+            wrong, misled = kept(f"{estimator} misled", estimator)
+        assert told != misled
+        assert (state == wrong) == (estimator == "sampled")
+    with monkeypatch.context() as patch:
+        patch.setattr(Gauge, "_tabulate", lambda *_: None)
+        for name in ("worth.action_worth", "exploitability", "predict_basin", "tabulate"):
+            patch.setattr(f"gamedsl.solve.{name}", refuse)
+        alone, nothing = kept("alone", "sampled")
+    assert set(nothing) == {None}
+    assert alone == kept("again", "sampled")[0]
 
 
 def test_sampled_values_are_the_trees_on_average(kuhn) -> None:

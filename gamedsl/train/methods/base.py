@@ -19,6 +19,9 @@ from gamedsl.train.scoring import Scorer
 
 Record = dict[str, Any]
 
+SHORTENED, SHORTER = 8, 0.95
+"""How often a step that changed log-odds too much is shortened, and the margin that is left."""
+
 
 @dataclass(frozen=True)
 class Learner:
@@ -123,6 +126,28 @@ def descend(
         learner.hold(held)
         norm = float(torch.nn.utils.clip_grad_norm_(policy.parameters(), recipe.max_grad_norm))
         finite(value, norm)
-        optimizer.step()
+        if recipe.max_change is None:
+            optimizer.step()
+        else:
+            short_step(learner, queries, recipe.max_change)
     learner.scorer.forget()
     return {"loss": value, "grad_norm": norm, "lr": lr}
+
+
+def short_step(learner: Learner, queries: Sequence[Query], most: float) -> None:
+    """The optimiser's step, shortened until the log-odds of no two actions at any of `queries` have
+    changed by more than `most`. The scorer then holds scores of the new policy."""
+    before = [parameter.detach().clone() for parameter in learner.policy.parameters()]
+    was = [log_pi.double() for log_pi in learner.played(learner.scores(queries))]
+    learner.optimizer.step()
+    for _ in range(SHORTENED):
+        learner.scorer.forget()
+        now = learner.played(learner.scores(queries))
+        moves = [log_pi.double() - then for log_pi, then in zip(now, was, strict=True)]
+        widest = max(float(move.max() - move.min()) for move in moves)
+        if widest <= most:
+            return
+        with torch.no_grad():
+            for parameter, then in zip(learner.policy.parameters(), before, strict=True):
+                parameter.lerp_(then, 1 - SHORTER * most / widest)
+    learner.scorer.forget()

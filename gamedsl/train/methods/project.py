@@ -13,11 +13,13 @@ too where they are known, with no values: they are held, and pulled to the magne
 q are the means of the samples' advantages. Every sample's baseline is the mean of its deal, role
 and step, which takes away what the cards alone decided; it is the same for all actions of an
 information set, in expectation, so pi' does not depend on it. A target's log-odds differ from the
-policy's by at most `project.change`, so that the few samples of a rare action cannot throw it.
+policy's by at most `project.change`, so that the few samples of a rare action cannot throw it. With
+`project.floor` no target asks for less than that of any action, whatever was learned of it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -49,11 +51,12 @@ class Projection:
         values = [learned.get(query, np.zeros(len(query.labels))) for query in asked]
         alpha = between(recipe.magnet.weight, step, recipe.steps)
         eta = between(recipe.project.eta, step, recipe.steps)
+        change, floor = recipe.project.change, recipe.project.floor
         played = learner.played(learner.scores(asked))
         targets = [
             log_pi.double()
             if query.adapter in held
-            else target(log_pi, log_rho, torch.from_numpy(q), eta, alpha, recipe.project.change)
+            else target(log_pi, log_rho, torch.from_numpy(q), eta, alpha, change, floor)
             for query, log_pi, log_rho, q in zip(
                 asked, played, self._anchor.log_rho(asked), values, strict=True
             )
@@ -99,12 +102,14 @@ def target(
     eta: float,
     alpha: float,
     change: float,
+    floor: float = 0.0,
 ) -> torch.Tensor:
     """log pi' [A], float64; see the module docstring. No two actions' log-odds change by more
-    than `change`."""
+    than `change`, unless to bring a probability back to `floor` (less what then is too much)."""
     now = log_pi.double()
     move = (eta * alpha * (log_rho.double() - now) + eta * q.double()) / (1 + eta * alpha)
     widest = float(move.max() - move.min())
     if widest > change:
         move = move * (change / widest)
-    return (now + move).log_softmax(0)
+    log_pi = (now + move).log_softmax(0)
+    return log_pi.clamp(min=math.log(floor)).log_softmax(0) if floor else log_pi

@@ -148,7 +148,9 @@ class _Part:
         self._before = [parameter.detach().clone() for parameter in self.parameters]
         sizes = [parameter.numel() for parameter in self.parameters]
         with torch.no_grad():
-            for parameter, step in zip(self.parameters, step_P.split_with_sizes(sizes), strict=True):
+            for parameter, step in zip(
+                self.parameters, step_P.split_with_sizes(sizes), strict=True
+            ):
                 parameter.add_(step.view_as(parameter))
 
     def learn(self, moved_M: torch.Tensor) -> None:

@@ -1,0 +1,86 @@
+"""Controls that a person would otherwise tune by hand, by what a policy then does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import gamedsl
+from gamedsl.train.advantages import Weights
+from gamedsl.train.gauge import Gauge
+from gamedsl.train.methods import method_of
+from gamedsl.train.methods.base import Learner
+from gamedsl.train.methods.project import target
+from gamedsl.train.reference import Reference
+from gamedsl.train.scoring import Scorer
+from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of
+
+
+def _step(game, **settings) -> tuple[list[float], list[float]]:
+    """How far one step with these settings moves the log-odds of the dilemma's two decisions, by
+    the scorer and by the policy itself."""
+    recipe = recipe_of(game, lr=0.003, **settings)
+    policy = policy_of(game, recipe)
+    queries = Gauge(game.env(tokenizer=policy.tokenizer), recipe).queries
+    optimizer = torch.optim.AdamW(policy.parameters(), lr=recipe.lr, betas=recipe.betas)
+    scorer = Scorer(policy)
+    scorer.score(queries)
+    before = [scorer.log_pi(query) for query in queries]
+    learner = Learner(policy, optimizer, scorer, Reference(policy, {}), recipe, queries)
+    sums = [np.array([0.0, 4.0]), np.array([0.0, 1.0])]
+    losses = [np.array([-4.0, 0.0]), np.array([-1.0, 0.0])]
+    counts = [np.array([5.0, 5.0]) for _ in queries]
+    method_of(learner).update(queries, Weights(sums, losses, counts, 20, 0), 1)
+    moved = [
+        [float(row[1] - row[0] - was[1] + was[0]) for row, was in zip(rows, before, strict=True)]
+        for rows in (learner.scores(queries), policy.log_probs(queries))
+    ]
+    return moved[0], moved[1]
+
+
+@pytest.mark.parametrize("method", ["grpo", "magnet"])
+@pytest.mark.parametrize("inner_steps", [1, 2])
+def test_a_step_changes_log_odds_by_so_much_at_most(compiled, method: str, inner_steps) -> None:
+    game = compiled(DILEMMA)
+    for model in ("tabular", "tiny") if inner_steps == 1 else ("tabular",):
+        given = {"model": model, "method": method, "inner_steps": inner_steps}
+        free, _ = _step(game, **given)
+        assert max(free) > 1
+        held, seen = _step(game, **given, max_change=0.2)
+        assert held == pytest.approx(seen, abs=1e-5)
+        assert 0.15 * inner_steps < max(map(abs, held)) <= 0.2 * inner_steps + 1e-6
+
+
+def test_a_bound_that_nothing_exceeds_changes_nothing(compiled) -> None:
+    game = compiled(DILEMMA)
+    assert _step(game, method="grpo") == _step(game, method="grpo", max_change=1e6)
+
+
+def test_the_floor_of_a_target() -> None:
+    log_pi = torch.tensor([0.001, 0.009, 0.99]).log()
+    zero = torch.zeros(3)
+    bare = target(log_pi, log_pi, zero, eta=1.0, alpha=0.0, change=0.1)
+    assert bare.exp().tolist() == pytest.approx([0.001, 0.009, 0.99], rel=1e-4)
+    lifted = target(log_pi, log_pi, zero, eta=1.0, alpha=0.0, change=0.1, floor=0.05)
+    assert lifted.exp().tolist() == pytest.approx([0.05 / 1.09, 0.05 / 1.09, 0.99 / 1.09], rel=1e-4)
+    above = torch.tensor([0.3, 0.7]).log()
+    kept = target(above, above, torch.zeros(2), eta=1.0, alpha=0.0, change=0.1, floor=0.05)
+    assert kept.exp().tolist() == pytest.approx([0.3, 0.7], rel=1e-5)
+
+
+def test_no_action_dies_under_a_floor(tmp_path: Path) -> None:
+    game = gamedsl.load("kuhn_poker")
+    least = []
+    for floor in (0, 0.04):
+        recipe = recipe_of(
+            game, method="project", steps=12, games=4096, magnet__weight=[0, 0],
+            project__eta=[2, 2], project__floor=floor,
+        )  # fmt: skip
+        run, _ = run_of(game, recipe, tmp_path / str(floor))
+        last = [record for record in run.records() if record["event"] == "step"][-1]
+        least.append(min(p for row in last["policy"].values() for p in row["probs"].values()))
+    assert least[0] < 0.01
+    assert least[1] > 0.035
