@@ -128,6 +128,19 @@ class Start:
 
 
 @dataclass(frozen=True)
+class PoolSettings:
+    """The population of `opponents: {pool: ...}`: its size, how often a snapshot joins it, whom the
+    learner meets, and how the pool is judged at the end; see `gamedsl.train.pool`."""
+
+    size: int
+    every: int
+    sampling: Literal["prioritised", "uniform"]
+    power: float
+    mixture: Literal["equilibrium", "uniform"]
+    games: int
+
+
+@dataclass(frozen=True)
 class Part:
     """Who answers for a role, as `roles` says. None is what was not said: the adapter is then that
     of `adapters` (of the role itself where it is not trained), and a role is trained unless a
@@ -160,6 +173,9 @@ class Recipe:
     """What was said of roles, in the order of the game's."""
     learn: Learn
     curriculum: Curriculum
+    opponents: tuple[tuple[str, float], ...]
+    """Whom the policy meets, with shares of any sum: `self`, `pool`, or a player. Empty: itself."""
+    pool: PoolSettings
     lora: Lora
     lr: float
     lr_schedule: Literal["constant", "linear", "cosine"]
@@ -205,8 +221,13 @@ class Recipe:
         for one in self.start:
             place = start.setdefault(one.role, {})
             (place if one.step is None else place.setdefault(one.step, {})).update(one.probs)
-        maps = {"roles": roles, "start": start}
+        maps = {"roles": roles, "opponents": dict(self.opponents), "start": start}
         return plain | {name: given for name, given in maps.items() if given}
+
+    @property
+    def keeps_pool(self) -> bool:
+        """Whether the policy meets a population."""
+        return any(name == "pool" for name, _ in self.opponents)
 
     def part(self, role: str) -> Part:
         """Who answers for a role, in full."""
@@ -217,7 +238,7 @@ class Recipe:
         return Part(role, said.adapter or (role if own else "shared"), said.learns)
 
 
-_MAPS = ("roles", "start")
+_MAPS = ("roles", "opponents", "start")
 
 _ABSENT = {
     "order": "roles", "param": "none", "layers": "all", "targets": "all", "every": "never",
@@ -234,7 +255,9 @@ def _said(part: Part) -> dict[str, Any]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, Curriculum | Learn | Lora | Magnet | Project | Expert | WarmUp):
+    if isinstance(
+        value, Curriculum | Learn | Lora | Magnet | PoolSettings | Project | Expert | WarmUp
+    ):
         return {inner: _plain(inner, part) for inner, part in vars(value).items()}
     if value is None:
         return _ABSENT[name]

@@ -17,9 +17,19 @@ from typing import Any, Literal
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Setting
-from gamedsl.ir.recipe import Curriculum, Expert, Learn, Lora, Magnet, Project, Recipe, WarmUp
+from gamedsl.ir.recipe import (
+    Curriculum,
+    Expert,
+    Learn,
+    Lora,
+    Magnet,
+    PoolSettings,
+    Project,
+    Recipe,
+    WarmUp,
+)
 from gamedsl.sema.recipe_checks import contradictions
-from gamedsl.sema.role_settings import ROLES, declare_roles
+from gamedsl.sema.role_settings import OPPONENTS, ROLES, declare_opponents, declare_roles
 from gamedsl.sema.start import START, declare_start
 from gamedsl.source.spans import Source, Span
 
@@ -126,6 +136,23 @@ KEYS: tuple[Key, ...] = (
         " that the level pays", low=0, high=1, above=True),
     Key("curriculum.over", "whole", 5, "steps over which success is averaged", low=1),
     Key("curriculum.held_out", "list", (), "levels that are played at the end, and not trained on"),
+    Key(OPPONENTS, "map", None,
+        "whom the policy meets, with shares: `self`, the `pool` of its past, or players",
+        form="`self`, `pool` or a player to its share"),
+    Key("pool.size", "whole", 16, "snapshots in the pool; the oldest leaves", low=1),
+    Key("pool.every", "whole", 25, "steps between snapshots; the first is of the start", low=1),
+    Key("pool.sampling", "word", "prioritised",
+        "whom of the pool the policy meets: who wins most against it, or all alike",
+        words=("prioritised", "uniform")),
+    Key("pool.power", "number", 1,
+        "`prioritised`: members are drawn in proportion to (1 - the policy's win rate) ^ this",
+        low=0),
+    Key("pool.mixture", "word", "equilibrium",
+        "the mixture of the pool that is judged at the end: an equilibrium of the game between its"
+        " members (of two zero-sum sides; else all alike), or all alike",
+        words=("equilibrium", "uniform")),
+    Key("pool.games", "whole", 64,
+        "games of each pair of members at the end, where their worth is not exact", low=2),
     Key("lora.rank", "whole", 16, "rank of the adapters", low=1),
     Key("lora.alpha", "whole", 32, "scale of the adapters: their output times alpha / rank", low=1),
     Key("lora.layers", "whole", 10,
@@ -265,7 +292,8 @@ KEYS: tuple[Key, ...] = (
 _BY_NAME = {key.name: key for key in KEYS if key.kind != "map"}
 _MAPS = tuple(key.name for key in KEYS if key.kind == "map")
 _PARTS: dict[str, Any] = {
-    "learn": Learn, "curriculum": Curriculum, "lora": Lora, "magnet": Magnet, "project": Project,
+    "learn": Learn, "curriculum": Curriculum, "lora": Lora, "magnet": Magnet,
+    "pool": PoolSettings, "project": Project,
     "expert": Expert, "warm_up": WarmUp,
 }  # fmt: skip
 """Groups of settings, and what the recipe holds them in."""
@@ -317,9 +345,10 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
         into[tail] = method if name == "method" else _value(key, given.get(name), method, problems)
     built = {name: part(**parts[name]) for name, part in _PARTS.items()}
     built["roles"] = declare_roles(ir, maps[ROLES].values(), problems)
+    built["opponents"] = declare_opponents(maps[OPPONENTS].values(), problems)
     built["start"] = declare_start(ir, maps[START].values(), problems)
     recipe = Recipe(**built, **values)
-    contradictions(ir, recipe, given | maps[ROLES], problems)
+    contradictions(ir, recipe, given | maps[ROLES] | maps[OPPONENTS], problems)
     return recipe
 
 

@@ -68,6 +68,8 @@ def contradictions(
         )  # fmt: skip
     check_learn(ir, recipe, given, clash, problems)
     check_curriculum(ir, recipe, given, clash, problems)
+    if recipe.opponents:
+        _opponents(ir, recipe, clash)
     if recipe.scale == "group" and ir.has_chance and "group_std" not in recipe.allow:
         _group_std(ir, given, problems)
 
@@ -134,6 +136,22 @@ def _expert(recipe: Recipe, given: Mapping[str, Setting], clash: Callable[..., N
         clash(
             "with a teacher every decision is labelled, and no games are chosen",
             "leave `expert.keep` or `expert.teacher` out", "expert.teacher", "expert.keep",
+        )  # fmt: skip
+
+
+def _opponents(ir: GameIR, recipe: Recipe, clash: Callable[..., None]) -> None:
+    """Opponents sit in the learners' other seats, in games that are played."""
+    last = f"opponents.{recipe.opponents[-1][0]}"
+    seats = [seat for seat in ir.seats if recipe.part(ir.role_of[seat]).learns]
+    if len(seats) < 2 and [name for name, _ in recipe.opponents] != ["self"]:
+        clash(
+            "opponents sit in other seats of roles that are trained, and there is but one seat",
+            "name who is in the others under `roles`, and leave `opponents` out", last,
+        )  # fmt: skip
+    if recipe.estimator == "tree":
+        clash(
+            "the `tree` says what actions are worth against the policy itself, not its opponents",
+            "write `estimator: sampled`, or leave `opponents` out", "estimator", last,
         )  # fmt: skip
 
 

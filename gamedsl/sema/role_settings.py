@@ -1,14 +1,16 @@
-"""The setting `roles`: who answers for each role, and who learns.
+"""The settings `roles` and `opponents`: who answers for each role, who learns, and against whom.
 
 `roles: {second: {adapter: theirs, trained: false}}` names adapters and holds what is not trained;
 `roles: {second: {player: random}}` gives a role to a player. What is not said is as `adapters`
-says.
+says. `opponents: {self: 0.5, pool: 0.35, random: 0.15}` are shares of games, by whom they are
+played against.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Problems
@@ -17,7 +19,7 @@ from gamedsl.ir.game import GameIR, Setting
 from gamedsl.ir.recipe import Part
 from gamedsl.source.spans import Span
 
-ROLES = "roles"
+ROLES, OPPONENTS = "roles", "opponents"
 
 _ADAPTER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """An adapter is a folder, and a part of a name in torch."""
@@ -55,6 +57,30 @@ def declare_roles(ir: GameIR, settings: Iterable[Setting], problems: Problems) -
         else:
             said[role][name] = setting.value
     return tuple(Part(role, **given) for role, given in said.items() if given)
+
+
+def declare_opponents(
+    settings: Iterable[Setting], problems: Problems
+) -> tuple[tuple[str, float], ...]:
+    """Whom the policy meets and the share of each; a share of 0 is nobody."""
+    shares: dict[str, float] = {}
+    for setting in settings:
+        name = setting.key.removeprefix(OPPONENTS).removeprefix(".")
+        number = isinstance(setting.value, int | Fraction) and not isinstance(setting.value, bool)
+        if not name or not number:
+            problems.add(
+                "GD0702", "`opponents` must be a map of `self`, `pool` or a player to its share",
+                setting.span, why="this is something else",
+                help="such as `opponents: {self: 0.5, pool: 0.5}`",
+            )  # fmt: skip
+        elif setting.value < 0:
+            problems.add(
+                "GD0703", "the share of an opponent must be a number of at least 0", setting.span,
+                why="out of range", help="shares may have any sum, and leave one out or give it 0",
+            )  # fmt: skip
+        elif setting.value:
+            shares[name] = float(setting.value)
+    return tuple(shares.items())
 
 
 def _unknown(

@@ -1,16 +1,19 @@
-"""Who answers for each role: an adapter of the policy that is trained, or a player.
+"""Who answers for each seat: an adapter of the policy that is trained, or a player.
 
-A player takes the model's place in its seat. Where the odds of its moves are known it costs what
-the policy costs, one row of odds for each information set, asked once and kept; any other is asked
-once for each game, and opened anew at each step, so that a run that goes on is one that never
-stopped.
+A player takes the model's place in its role, or sits against the policy in some groups of games.
+Where the odds of its moves are known it costs what the policy costs, one row of odds for each
+information set, asked once and kept; any other is asked once for each game, and opened anew at each
+step, so that a run that goes on is one that never stopped.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,6 +24,10 @@ from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Episode, ParseFailure
     from gamedsl.runtime.game import Game
+    from gamedsl.train.pool import Pool
+
+Rows = dict[tuple[str, tuple[str, ...]], np.ndarray]
+"""Odds by information set and labels."""
 
 MANY_ROWS = 100_000
 """Rows of odds that are kept of a player."""
@@ -44,10 +51,23 @@ class Answers:
         return cls([Action(name) for name in decision.legal], odds_A)
 
 
-class Cast:
-    """Who holds the roles of a game under one recipe.
+@dataclass(frozen=True)
+class Lineup:
+    """Against whom a group of games is played: the `opponent` as the recipe names it, the step of
+    the pool's `member`, the seat that the policy then has, and who sits in which others."""
 
-    `learners` are the roles that are trained; `players` who holds a role in the model's place.
+    opponent: str = "self"
+    member: int | None = None
+    learner: str | None = None
+    seats: Mapping[str, Player] = field(default_factory=dict, compare=False)
+
+
+class Cast:
+    """Who holds the seats of a game under one recipe.
+
+    `learners` are the roles that are trained; `players` holds who has a role in the model's place,
+    and `opponents` whom the policy meets, by what the recipe calls them. `pool` is its past, which
+    it meets once it has one.
     """
 
     def __init__(
@@ -56,48 +76,98 @@ class Cast:
         recipe: Recipe,
         players: Mapping[str, Player] | None = None,
         reopen: Callable[[str, int], Player] | None = None,
+        opponents: Mapping[str, Player] | None = None,
     ) -> None:
-        """`reopen` gives a role's player anew, for a seed; without it the same goes on."""
-        self.learners = frozenset(role.name for role in ir.roles if recipe.part(role.name).learns)
-        self.players = dict(players or {})
+        """`reopen` gives the player of a setting anew, for a seed; without it the same goes on."""
+        parts = [recipe.part(role.name) for role in ir.roles]
+        self.learners = frozenset(part.role for part in parts if part.learns)
+        self.players, self.opponents = dict(players or {}), dict(opponents or {})
+        self.pool: Pool | None = None
+        self.sides = _sides(ir, [part.role for part in parts if part.learns])
+        self._met = [name for name, _ in recipe.opponents]
+        self._shares = np.array([share for _, share in recipe.opponents], dtype=np.float64)
+        self._only: Lineup | None = None
         self._reopen = reopen
         self._recipe = recipe
-        self._rows: dict[str, dict[tuple[str, tuple[str, ...]], np.ndarray]] = {}
+        self._rows: WeakKeyDictionary[Player, Rows] = WeakKeyDictionary()
 
     def adapter(self, role: str) -> str:
         """The adapter that answers for a role that no player holds."""
         return self._recipe.part(role).adapter or "shared"
 
+    def only(self, lineup: Lineup) -> Cast:
+        """The same, in one line-up."""
+        cast = copy(self)
+        cast._only = lineup
+        return cast
+
     def enter(self, rng: np.random.Generator) -> None:
         """Start a step: players whose odds are not known begin anew, from seeds of `rng`."""
-        for role, player in self.players.items():
-            if self._reopen is not None and not isinstance(player, DrawingPlayer):
-                self.players[role] = self._reopen(role, int(rng.integers(2**31)))
+        if self.pool is not None:
+            for snapshot in self.pool.forget():
+                self._rows.pop(snapshot, None)
+        if self._reopen is None:
+            return
+        for held, setting in ((self.players, "roles.{}.player"), (self.opponents, "opponents.{}")):
+            for name, player in held.items():
+                if not isinstance(player, DrawingPlayer):
+                    held[name] = self._reopen(setting.format(name), int(rng.integers(2**31)))
 
-    def answers(self, decision: Decision, episode: Episode, games: int) -> Answers:
-        """What the player of the decision's role does in so many games."""
-        player = self.players[decision.role]
-        odds_A = self.odds(decision, episode)
+    def lineup(self, rng: np.random.Generator, number: int) -> Lineup:
+        """Who plays the group of a number: opponents are drawn, the policy's seat goes round."""
+        if self._only is not None or not self._met:
+            return self._only or Lineup()
+        name = self._met[rng.choice(len(self._met), p=self._shares / self._shares.sum())]
+        if name == "self" or (name == "pool" and self.pool is None):
+            return Lineup()
+        found = self.pool.draw(rng) if name == "pool" and self.pool is not None else None
+        player = self.opponents[name] if found is None else found.player
+        side = self.sides[number % len(self.sides)]
+        learner = side[number // len(self.sides) % len(side)]
+        seats = [seat for one in self.sides for seat in one if seat != learner]
+        member = None if found is None else found.step
+        return Lineup(name, member, learner, dict.fromkeys(seats, player))
+
+    def lineups(self, rng: np.random.Generator, games: int, size: int) -> dict[Lineup, int]:
+        """How many of a step's games are played in each line-up, drawn for `size` at a time."""
+        if self._only is not None or not self._met:
+            return {self.lineup(rng, 0): games}
+        drawn: Counter[Lineup] = Counter()
+        for number, first in enumerate(range(0, games, size)):
+            drawn[self.lineup(rng, number)] += min(size, games - first)
+        return drawn
+
+    def holder(self, decision: Decision, lineup: Lineup) -> Player | None:
+        """The player that answers a decision; None where the policy does."""
+        return lineup.seats.get(decision.seat) or self.players.get(decision.role)
+
+    def answers(self, player: Player, decision: Decision, episode: Episode, games: int) -> Answers:
+        """What a player does in so many games."""
+        odds_A = self.odds(player, decision, episode)
         if odds_A is not None:
             return Answers.of(decision, odds_A)
         replies = [player.act(decision, episode) for _ in range(games)]
         options = {reply: number for number, reply in enumerate(dict.fromkeys(replies))}
         return Answers(list(options), None, np.array([options[reply] for reply in replies]))
 
-    def odds(self, decision: Decision, episode: Episode) -> np.ndarray | None:
-        """How likely the player of the decision's role takes each legal action, [A] of float64;
-        None where it cannot tell."""
-        player = self.players[decision.role]
-        key = (decision.information_set, decision.labels)
+    def odds(self, player: Player, decision: Decision, episode: Episode) -> np.ndarray | None:
+        """How likely a player takes each legal action, [A] of float64; None where it cannot
+        tell."""
         if not isinstance(player, DrawingPlayer):
             return None
-        rows = self._rows.setdefault(decision.role, {})
+        rows, key = self._rows.setdefault(player, {}), (decision.information_set, decision.labels)
         if key not in rows:
             if len(rows) >= MANY_ROWS:
                 rows.clear()
             odds_A = np.array(player.odds(decision, episode), dtype=np.float64)
             rows[key] = odds_A / odds_A.sum()
         return rows[key]
+
+
+def _sides(ir: GameIR, learners: Sequence[str]) -> list[list[str]]:
+    """The seats of each role that is trained; where there is but one, each of its seats."""
+    seats = [[seat for seat in ir.seats if ir.role_of[seat] == role] for role in learners]
+    return [[seat] for seat in seats[0]] if len(seats) == 1 else seats
 
 
 class CastError(PlayerError):
@@ -112,13 +182,17 @@ def assemble(game: Game, recipe: Recipe) -> Cast:
     """The cast of a run, with its players opened. Raises CastError."""
     from gamedsl.players.table import open_player
 
-    specs = {part.role: part.player for part in recipe.roles if part.player is not None}
+    roles = {part.role: part.player for part in recipe.roles if part.player is not None}
+    met = [name for name, _ in recipe.opponents if name not in ("self", "pool")]
+    specs = {f"roles.{role}.player": spec for role, spec in roles.items()}
+    specs |= {f"opponents.{spec}": spec for spec in met}
 
-    def opened(role: str, seed: int) -> Player:
+    def opened(setting: str, seed: int) -> Player:
         try:
-            return open_player(specs[role], game, seed=seed)
+            return open_player(specs[setting], game, seed=seed)
         except PlayerError as error:
-            raise CastError(f"roles.{role}.player", error) from error
+            raise CastError(setting, error) from error
 
-    players = {role: opened(role, recipe.seed) for role in specs}
-    return Cast(game.ir, recipe, players, opened)
+    players = {role: opened(f"roles.{role}.player", recipe.seed) for role in roles}
+    opponents = {spec: opened(f"opponents.{spec}", recipe.seed) for spec in met}
+    return Cast(game.ir, recipe, players, opened, opponents)

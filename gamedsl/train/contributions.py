@@ -19,7 +19,7 @@ import numpy as np
 from gamedsl.ir.recipe import Recipe
 from gamedsl.players.random import RandomPlayer
 from gamedsl.runtime import Env
-from gamedsl.train.cast import Cast
+from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.rollout import Batch, generator, play
 from gamedsl.train.scoring import Scorer
 
@@ -42,7 +42,7 @@ def contributions(
     def worth(coalition: frozenset[str]) -> Fraction:
         if coalition not in known:
             others = {role: RandomPlayer() for role in roles if role not in coalition}
-            playing = Cast(env.ir, recipe, {**cast.players, **others})
+            playing = Cast(env.ir, recipe, {**cast.players, **others}).only(Lineup())
             known[coalition] = _total(play(env, scorer, recipe, step, cast=playing))
         return known[coalition]
 

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gamedsl.ir.recipe import Recipe
-from gamedsl.train.cast import Answers, Cast
+from gamedsl.train.cast import Answers, Cast, Lineup
 from gamedsl.train.rollout import Batch, History, Sample, draw_joint, generator, query_of
 from gamedsl.train.scoring import Scorer
 
@@ -51,6 +51,7 @@ class _Course:
     points: list[tuple[Episode, float]]
     script: Script
     rewards_S: np.ndarray
+    lineup: Lineup
     ended: float = field(default=0.0)
     """The weight of the ends that are not void."""
 
@@ -77,7 +78,7 @@ class Replays:
             for sample in history.samples:
                 key = self._key(number, sample)
                 if key not in courses:
-                    courses[key] = list(_alternatives(batch, sample, script))
+                    courses[key] = list(_alternatives(batch, sample, script, batch.lineup(history)))
         self._follow([course for each in courses.values() for course in each], rng)
         return [
             [self._advantage(batch, sample, courses[self._key(number, sample)])
@@ -106,7 +107,7 @@ class Replays:
         going = [course for course in courses if course.points]
         while going:
             asked = [
-                (episode, [self._ask(d) for d in episode.decisions])
+                (episode, [self._ask(course, d) for d in episode.decisions])
                 for course in going
                 for episode, _ in course.points
             ]
@@ -129,10 +130,9 @@ class Replays:
             course.rewards_S += weight * np.array([float(amount or 0) for amount in amounts])
             course.ended += weight
 
-    def _ask(self, decision: Decision) -> tuple[Decision, Query | None]:
-        role = decision.role
-        held = role in self._cast.players
-        return decision, None if held else query_of(decision, self._cast.adapter(role))
+    def _ask(self, course: _Course, decision: Decision) -> tuple[Decision, Query | None]:
+        held = self._cast.holder(decision, course.lineup) is not None
+        return decision, None if held else query_of(decision, self._cast.adapter(decision.role))
 
     def _next(
         self, course: _Course, episode: Episode, rng: np.random.Generator
@@ -145,7 +145,7 @@ class Replays:
                 child.draw(int(outcome))
                 yield child, share
             return
-        pairs = [self._ask(decision) for decision in episode.decisions]
+        pairs = [self._ask(course, decision) for decision in episode.decisions]
         answers = [self._answers(course, episode, *pair) for pair in pairs]
         for joint, share in self._drawn(answers, rng):
             child = episode.fork()
@@ -159,12 +159,14 @@ class Replays:
         chosen = course.script.get((decision.seat, decision.step, decision.occurrence))
         if chosen in decision.legal:
             return Answers.of(decision, np.array([float(a == chosen) for a in decision.legal]))
-        if query is None:
-            found = self._cast.answers(decision, episode, 1)
-            if found.odds_A is not None:
-                return found
-            return Answers([found.options[found.replied[0]]], np.ones(1))
-        return Answers.of(decision, self._scorer.probabilities(query))
+        if query is not None:
+            return Answers.of(decision, self._scorer.probabilities(query))
+        player = self._cast.holder(decision, course.lineup)
+        assert player is not None
+        found = self._cast.answers(player, decision, episode, 1)
+        if found.odds_A is not None:
+            return found
+        return Answers([found.options[found.replied[0]]], np.ones(1))
 
     def _drawn(
         self, answers: Sequence[Answers], rng: np.random.Generator
@@ -188,7 +190,9 @@ def _script(batch: Batch, history: History) -> Script:
     }
 
 
-def _alternatives(batch: Batch, sample: Sample, script: Script) -> Iterable[_Course]:
+def _alternatives(
+    batch: Batch, sample: Sample, script: Script, lineup: Lineup
+) -> Iterable[_Course]:
     """A course for each action that could have been taken at a sample's decision, one move on."""
     from gamedsl.runtime import Action
 
@@ -198,7 +202,7 @@ def _alternatives(batch: Batch, sample: Sample, script: Script) -> Iterable[_Cou
     for name in batch.places[sample.query].legal:
         episode = before.fork()
         episode.step({**moves, sample.seat: Action(name)})
-        course = _Course([], script, np.zeros(seats))
+        course = _Course([], script, np.zeros(seats), lineup)
         if episode.done:
             course.rewards_S += [float(amount or 0) for amount in episode.rewards.values()]
             course.ended = 1.0

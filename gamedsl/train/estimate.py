@@ -40,7 +40,7 @@ def estimator_of(
     if recipe.method == "expert":
         return _examples(game, recipe, advantages)
     if recipe.estimator == "sampled":
-        return lambda batch, _, learns: (batch.queries, advantages.weigh(batch, learns))
+        return lambda batch, _, learns: _counted(batch.queries, advantages.weigh(batch, learns))
     from gamedsl.solve import TooLarge, tabulate
 
     try:
@@ -68,6 +68,19 @@ def _examples(game: Game, recipe: Recipe, advantages: Advantages) -> Estimator:
         return batch.queries, replace(weights, examples_A=found)
 
     return estimate
+
+
+def _counted(queries: Sequence[Query], weights: Weights) -> Estimate:
+    """The queries with samples that count: what was asked in void games alone takes part in
+    nothing, nor what a role was asked that does not learn."""
+    kept = [i for i, counts in enumerate(weights.counts_A) if counts.any()]
+    if len(kept) == len(queries):
+        return queries, weights
+    gains, losses, counts = (
+        [each[i] for i in kept] for each in (weights.gains_A, weights.losses_A, weights.counts_A)
+    )
+    left = replace(weights, gains_A=gains, losses_A=losses, counts_A=counts)
+    return [queries[i] for i in kept], left
 
 
 def _exact(tree: Any, games: int, gauge: Gauge) -> Estimator:

@@ -54,7 +54,7 @@ class Gauge:
             query for d, query in zip(asked, self.queries, strict=True) if d.role in cast.learners
         ]
         self._held = {
-            key: (place_of(d), cast.odds(d, episode))
+            key: (place_of(d), cast.odds(cast.players[d.role], d, episode))
             for key, (d, episode) in (met or {}).items()
             if d.role in cast.players
         }
@@ -222,7 +222,8 @@ def _coupling(env: Env, recipe: Recipe) -> Any:
 
 
 def earned(batch: Batch) -> dict[str, dict[str, float | None]]:
-    """Mean reward and payoff of each role over the games of a step; None where all were void."""
+    """Mean reward and payoff of each role over the games of a step, where no opponent had its seat;
+    None where all were void."""
     means: dict[str, dict[str, float | None]] = {"reward": {}, "payoff": {}}
     role_of = batch.histories[0].episode.env.ir.role_of
     for name in means:
@@ -230,7 +231,7 @@ def earned(batch: Batch) -> dict[str, dict[str, float | None]]:
         games: dict[str, int] = defaultdict(int)
         for history in batch.histories:
             for seat, amount in getattr(history.episode, f"{name}s").items():
-                if amount is not None:
+                if amount is not None and seat not in batch.lineup(history).seats:
                     total[role_of[seat]] += history.games * Fraction(amount)
                     games[role_of[seat]] += history.games
         for role in dict.fromkeys(role_of.values()):
@@ -263,6 +264,14 @@ def counted(batch: Batch, weights: Weights) -> dict[str, int]:
         "sequences": weights.samples + weights.void,
         "void": weights.void,
     }
+
+
+def met(batch: Batch) -> dict[str, dict[str, int]]:
+    """How many games were played against whom; nothing where the policy played them all."""
+    games: dict[str, int] = defaultdict(int)
+    for history in batch.histories:
+        games[batch.lineup(history).opponent] += history.games
+    return {} if set(games) == {"self"} else {"opponents": dict(games)}
 
 
 def _entropy(pi_A: np.ndarray) -> float:

@@ -27,10 +27,12 @@ from gamedsl.train.checkpoint import Checkpoint, Lasting, state_of
 from gamedsl.train.contributions import contributions, wanted
 from gamedsl.train.credit import Replays
 from gamedsl.train.estimate import estimator_of
-from gamedsl.train.gauge import Gauge, counted, earned
+from gamedsl.train.gauge import Gauge, counted, earned, met
 from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.methods import method_of
-from gamedsl.train.methods.base import Learner, Record
+from gamedsl.train.methods.base import Learner, Record, idle
+from gamedsl.train.pool import pool_of
+from gamedsl.train.population import Arena, account
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder, write_adapters
 from gamedsl.train.schedule import Schedule
@@ -112,9 +114,14 @@ def train(
         "advantages": advantages,
         "schedule": schedule,
     }
+    pool = pool_of(run, recipe, policy, cast, gauge.queries)
+    if pool is not None:
+        parts["pool"] = pool
     if levels is not None:
         parts["curriculum"] = levels
     checkpoints.restore(parts, beginning.parts)
+    if pool is not None and not pool.members:
+        pool.take(step)
     level = levels and levels.level
 
     def keep() -> None:
@@ -138,11 +145,17 @@ def train(
         if schedule.due(step):
             schedule.judge(contributions(env, scorer, recipe, step, cast))
         queries, weights = estimate(batch, scorer, schedule.learns(step))
-        updated = method.update(queries, weights, step, schedule.held(step))
+        if weights.samples:
+            updated = method.update(queries, weights, step, schedule.held(step))
+        else:
+            updated = idle(scorer)
+        if pool is not None:
+            pool.after(step, batch)
         ahead = play(env, scorer, recipe, step + 1, known=gauge.queries, cast=cast)
         record = {"event": "step", "step": step, **earned(batch), **gauge.measured(scorer, ahead)}
-        record |= {**gauge.watched(record), **updated, **counted(batch, weights)}
+        record |= {**gauge.watched(record), **updated, **counted(batch, weights), **met(batch)}
         record |= {**bounds.measured(scorer, step), **schedule.told(step)}
+        record |= pool.told() if pool is not None else {}
         record |= levels.see(record) if levels is not None else {}
         record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)
@@ -161,6 +174,9 @@ def train(
         end = {"event": "end", "step": step, **conclude(run, gauge.tree)}
         if wanted(env, recipe, gauge.known, cast):
             end["contributions"] = contributions(env, scorer, recipe, step + 1, cast)
+        if pool is not None:
+            arena = Arena(env, recipe, cast, scorer, gauge.tree, pool.last(step))
+            end |= account(arena, cast, recipe)
         run.append(end)
         for observer in observers:
             observer.end(end)
@@ -170,6 +186,6 @@ def train(
 def scorer_of(policy: Policy, recipe: Recipe, known: bool) -> Scorer:
     """What scores a policy. It keeps no graph where another policy is scored during an update, by
     swapping adapters: a graph would not survive that. `known`: all decisions are."""
-    swapped = recipe.kl or (recipe.magnet.every is not None and not known)
+    swapped = recipe.kl or recipe.keeps_pool or (recipe.magnet.every is not None and not known)
     graph_tokens = 0 if swapped else GRAPH_TOKENS
     return Scorer(policy, temperature=recipe.temperature, graph_tokens=graph_tokens)

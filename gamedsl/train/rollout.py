@@ -30,10 +30,11 @@ import numpy as np
 from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Message, Query
-from gamedsl.train.cast import Answers, Cast
+from gamedsl.train.cast import Answers, Cast, Lineup
 from gamedsl.train.scoring import Scorer
 
 if TYPE_CHECKING:
+    from gamedsl.players.base import Player
     from gamedsl.runtime import Action, Decision, Env, Episode, ParseFailure
 
 _WHOLE_PRODUCT = 1024
@@ -96,9 +97,15 @@ class Batch:
     asked: list[tuple[Decision, Episode]] = field(default_factory=list)
     """Where each query was first asked; parallel to `queries`."""
     step: int = 0
+    lineups: list[Lineup] = field(default_factory=list)
+    """Against whom each group was played; empty where all were played by the policy alone."""
     tokens: int = 0
     """Distinct tokens that were scored for these games."""
     _index: dict[Query, int] = field(default_factory=dict)
+
+    def lineup(self, history: History) -> Lineup:
+        """Against whom a history was played."""
+        return self.lineups[history.group] if self.lineups else Lineup()
 
     def index(self, query: Query, decision: Decision, episode: Episode) -> int:
         """The number of a query, new if it is."""
@@ -188,48 +195,53 @@ def play(
             else:
                 frontier.append(part)
 
-    for bundle in _first(env, recipe, step):
+    for bundle in _first(env, recipe, step, cast, batch):
         arrive(bundle)
     while frontier:
-        asked = [(bundle, [_ask(d, cast) for d in bundle.episode.decisions]) for bundle in frontier]
-        scorer.score([query for _, pairs in asked for _, query in pairs if query is not None])
+        asked = [(bundle, _asked(bundle, batch, cast)) for bundle in frontier]
+        scorer.score([query for _, each in asked for _, query, _ in each if query is not None])
+        if cast.pool is not None:
+            cast.pool.score((player, d) for _, each in asked for d, _, player in each)
         frontier.clear()
-        for bundle, pairs in asked:
-            for part in _moved(rng, batch, scorer, cast, bundle, pairs):
+        for bundle, each in asked:
+            for part in _moved(rng, batch, scorer, cast, bundle, each):
                 arrive(part)
     batch.tokens = scorer.tokens
     return batch
 
 
-_Pair = tuple["Decision", Query | None]
+_Asked = tuple["Decision", Query | None, "Player | None"]
+"""A decision with what the policy is asked, or with the player who answers."""
 
 
-def _ask(decision: Decision, cast: Cast) -> _Pair:
-    """A decision and what the policy is asked; None where a player holds the role."""
-    role = decision.role
-    return decision, None if role in cast.players else query_of(decision, cast.adapter(role))
+def _asked(bundle: _Bundle, batch: Batch, cast: Cast) -> list[_Asked]:
+    """All that is asked of a bundle now."""
+    lineup, asked = batch.lineups[bundle.group], []
+    for decision in bundle.episode.decisions:
+        player = cast.holder(decision, lineup)
+        query = query_of(decision, cast.adapter(decision.role)) if player is None else None
+        asked.append((decision, query, player))
+    return asked
 
 
 def _moved(
     rng: np.random.Generator, batch: Batch, scorer: Scorer, cast: Cast, bundle: _Bundle,
-    pairs: list[_Pair],
+    asked: list[_Asked],
 ) -> Iterator[_Bundle]:  # fmt: skip
     """The bundle after its decisions: a part for each joint move that was drawn."""
-    indices = [
-        None if query is None else batch.index(query, d, bundle.episode) for d, query in pairs
-    ]
-    answers = [
-        cast.answers(d, bundle.episode, bundle.games)
-        if query is None
-        else Answers.of(d, scorer.probabilities(query))
-        for d, query in pairs
-    ]
+    indices, answers = [], []
+    for d, query, player in asked:
+        indices.append(None if query is None else batch.index(query, d, bundle.episode))
+        if query is not None:
+            answers.append(Answers.of(d, scorer.probabilities(query)))
+        elif player is not None:
+            answers.append(cast.answers(player, d, bundle.episode, bundle.games))
     paid, deal = rewards_so_far(bundle.episode.env.ir, bundle.episode.paid), bundle.deal
     for joint, games in zip(*draw_joint(rng, answers, bundle.games), strict=True):
         episode = bundle.episode.fork()
-        taken = zip(pairs, answers, joint, strict=True)
-        asked = Asked(bundle.episode, {d.seat: answer.options[a] for (d, _), answer, a in taken})
-        episode.step(asked.moves)
+        taken = zip(asked, answers, joint, strict=True)
+        turn = Asked(bundle.episode, {d.seat: answer.options[a] for (d, *_), answer, a in taken})
+        episode.step(turn.moves)
         samples = tuple(
             Sample(
                 index,
@@ -240,22 +252,29 @@ def _moved(
                 d.occurrence,
                 deal,
                 paid.get(d.seat, 0),
-                asked,
+                turn,
             )
-            for index, (d, _), a in zip(indices, pairs, joint, strict=True)
+            for index, (d, *_), a in zip(indices, asked, joint, strict=True)
             if index is not None
         )
         yield _Bundle(episode, bundle.group, int(games), bundle.samples + samples, deal)
 
 
-def _first(env: Env, recipe: Recipe, step: int) -> list[_Bundle]:
-    """The bundles at the start: one, or one for each group."""
+def _first(env: Env, recipe: Recipe, step: int, cast: Cast, batch: Batch) -> list[_Bundle]:
+    """The bundles at the start: one for each line-up, or one for each group."""
+    rng = generator(recipe.seed, step, "opponents")
     chance: Literal["drawn", "asked"] = "asked" if recipe.group_by == "deal" else "drawn"
     if env.ir.one_group or (chance == "asked" and env.ir.labels_last):
-        return [_Bundle(env.reset(seed=recipe.seed, chance=chance), 0, recipe.games)]
+        drawn = cast.lineups(rng, recipe.games, recipe.group_size)
+        batch.lineups = list(drawn)
+        return [
+            _Bundle(env.reset(seed=recipe.seed, chance=chance), group, games)
+            for group, games in enumerate(drawn.values())
+        ]
     seeds = generator(recipe.seed, step, "groups").integers(
         2**31, size=recipe.games // recipe.group_size
     )
+    batch.lineups = [cast.lineup(rng, group) for group in range(len(seeds))]
     return [
         _Bundle(env.reset(seed=int(seed), chance=chance), group, recipe.group_size)
         for group, seed in enumerate(seeds)

@@ -7,6 +7,7 @@
     metrics.jsonl     one JSON object a line: start, step (one each), end
     transcripts/      step-000020.jsonl: a distinct course of play a line, with its number of games
     checkpoints/      step-000020.pt: see `gamedsl.train.checkpoint`
+    pool/             step-000020.pt: snapshots of the policy; see `gamedsl.train.pool`
     adapters/<name>/  the trained adapters, as PEFT loads them
 
 Always: files other than metrics.jsonl are written whole or not at all, and metrics.jsonl never

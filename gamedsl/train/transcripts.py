@@ -12,4 +12,9 @@ def transcripts(batch: Batch) -> Iterator[dict[str, Any]]:
     """The episodes' transcripts, the most played first, each with the number of games that took
     it."""
     for history in sorted(batch.histories, key=lambda h: (h.group, -h.games)):
-        yield {"games": history.games, "group": history.group, **history.episode.transcript}
+        told: dict[str, Any] = {"games": history.games, "group": history.group}
+        lineup = batch.lineup(history)
+        if lineup.opponent != "self":
+            told |= {"opponent": lineup.opponent, "member": lineup.member}
+            told |= {"learner": lineup.learner}
+        yield told | history.episode.transcript

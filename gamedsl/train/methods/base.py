@@ -104,6 +104,12 @@ def finite(loss: float, norm: float) -> None:
         )
 
 
+def idle(scorer: Scorer) -> Record:
+    """A step in which no game counted: nothing is changed."""
+    scorer.forget()
+    return {"loss": 0.0, "grad_norm": 0.0}
+
+
 def descend(
     learner: Learner, queries: Sequence[Query], loss: Loss, step: int, held: Collection[str] = ()
 ) -> Record:

@@ -35,7 +35,7 @@ class Learned(DrawingPlayer):
 
     def odds(self, decision: Decision, episode: Episode) -> Sequence[float]:
         if decision.role in self._cast.players:
-            held = self._cast.odds(decision, episode)
+            held = self._cast.odds(self._cast.players[decision.role], decision, episode)
             assert held is not None
             return [float(p) for p in held]
         query = query_of(decision, self._cast.adapter(decision.role))

@@ -1,0 +1,229 @@
+"""The past of a policy, for it to meet: snapshots, how often it wins against each, whom it meets.
+
+Plain self-play answers the policy of the moment, and where every answer has an answer it goes round
+in circles. Against a pool of its past it must do well against all that it was (fictitious
+self-play; Heinrich et al. 2015). Prioritised sampling (Vinyals et al. 2019) draws a member in
+proportion to (1 - w)^p, w being the policy's win rate against it: a game is won where the policy is
+paid more than the mean of its opponents, and half won where it is paid the same. Rates are running
+means, and begin at one half.
+
+A snapshot lies in the run folder, written whole before a checkpoint names it, and is deleted when
+no checkpoint that is left names it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from gamedsl.ir.recipe import Recipe
+from gamedsl.players.base import DrawingPlayer, Player
+from gamedsl.policies.base import Policy, Query
+from gamedsl.train import checkpoint as checkpoints
+from gamedsl.train.cast import Cast
+from gamedsl.train.checkpoint import Adapters, adapters_of
+from gamedsl.train.errors import TrainError
+from gamedsl.train.files import write_atomically
+from gamedsl.train.reference import Reference
+from gamedsl.train.rollout import Batch, query_of
+from gamedsl.train.runfolder import RunFolder, number_in
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Decision, Episode
+
+MEMORY = 0.9
+"""What is left of the games against a member, in its win rate, when new ones come in."""
+
+
+class Snapshot(DrawingPlayer):
+    """Plays adapters of the past. Where all decisions are `known` they are scored once, in one
+    pass; elsewhere those that a step comes to, in that step."""
+
+    def __init__(
+        self, policy: Policy, adapters: Adapters, cast: Cast, warmth: float, known: Sequence[Query]
+    ) -> None:
+        super().__init__()
+        self.adapters = adapters
+        self._policy, self._cast, self._warmth, self._known = policy, cast, warmth, known
+        self._rows: dict[Query, list[float]] = {}
+        self.forget()
+        self.score(known)
+
+    def odds(self, decision: Decision, episode: Episode) -> list[float]:
+        query = self.query(decision)
+        self.score([query])
+        return self._rows[query]
+
+    def query(self, decision: Decision) -> Query:
+        """What it is asked."""
+        return query_of(decision, self._cast.adapter(decision.role))
+
+    def score(self, queries: Sequence[Query]) -> None:
+        """Make sure of all queries, in one pass over those not scored yet. No graph of the policy
+        may be alive."""
+        missing = list(dict.fromkeys(query for query in queries if query not in self._rows))
+        if not missing:
+            return
+        for query, log_pi in zip(missing, self._reference.log_pi(missing), strict=True):
+            self._rows[query] = (log_pi.double() / self._warmth).softmax(0).tolist()
+
+    def forget(self) -> None:
+        """Drop what was scored, so that the last bits do not depend on where a run was resumed."""
+        self._rows, self._reference = {}, Reference(self._policy, self.adapters)
+
+
+@dataclass
+class Member:
+    """A snapshot of the policy after `step` steps; `wins` of `games` are the running record of the
+    policy against it."""
+
+    step: int
+    player: Snapshot
+    wins: float = 0.0
+    games: float = 0.0
+
+    @property
+    def win_rate(self) -> float:
+        """The policy's, from one half where nothing is known."""
+        return (self.wins + 1) / (self.games + 2)
+
+
+class Pool:
+    """The snapshots of a run, the oldest first."""
+
+    def __init__(
+        self, run: RunFolder, recipe: Recipe, policy: Policy, cast: Cast, known: Sequence[Query]
+    ) -> None:
+        """`known` are all decisions of a small game; empty for a larger one."""
+        self.members: list[Member] = []
+        self._run, self._policy, self._cast, self._known = run, policy, cast, known
+        self._settings, self._warmth = recipe.pool, recipe.temperature
+        self._gone: dict[int, int] = {}
+        """Who left, by step, and when."""
+
+    def draw(self, rng: np.random.Generator) -> Member:
+        """Whom to meet."""
+        if self._settings.sampling == "uniform":
+            weights = np.ones(len(self.members))
+        else:
+            losses = np.array([1 - member.win_rate for member in self.members])
+            weights = losses**self._settings.power
+        return self.members[rng.choice(len(self.members), p=weights / weights.sum())]
+
+    def after(self, step: int, batch: Batch) -> None:
+        """Note how a step's games went, and take a snapshot where one is due."""
+        won, games = _results(batch)
+        for member in self.members:
+            if games[member.step]:
+                member.wins = MEMORY * member.wins + float(won[member.step])
+                member.games = MEMORY * member.games + games[member.step]
+        if step % self._settings.every == 0:
+            self.take(step)
+
+    def take(self, step: int) -> None:
+        """Let the policy as it is now join; where the pool is full, the oldest leaves."""
+        adapters = adapters_of(self._policy)
+        write_atomically(self._file(step), lambda new: torch.save(adapters, new))
+        self.members.append(Member(step, self.snapshot(adapters)))
+        while len(self.members) > self._settings.size:
+            self._gone[self.members.pop(0).step] = step
+        self._clear()
+
+    def snapshot(self, adapters: Adapters) -> Snapshot:
+        """A player of adapters."""
+        return Snapshot(self._policy, adapters, self._cast, self._warmth, self._known)
+
+    def last(self, step: int) -> list[Member]:
+        """The members and the policy as it is now, each policy once."""
+        if self.members and self.members[-1].step == step:
+            return self.members
+        return [*self.members, Member(step, self.snapshot(adapters_of(self._policy)))]
+
+    def score(self, asked: Iterable[tuple[Player | None, Decision]]) -> None:
+        """Let each snapshot score all that it is asked, in one pass."""
+        if self._known:
+            return
+        queries: dict[Snapshot, list[Query]] = defaultdict(list)
+        for player, decision in asked:
+            if isinstance(player, Snapshot):
+                queries[player].append(player.query(decision))
+        for snapshot, each in queries.items():
+            snapshot.score(each)
+
+    def forget(self) -> Iterator[Snapshot]:
+        """Start a step: those that forgot what they scored."""
+        if not self._known:
+            for member in self.members:
+                member.player.forget()
+                yield member.player
+
+    def told(self) -> dict[str, Any]:
+        """For the record of a step: the policy's win rate against each member, by its step."""
+        return {"pool": {str(member.step): member.win_rate for member in self.members}}
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint must hold of it; the snapshots themselves are in the run folder."""
+        members = [[member.step, member.wins, member.games] for member in self.members]
+        return {"members": members, "gone": dict(self._gone)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned. Raises TrainError where a snapshot is missing."""
+        self._gone = dict(state["gone"])
+        self.members = [
+            Member(step, self.snapshot(self._read(step)), wins, games)
+            for step, wins, games in state["members"]
+        ]
+
+    def _file(self, step: int) -> Path:
+        return self._run.path / "pool" / f"step-{step:06d}.pt"
+
+    def _read(self, step: int) -> Adapters:
+        try:
+            found: Adapters = torch.load(self._file(step), map_location="cpu", weights_only=True)
+        except Exception as error:
+            raise TrainError(
+                f"the pool's snapshot {self._file(step)} cannot be read: {error}",
+                "start a new run",
+            ) from error
+        return found
+
+    def _clear(self) -> None:
+        """Delete snapshots that left before the first checkpoint that is kept."""
+        kept = checkpoints.steps(self._run)
+        for step, left in list(self._gone.items()):
+            if kept and left <= number_in(kept[0]):
+                self._file(step).unlink(missing_ok=True)
+                del self._gone[step]
+
+
+def _results(batch: Batch) -> tuple[dict[int, Fraction], dict[int, int]]:
+    """Per member, by its step, the games that the policy won against it and all that counted."""
+    won: dict[int, Fraction] = defaultdict(Fraction)
+    games: dict[int, int] = defaultdict(int)
+    for history in batch.histories:
+        lineup, payoffs = batch.lineup(history), history.episode.payoffs
+        if lineup.member is None or any(payoff is None for payoff in payoffs.values()):
+            continue
+        own = Fraction(payoffs[str(lineup.learner)] or 0)
+        others = sum(Fraction(payoffs[seat] or 0) for seat in lineup.seats) / len(lineup.seats)
+        won[lineup.member] += history.games * Fraction(1 + (own > others) - (own < others), 2)
+        games[lineup.member] += history.games
+    return won, games
+
+
+def pool_of(
+    run: RunFolder, recipe: Recipe, policy: Policy, cast: Cast, known: Sequence[Query]
+) -> Pool | None:
+    """The pool of a run, empty yet, and known to the cast; None where no opponent is drawn from
+    it."""
+    if not recipe.keeps_pool:
+        return None
+    cast.pool = Pool(run, recipe, policy, cast, known)
+    return cast.pool
