@@ -7,6 +7,7 @@ Exit codes: 0 evaluated, 1 problems in the game, or an endpoint that stopped bef
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from gamedsl.evaluate.standings import Standings
     from gamedsl.policies.endpoint import EndpointSettings
     from gamedsl.runtime import Game
+
+_NEEDED = ("numpy", "scipy", "rich")
 
 HELP = """\
 Evaluate players, runs and models in a game. One contestant plays itself and a random player;
@@ -53,6 +56,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--search", type=_whole, default=500, metavar="N",
         help="games simulated for each seat's reply, which bounds exploitability in large games; "
         "0 leaves it out (default: 500)")  # fmt: skip
+    add(
+        "--decisions",
+        action="store_true",
+        help="show what contestants do at every decision of a small game, and what equilibria do",
+    )
     add("--format", choices=("text", "json"), default="text")
     add("--out", type=Path, metavar="FILE", help="write the evaluation there, as JSON")
     _boards(parser)
@@ -84,8 +92,14 @@ def _endpoints(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from gamedsl.evaluate.errors import EvalError
     from gamedsl.ir.evaluate import EvaluationError
+
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        said = f"evaluating needs {' and '.join(missing)}, not installed here"
+        print(f"gamedsl eval: {said}\n  fix: pip install 'gamedsl[eval]'", file=sys.stderr)
+        return USAGE
+    from gamedsl.evaluate.errors import EvalError
     from gamedsl.policies.errors import ModelError
     from gamedsl.train.errors import TrainError
 
@@ -115,8 +129,9 @@ def _evaluate(args: argparse.Namespace) -> int:
     plan = _plan(args, people, game)
     with _shown() as tell:
         options = Options(
-            args.games, args.seed, args.utility, args.method, args.search, _settings(args), tell
-        )
+            args.games, args.seed, args.utility, args.method, args.search, args.decisions,
+            _settings(args), tell,
+        )  # fmt: skip
         found = evaluate(game, plan, options, _keeper(args, game, plan, options))
     _keep_exploitability(args, found)
     _print(args, found)
@@ -310,26 +325,19 @@ def _write(path: Path, text: str) -> None:
 
 
 def _console() -> Any:
-    from gamedsl.extras import missing
+    from rich.console import Console
 
-    try:
-        from rich.console import Console
-    except ImportError:
-        raise missing("rich", "eval") from None
     return Console(highlight=False)
 
 
 @contextmanager
 def _shown() -> Iterator[Tell]:
-    """What is under way, on the error stream where that is a terminal and rich is installed."""
+    """What is under way, on the error stream where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
     from gamedsl.evaluate.evaluation import silent
 
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    except ImportError:
-        yield silent
-        return
     console = Console(stderr=True)
     if not console.is_terminal:
         yield silent

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from gamedsl.evaluate.whole import DECISIONS, NODES, Table, Whole, write_out
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.saved import PolicyError
 from gamedsl.policies.endpoint import EndpointError, EndpointSettings
+from gamedsl.solve.ranges import equilibrium_ranges
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
@@ -51,6 +52,8 @@ class Options:
     utility: Utility = "payoffs"
     method: Method = "auto"
     search: int = 500
+    decisions: bool = False
+    """Whether to work out what equilibria do at each decision."""
     endpoints: EndpointSettings = field(default_factory=EndpointSettings)
     tell: Tell = silent
 
@@ -103,6 +106,12 @@ class Evaluation:
     """What there is to win, for two seats that are paid the same in sum in every game."""
     why_sampled: str
     """Why something was sampled; empty where nothing was."""
+    policies: Mapping[str, Table]
+    """What contestants do at all decisions, by name, where the game is written out and they hold
+    all seats."""
+    ranges: Mapping[str, Any] | None
+    """What equilibria do there, as `gamedsl.solve.ranges.Ranges.as_dict` has it; None where that
+    was not asked for, or is not known."""
     stopped: EndpointError | None = None
     """An endpoint's that ended the evaluation early."""
 
@@ -204,12 +213,29 @@ class _Bench:
                 if not played:
                     raise EvalError(error.fact, error.fix) from error
                 stopped = error
+        exploitability = {one.name: self._exploitability(one) for one in self.plan.contestants}
         return Evaluation(
-            self.game, self.plan, self.options, pairings, played,
-            {one.name: self._exploitability(one) for one in self.plan.contestants},
+            self.game, self.plan, self.options, pairings, played, exploitability,
             self._contest(played.values()),
-            "" if all(games.exact for games in played.values()) else self.why_sampled, stopped,
+            "" if all(games.exact for games in played.values()) else self.why_sampled,
+            self._policies(), self._ranges(), stopped,
         )  # fmt: skip
+
+    def _policies(self) -> dict[str, Table]:
+        found: dict[str, Table] = {}
+        for one in self.plan.contestants:
+            tables = [self.tables.get((one.name, seat)) for seat in self.env.seats]
+            known = [table for table in tables if table is not None]
+            if len(known) == len(tables):
+                found[one.name] = {key: row for table in known for key, row in table.items()}
+        return found
+
+    def _ranges(self) -> Mapping[str, Any] | None:
+        if self.whole is None or not self.options.decisions or not self.whole.recall:
+            return None
+        self.options.tell("ranges of equilibria", 0, 0)
+        found = equilibrium_ranges(self.whole.tree, self.options.utility)
+        return None if found is None else found.as_dict()
 
     def _contest(self, played: Iterable[Games]) -> Contest | None:
         """By the claims of the file, or all ends of the game, or else all games that were seen."""

@@ -44,6 +44,8 @@ def as_record(found: Evaluation) -> dict[str, Any]:
             for one in found.plan.everybody
         ],
         "pairings": [_pairing(found, one) for one in found.pairings if found.played(one)],
+        "policies": found.policies if options.decisions else None,
+        "equilibrium_ranges": found.ranges,
         "versions": versions(),
     }
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gamedsl.evaluate.evaluation import Evaluation, Exploitability
 from gamedsl.evaluate.intervals import Estimate
 from gamedsl.evaluate.seating import Pairing
 from gamedsl.evaluate.standings import Standing, Standings
 from gamedsl.solve.words import plural
+from gamedsl.train.telling.extinction import inside, parts_of
+from gamedsl.train.telling.words import interval
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,8 +42,8 @@ class Table:
 def tables_of(found: Evaluation, width: int) -> list[Table]:
     """What there is to show of an evaluation, in a terminal of so many columns."""
     tables = [_overview(found), *_matrix(found, width), _by_role(found)]
-    results = _results(found)
-    return [*tables, results] if results.rows else tables
+    tables += [table for table in (_results(found), _decisions(found)) if table.rows]
+    return tables
 
 
 def head_of(found: Evaluation) -> list[str]:
@@ -122,6 +124,31 @@ def _results(found: Evaluation) -> Table:
     head = ("contestant", "against", "games", "won", "drawn", "lost")
     below = "" if found.exact else "brackets hold 95% Wilson intervals; whoever forfeits has lost"
     return Table("Games won, drawn and lost", head, tuple(rows), 2, below)
+
+
+def _decisions(found: Evaluation) -> Table:
+    """How often each action is taken, and the range of equilibria; of two actions, the second."""
+    if not found.options.decisions or not found.policies:
+        return Table("", (), ())
+    letter = dict(zip([c.name for c in found.plan.everybody], _letters(found), strict=True))
+    policies, rows = found.policies, []
+    marked = {name: inside(found.ranges, _shown(p)) for name, p in policies.items() if found.ranges}
+    for key, row in next(iter(policies.values())).items():
+        for action in list(row)[len(row) == 2 :]:
+            out = {name for name, fits in marked.items() if fits.get(key) is False}
+            played = (
+                f"{p[key][action]:.1%} {'✗' if n in out else ' '}" for n, p in policies.items()
+            )
+            parts = parts_of(found.ranges, key, action)
+            rows.append((key, action, *played, "–" if parts is None else interval(parts)))
+    concept = found.ranges["concept"] if found.ranges else "equilibria"
+    below = f"✗: outside the range of {concept}; –: any, as none comes there, or not known"
+    head = ("decision", "action", *(letter[name] for name in policies), "equilibria")
+    return Table("Decisions: how often the action is taken", head, tuple(rows), 2, below)
+
+
+def _shown(policy: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+    return {key: {"probs": row} for key, row in policy.items()}
 
 
 def _matrix(found: Evaluation, width: int) -> list[Table]:

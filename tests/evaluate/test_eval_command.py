@@ -153,3 +153,24 @@ def test_a_board_that_is_none_is_said_before_anything_is_played(capsys, tmp_path
     code, out, err = printed(capsys, "random", "--game", RPS, "--leaderboard", str(board))
     assert (code, out) == (2, "")
     assert "no leaderboard that can be read" in err
+
+
+def test_decisions_are_held_against_the_equilibria(capsys) -> None:
+    argv = ["equilibrium", "fixed:bet,call", "--game", "kuhn_poker", "--decisions"]
+    code, out, _ = printed(capsys, *argv)
+    assert code == 0
+    table = out.partition("Decisions: ")[2]
+    rows = [line for line in table.splitlines() if re.search(r" (bet|call) ", line)]
+    assert len(rows) == 12
+    (bluff,) = [row for row in rows if "second:reply" in row and "second.card=J" in row]
+    assert "100.0% ✗" in bluff
+    assert "33%" in bluff.rpartition("✗")[2]
+    assert all(row.count("✗") <= 1 for row in rows)
+
+
+def test_what_is_not_installed_is_said(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gamedsl.commands.eval._NEEDED", ("numpy", "not_a_package"))
+    code, _, err = printed(capsys, "random", "--game", RPS)
+    assert code == 2
+    assert "needs not_a_package" in err
+    assert "gamedsl[eval]" in err
