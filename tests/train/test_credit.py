@@ -12,7 +12,7 @@ import pytest
 from gamedsl.diagnostics import Problems
 from gamedsl.sema.recipe import parse_overrides, resolve
 from gamedsl.train.cast import Cast
-from gamedsl.train.credit import Replays
+from gamedsl.train.credit import Replays, _thinned
 from gamedsl.train.loop import train
 from gamedsl.train.rollout import Batch, History, play
 from gamedsl.train.scoring import Scorer
@@ -40,6 +40,16 @@ payoffs:
   first: 4 if a == b else 0
   second: 2 if b == up else 0
 """
+CHAIN = """
+game: chain
+roles: [speaker]
+turns:
+  - {role: speaker, choose: a, from: [yes, no]}
+  - {role: speaker, choose: b, from: [yes, no]}
+  - {role: speaker, choose: c, from: [yes, no]}
+  - {role: speaker, choose: d, from: [yes, no]}
+payoffs: (9 if a == c else 0) + (4 if b == c else 0) + (1 if c == d else 0)
+"""
 GOODS = """
 game: goods
 roles: {giver: 3}
@@ -56,7 +66,7 @@ def test_counterfactual_credit_is_the_policy_gradient(compiled, text: str) -> No
     assert found == pytest.approx(every.exact(1), abs=1e-9)
 
 
-@pytest.mark.parametrize(("text", "replays"), [(ASK, 1), (PAID, 3)])
+@pytest.mark.parametrize(("text", "replays"), [(ASK, 1), (CHAIN, 3)])
 def test_what_replays_draw_is_right_on_average(compiled, text: str, replays: int) -> None:
     """With fewer courses followed than there are, over many seeds."""
     every = Exhaustive(compiled(text))
@@ -66,6 +76,22 @@ def test_what_replays_draw_is_right_on_average(compiled, text: str, replays: int
     found = [every.gradient(way, seed=seed, **given) for seed in range(400)]
     assert np.std(found, axis=0).max() > 0.2
     assert np.mean(found, axis=0) == pytest.approx(wanted, abs=0.1)
+
+
+def test_what_is_dropped_gives_its_weight_to_the_rest() -> None:
+    """Of five points three are drawn by weight; all weights sum to what they did, and each point's
+    is its own on average."""
+    weights = [0.4, 0.1, 0.1, 0.1, 0.1]
+    points = [(number, weight) for number, weight in enumerate(weights)]
+    rng, total = np.random.default_rng(0), np.zeros(5)
+    for _ in range(2000):
+        kept = _thinned(points, 3, rng)
+        assert len(kept) <= 3
+        assert sum(weight for _, weight in kept) == pytest.approx(0.8)
+        for number, weight in kept:
+            total[number] += weight / 2000
+    assert total == pytest.approx(weights, abs=0.02)
+    assert _thinned(points, 5, rng) == points
 
 
 def test_replays_are_quieter_than_returns(compiled) -> None:
