@@ -19,9 +19,9 @@ from gamedsl.train.scoring import Scorer
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Env, Episode, Game
 
-SIMULATIONS = 400
+SIMULATIONS = 1_000
 """Games played to find a seat's reply."""
-GAMES = 200
+GAMES = 600
 """Games played to see what it gains."""
 
 
