@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gamedsl.players.base import DrawingPlayer, PlayerError
 from gamedsl.policies.base import Message, Query
+from gamedsl.policies.names import fully_trained
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Policy
@@ -81,14 +82,14 @@ def untrained(name: str, game: Game, *, seed: int) -> ModelPlayer:
 
 def load_policy(
     model: str, adapters: Mapping[str, Any], lora: Mapping[str, Any] | None = None,
-    dtype: str | None = None,
+    dtype: str | None = None, finetuning: str | None = None,
 ) -> Policy:  # fmt: skip
     """A model with adapters: each is a folder that was saved, a state as `adapter_state` gives it,
-    or None for a new one. `lora` has the settings of a recipe. Raises `PlayerError`."""
+    or None for a new one. `lora` and `finetuning` are as in a recipe. Raises `PlayerError`."""
     from gamedsl.policies.errors import ModelError
 
     try:
-        policy = _opened(model, tuple(adapters), lora, dtype)
+        policy = _opened(model, tuple(adapters), lora, dtype, fully_trained(model, finetuning))
         for name, state in adapters.items():
             if isinstance(state, Path):
                 policy.load_adapter(name, state)
@@ -106,7 +107,11 @@ def load_policy(
 
 
 def _opened(
-    model: str, adapters: tuple[str, ...], lora: Mapping[str, Any] | None, dtype: str | None
+    model: str,
+    adapters: tuple[str, ...],
+    lora: Mapping[str, Any] | None,
+    dtype: str | None,
+    full: bool,
 ) -> Policy:
     from gamedsl.policies.tabular import NAME, TabularPolicy
 
@@ -114,10 +119,13 @@ def _opened(
         return TabularPolicy(adapters)
     import torch
 
+    number = None if dtype is None else getattr(torch, dtype)
+    if full:
+        from gamedsl.policies.full import FullPolicy
+
+        return FullPolicy(model, adapters, dtype=number)
     from gamedsl.policies.hf import HFPolicy
     from gamedsl.policies.lora import LoraSpec
 
     shape = LoraSpec(**lora) if lora else LoraSpec(rank=1, layers=1)
-    return HFPolicy(
-        model, adapters, lora=shape, dtype=None if dtype is None else getattr(torch, dtype)
-    )
+    return HFPolicy(model, adapters, lora=shape, dtype=number)

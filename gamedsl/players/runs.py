@@ -46,7 +46,8 @@ def run_player(
     lora = {key: None if value == "all" else value for key, value in recipe["lora"].items()}
     lora["targets"] = lora["targets"] and tuple(lora["targets"])
     dtype = None if recipe["dtype"] == "auto" else recipe["dtype"]
-    policy = load_policy(recipe["model"], _adapters(folder, step), lora, dtype)
+    finetuning = recipe.get("finetuning")
+    policy = load_policy(recipe["model"], _adapters(folder, step), lora, dtype, finetuning)
     return ModelPlayer(
         policy,
         {role: name for role, (name, player) in roles.items() if player is None},

@@ -6,3 +6,9 @@ SMOLLM2 = "smollm2-135m"
 SMALL = "small"
 TINY = "tiny"
 EMBEDDED = (SMOLLM2, SMALL, TINY)
+
+
+def fully_trained(model: str, finetuning: str | None) -> bool:
+    """Whether whole copies of a model are trained, and no adapters beside it. `finetuning` is a
+    recipe's; None and `auto` leave it to the model."""
+    return finetuning == "full" or (finetuning in (None, "auto") and model == SMALL)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
-from gamedsl.policies.names import SMALL
+from gamedsl.policies.names import fully_trained
 from gamedsl.train.errors import TrainError
 
 if TYPE_CHECKING:
@@ -36,11 +36,6 @@ def adapter_names(ir: GameIR, recipe: Recipe) -> tuple[str, ...]:
     return tuple(dict.fromkeys(adapter for adapter in played if adapter is not None))
 
 
-def trains_all(recipe: Recipe) -> bool:
-    """Whether whole copies of the model are trained, and no adapters beside it."""
-    return recipe.finetuning == "full" or (recipe.finetuning is None and recipe.model == SMALL)
-
-
 def set_threads(count: int | None) -> int:
     """Use this many threads (None: as torch chooses); returns how many are used."""
     import torch
@@ -65,7 +60,7 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
     import torch
 
     dtype = None if recipe.dtype is None else getattr(torch, recipe.dtype)
-    if trains_all(recipe):
+    if fully_trained(recipe.model, recipe.finetuning):
         from gamedsl.policies.full import FullPolicy
 
         return FullPolicy(recipe.model, names, seed=recipe.seed, dtype=dtype, notify=notify)

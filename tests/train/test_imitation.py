@@ -320,3 +320,14 @@ def test_a_dry_run_says_it(compiled) -> None:
         **TABLE
     )
     assert "games of" not in said()
+
+
+def test_a_run_of_all_weights_holds_a_seat(compiled, tmp_path: Path) -> None:
+    """What it plays is what its last record says, from its checkpoint too."""
+    game = compiled(OFFER)
+    run, _ = run_of(game, recipe_of(game, model="small", steps=1, lr=1e-3), tmp_path / "run")
+    wanted = list(run.records()[1]["policy"]["proposer:offer"]["probs"].values())
+    episode = game.env().reset()
+    for spec in (f"run:{run.path}", f"run:{run.path}@1"):
+        player = open_player(spec, game, seed=0)
+        assert player.odds(episode.decisions[0], episode) == pytest.approx(wanted, abs=1e-4)
