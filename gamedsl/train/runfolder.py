@@ -2,7 +2,7 @@
 
     run.json          the game and its hash, seeds, threads, versions, the model
     recipe.yaml       every setting, as a `train:` section would have it
-    game/             copies of the files the game was read from
+    game/             copies of the files the game was read from, with its words and rows
     labels.json       which label each action has, where they last for the run
     metrics.jsonl     one JSON object a line: start, step (one each), end
     transcripts/      step-000020.jsonl: a distinct course of play a line, with its number of games
@@ -131,8 +131,10 @@ def create(
     path = _claim(out, f"{game.name}-{_slug(recipe.model)}-{recipe.seed}")
     run = RunFolder(path)
     for file in game.files:
-        (path / "game").mkdir(exist_ok=True)
-        shutil.copyfile(file, path / "game" / file.name)
+        _copy(file, path / "game" / file.name)
+        for name in _data_files(yaml.safe_load(file.read_text(encoding="utf-8"))):
+            if (file.parent / name).is_file() and ".." not in Path(name).parts:
+                _copy(file.parent / name, path / "game" / name)
     run.write_recipe(recipe)
     if game.ir.one_group:
         book = draw_labels(game.ir, run_seed=recipe.seed, seed=recipe.seed, tokenizer=tokenizer)
@@ -153,6 +155,19 @@ def create(
     }
     write_text(path / "run.json", json.dumps(info, indent=1, ensure_ascii=False) + "\n")
     return run
+
+
+def _copy(file: Path, to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(file, to)
+
+
+def _data_files(part: Any) -> Iterable[str]:
+    """The files of words and rows that a game file names, by their paths beside it."""
+    for key, value in part.items() if isinstance(part, dict) else ():
+        if key == "file" and isinstance(value, str) and not Path(value).is_absolute():
+            yield value
+        yield from _data_files(value)
 
 
 def open_run(path: Path) -> RunFolder:

@@ -10,6 +10,7 @@ import peft
 import pytest
 import torch
 
+import gamedsl
 from gamedsl.cli import main
 from gamedsl.policies import tiny
 from gamedsl.train.runfolder import open_run
@@ -63,6 +64,17 @@ def test_a_run_and_its_folder(game_file: Path, capsys: pytest.CaptureFixture[str
 
     assert _train(*arguments, "--set", "threads=1") == 0
     assert untimed(open_run(Path("runs/dilemma-tiny-0-2")).records()) == untimed(records)
+
+
+def test_the_copy_of_a_game_compiles_with_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small = ("--set", "games=16", "--param", "objects=8", "--param", "words=4")
+    assert _train("lewis_signaling", "--model", "tabular", "--steps", "1", *small) == 0
+    copy = Path("runs/lewis_signaling-tabular-0-1/game/lewis_signaling.yaml")
+    params = {"objects": 8, "words": 4}
+    assert gamedsl.load(copy, params=params).hash == open_run(copy.parents[1]).info()["hash"]
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # peft's own
