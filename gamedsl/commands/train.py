@@ -200,6 +200,7 @@ def _flags(args: argparse.Namespace) -> list[Setting]:
 
 
 def _train(job: Job, args: argparse.Namespace) -> int:
+    import gamedsl
     from gamedsl.report.page import write_report
     from gamedsl.train.curriculum import climb
     from gamedsl.train.engine import open_policy, set_threads
@@ -219,6 +220,7 @@ def _train(job: Job, args: argparse.Namespace) -> int:
         outcome = climb(
             job.game, recipe, folder, policy,
             observers=observers, conclude=_conclude, interrupt=interrupt, cast=job.cast,
+            load=gamedsl.load,
         )  # fmt: skip
     report = write_report(folder.path)
     return _close(outcome, folder, report, args.format)

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import gamedsl
 from gamedsl.diagnostics.model import CompileError
 from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.recipe import Recipe
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 Level = int | float | str | bool
 Record = dict[str, Any]
 Bounds = dict[str, tuple[float, float]]
+Load = Callable[[Path, dict[str, Any]], Game]
+"""Compiles a file with some params. Raises CompileError."""
 NAME = "curriculum"
 
 
@@ -84,9 +86,11 @@ def climb(
     conclude: Callable[[RunFolder, Any], Record] = lambda run, tree: {},
     interrupt: Interrupt | None = None,
     cast: Cast | None = None,
+    load: Load,
 ) -> Outcome:
     """Train as `gamedsl.train.loop.train` does, through the levels of the recipe's curriculum where
-    it has one. Raises as it does, and TrainError for a level that cannot be had."""
+    it has one; `load` (`gamedsl.load`) compiles them. Raises as it does, and TrainError for a level
+    that cannot be had."""
     plan = recipe.curriculum
     if plan.param is None:
         return train(
@@ -95,7 +99,7 @@ def climb(
         )  # fmt: skip
     params = dict(run.info()["params"])
     games = {
-        level: _at_level(game, {**params, plan.param: level})
+        level: _at_level(game, {**params, plan.param: level}, load)
         for level in dict.fromkeys((*plan.levels, *plan.held_out))
     }
     reached = Climb(recipe, games)
@@ -183,12 +187,12 @@ def _listed(game: Game, recipe: Recipe) -> dict[str, Any] | None:
     return {seat: (min(amounts), max(amounts)) for seat, amounts in paid}
 
 
-def _at_level(game: Game, params: dict[str, Any]) -> Game:
+def _at_level(game: Game, params: dict[str, Any], load: Load) -> Game:
     """The game with other params. Raises TrainError where it does not compile, or has other
     roles."""
     shown = ", ".join(f"{name}={value}" for name, value in params.items())
     try:
-        found = gamedsl.load(game.files[0], params=params)
+        found = load(game.files[0], params)
     except CompileError as error:
         raise TrainError(
             f"`{game.name}` with {shown} has problems: {error.diagnostics[0].message}",

@@ -49,7 +49,7 @@ def copy(tmp_path: Path):
 def _climbed(game, folder: Path, recipe, **given):
     policy = policy_of(game, recipe)
     run = create(game, recipe, folder, {}, policy.tokenizer, 1)
-    return run, climb(game, recipe, run, policy, **given)
+    return run, climb(game, recipe, run, policy, load=gamedsl.load, **given)
 
 
 def test_levels_are_passed_by_success(copy, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_levels_go_on_after_a_stop(copy, tmp_path: Path, stop: int) -> None:
     recipe = recipe_of(copy, steps=14, checkpoint_every=100, **PLAN)
     whole, _ = _climbed(copy, tmp_path / "whole", recipe)
     parts, _ = _climbed(copy, tmp_path / "parts", replace(recipe, steps=stop))
-    assert climb(copy, recipe, parts, policy_of(copy, recipe)).finished
+    assert climb(copy, recipe, parts, policy_of(copy, recipe), load=gamedsl.load).finished
     assert untimed(parts.records()) == untimed(whole.records())
     kept = [checkpoint.latest(run).parts["curriculum"] for run in (parts, whole)]
     assert kept[0] == kept[1]
