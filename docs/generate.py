@@ -22,7 +22,7 @@ from gamedsl.diagnostics import codes
 from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
 from gamedsl.passes import PASSES
 from gamedsl.players import PLAYERS
-from gamedsl.sema.recipe import KEYS
+from gamedsl.sema.recipe_keys import KEYS
 
 SCHEMAS = Path(gamedsl.__file__).parent / "schema"
 TARGET = Path(__file__).with_name("reference.md")

@@ -1,6 +1,7 @@
 """How a game is trained, as data: the `train:` section and `--set`, resolved and checked.
 
-`gamedsl.sema.recipe` holds the one table of keys and builds this; the trainer reads nothing else.
+`gamedsl.sema.recipe` builds this by the table of `gamedsl.sema.recipe_keys`; the trainer reads
+nothing else.
 A recipe never changes the rules of a game, and takes no part in its hash.
 """
 
@@ -159,7 +160,7 @@ class Part:
 @dataclass(frozen=True)
 class Recipe:
     """Every setting of a training run. The documentation of each is in
-    `gamedsl.sema.recipe.KEYS`."""
+    `gamedsl.sema.recipe_keys.KEYS`."""
 
     model: str
     finetuning: Literal["lora", "full"] | None

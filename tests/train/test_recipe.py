@@ -10,7 +10,8 @@ import yaml
 
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.recipe import Start
-from gamedsl.sema.recipe import KEYS, override, parse_overrides, resolve
+from gamedsl.sema.recipe import override, parse_overrides, resolve
+from gamedsl.sema.recipe_keys import KEYS
 from tests.train.conftest import DILEMMA, OFFER, recipe_of
 
 
