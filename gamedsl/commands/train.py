@@ -270,16 +270,17 @@ class _JsonLines:
     warm_up = step = end = start
 
 
-def _conclude(folder: RunFolder, tree: Any) -> dict[str, Any]:
+def _conclude(folder: RunFolder, tree: Any, end: Record) -> Record:
     """What the end record says: the run in a few sentences."""
     from gamedsl.train.summary import summarise
-    from gamedsl.train.telling.words import sentences
+    from gamedsl.train.telling.words import population, sentences
 
     records = folder.records()
     steps = [record for record in records if record["event"] == "step"]
     labels = folder.labels()
     summary = summarise(records[0], steps[-1], tree, first=steps[0], labels=labels)
-    return {"summary": " ".join([summary, *sentences(records[0], steps)])}
+    pool = [population(end["population"])] if "population" in end else []
+    return {"summary": " ".join([summary, *sentences(records[0], steps), *pool])}
 
 
 def _print_diagnostics(found: list[Any], form: str) -> None:

@@ -25,7 +25,7 @@ from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.errors import TrainError
 from gamedsl.train.gauge import earned
-from gamedsl.train.loop import Observer, Outcome, train
+from gamedsl.train.loop import Conclude, Observer, Outcome, train
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.scoring import Scorer
@@ -83,7 +83,7 @@ def climb(
     policy: Policy,
     *,
     observers: Sequence[Observer] = (),
-    conclude: Callable[[RunFolder, Any], Record] = lambda run, tree: {},
+    conclude: Conclude = lambda run, tree, end: {},
     interrupt: Interrupt | None = None,
     cast: Cast | None = None,
     load: Load,
@@ -115,9 +115,9 @@ def climb(
         record = earned(batch)
         return {**record, "success": success(record, reached.bounds[level])}
 
-    def concluded(folder: RunFolder, tree: Any) -> Record:
+    def concluded(folder: RunFolder, tree: Any, end: Record) -> Record:
         shown = {str(level): evaluated(level) for level in plan.held_out}
-        return {**conclude(folder, None), **({"held_out": shown} if shown else {})}
+        return {**conclude(folder, None, end), **({"held_out": shown} if shown else {})}
 
     while True:
         level = reached.level

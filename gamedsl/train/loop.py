@@ -64,6 +64,11 @@ class Levels(Lasting, Protocol):
         ...
 
 
+Conclude = Callable[[RunFolder, Any, Record], Record]
+"""What the end record says in words, from the run, the game's `gamedsl.solve.Tree` (None where
+there is none), and what the record says so far."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a call of `train` ended: the last step done, and whether all were."""
@@ -79,15 +84,14 @@ def train(
     policy: Policy,
     *,
     observers: Sequence[Observer] = (),
-    conclude: Callable[[RunFolder, Any], Record] = lambda run, tree: {},
+    conclude: Conclude = lambda run, tree, end: {},
     interrupt: Interrupt | None = None,
     cast: Cast | None = None,
     levels: Levels | None = None,
 ) -> Outcome:
-    """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` gives what
-    the end record says beside the step; its second argument is the game's `gamedsl.solve.Tree`, or
-    None where there is none. It ends early where `levels` go on to another game. Raises TrainError,
-    and CastError where no `cast` is given."""
+    """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` adds
+    to the end record. It ends early where `levels` go on to another game. Raises TrainError, and
+    CastError where no `cast` is given."""
     cast = cast or assemble(game, recipe)
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe, cast)
@@ -171,12 +175,13 @@ def train(
     write_adapters(run, policy)
     finished = step >= recipe.steps
     if finished:
-        end = {"event": "end", "step": step, **conclude(run, gauge.tree)}
+        end: Record = {"event": "end", "step": step}
         if wanted(env, recipe, gauge.known, cast):
             end["contributions"] = contributions(env, scorer, recipe, step + 1, cast)
         if pool is not None:
             arena = Arena(env, recipe, cast, scorer, gauge.tree, pool.last(step))
             end |= account(arena, cast, recipe)
+        end |= conclude(run, gauge.tree, end)
         run.append(end)
         for observer in observers:
             observer.end(end)

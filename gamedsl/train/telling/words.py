@@ -85,6 +85,31 @@ def likeliest(probs: Mapping[str, float]) -> str:
     return max(probs, key=lambda name: probs[name])
 
 
+def population(found: Record) -> str:
+    """What came of a pool, of `population` in the end record."""
+    members = found["members"]
+    who = "equilibrium" if found["mixture"] == "equilibrium" else "even mixture"
+    of = f"{len(members)} policies of the past (steps {members[0]} to {members[-1]})"
+    told = f"The pool holds {of}; its {who} is played by "
+    shares = [
+        f"{side}: " + ", ".join(f"{w:.0%} step {m}" for w, m in likeliest)
+        for side, weights in found["weights"].items()
+        if (likeliest := _likeliest(weights, members))
+    ]
+    told += "; ".join(shares) + "."
+    far = found.get("exploitability")
+    if far is None:
+        return told
+    return (
+        f"{told} Its exploitability is {far['mixture']:.3f}, the last policy's {far['last']:.3f}."
+    )
+
+
+def _likeliest(weights: Sequence[float], members: Sequence[int]) -> list[tuple[float, int]]:
+    played = [(w, m) for w, m in zip(weights, members, strict=True) if w >= 0.005]
+    return sorted(played, reverse=True)[:SHOWN]
+
+
 def _mapped(signal: str, told: Record) -> str:
     line = f"{signal} tells {told['information']:.2f} of {told['entropy']:.2f} bits"
     types = told["types"]

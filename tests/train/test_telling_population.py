@@ -1,0 +1,26 @@
+"""What is said of a pool at the end of a run."""
+
+from __future__ import annotations
+
+from gamedsl.train.telling.words import population
+
+FOUND = {
+    "members": [0, 4, 8, 12],
+    "mixture": "equilibrium",
+    "weights": {"left": [0.25, 0.0, 0.75, 0.0], "right": [0.1, 0.2, 0.3, 0.4]},
+    "exploitability": {"mixture": 0.0124, "last": 1.5},
+}
+
+
+def test_a_pool_is_summed_up() -> None:
+    assert population(FOUND) == (
+        "The pool holds 4 policies of the past (steps 0 to 12); its equilibrium is played by "
+        "left: 75% step 8, 25% step 0; right: 40% step 12, 30% step 8, 20% step 4. "
+        "Its exploitability is 0.012, the last policy's 1.500."
+    )
+
+
+def test_nothing_is_claimed_of_a_game_too_large_for_it() -> None:
+    said = population({**FOUND, "mixture": "uniform", "exploitability": None})
+    assert "even mixture" in said
+    assert "ploitability" not in said
