@@ -72,6 +72,7 @@ def _context(run: Run) -> dict[str, Any]:
         "mappings": told.mappings(run),
         "rounds": told.rounds(run),
         "contributions": told.contributions(run),
+        "pool": told.pool(run),
         "hidden": hidden,
         "labelled": _labels(run) != {},
         "matrix": tables.matrix(run, last),

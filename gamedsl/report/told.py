@@ -1,4 +1,4 @@
-"""What a run tells, on its page: ranges, alarms, mappings, rounds, contributions.
+"""What a run tells, on its page: ranges, alarms, mappings, rounds, contributions, cross-play.
 
 The wording is that of the screen (`gamedsl.train.telling.words`); drawn here are heat maps and the
 table of decisions against the equilibria.
@@ -7,7 +7,7 @@ table of decisions against the equilibria.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -106,6 +106,38 @@ def contributions(run: Run) -> list[tuple[str, str]]:
     """What each role adds to what all earn, where the run measured it."""
     found = (run.end or {}).get("contributions") or (_last(run) or {}).get("contributions") or {}
     return [(role, number(value)) for role, value in found.items() if value is not None]
+
+
+class CrossPlay(NamedTuple):
+    """What members of a pool earn against each other: a row for each as one side, with its weight
+    in the mixture and its reward against each member as the other side."""
+
+    side: str
+    members: list[int]
+    rows: list[tuple[int, str, list[str]]]
+
+
+def pool(run: Run) -> list[CrossPlay]:
+    """Cross-play of the pool that a run kept, for each of its sides."""
+    found = (run.end or {}).get("population")
+    if not found or len(found["members"]) > MANY_CELLS:
+        return []
+    members = found["members"]
+    tables = []
+    for side, payoff in found["payoff"].items():
+        named = zip(members, found["weights"][side], payoff, found["half"][side], strict=True)
+        rows = [
+            (member, number(weight, percent=True), list(map(_within, row, half)))
+            for member, weight, row, half in named
+        ]
+        tables.append(CrossPlay(side, members, rows))
+    return tables
+
+
+def _within(value: float, half: float | None) -> str:
+    """A mean with half its interval; exact where that is 0."""
+    shown = number(round(value, 2) + 0.0)
+    return f"{shown} ± {number(round(half, 2))}" if half else shown
 
 
 def _last(run: Run) -> Record | None:

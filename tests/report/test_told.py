@@ -106,6 +106,15 @@ def test_nothing_died_out_is_not_shown() -> None:
     assert "died out" not in text
 
 
+POOL = {
+    "members": [0, 25],
+    "payoff": {"first": [[0.0, -0.5], [0.126, 0.25]], "second": [[0.0, 0.5], [0.5, -0.25]]},
+    "half": {"first": [[0.0, 0.0], [0.031, 0.0]], "second": [[0.0, 0.0], [0.0, 0.0]]},
+    "mixture": "equilibrium",
+    "weights": {"first": [0.0, 1.0], "second": [0.25, 0.75]},
+}
+
+
 @pytest.fixture(scope="module")
 def poker(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page of a run in Kuhn poker, with ranges, an alarm, a mapping and rounds put in."""
@@ -115,9 +124,15 @@ def poker(tmp_path_factory: pytest.TempPathFactory) -> str:
     tree = tabulate(gamedsl.load("kuhn_poker").env())
     final = pure(tree, {info.key: info.actions[0] for info in tree.info_sets}, 0.999)
     write_run(folder, "kuhn_poker", final, steps=4)
-    _put(folder, {0: {"ranges": RANGES}, 3: {"alarms": [ALARM]},
-                  4: {"mapping": MAPPING, "after": AFTER},
-                  5: {"contributions": {"first": -0.25, "second": 0.5}}})  # fmt: skip
+    _put(
+        folder,
+        {
+            0: {"ranges": RANGES},
+            3: {"alarms": [ALARM]},
+            4: {"mapping": MAPPING, "after": AFTER},
+            5: {"contributions": {"first": -0.25, "second": 0.5}, "population": POOL},
+        },
+    )
     return page(folder)
 
 
@@ -149,6 +164,12 @@ def test_the_page_has_meanings_rounds_and_contributions(poker: str) -> None:
     assert said.index("word_1 ") < said.index("word_10")
     assert "(cooperate, defect)" in said
     assert "first −0.25 second 0.5" in said
+
+
+def test_the_page_has_what_the_pool_earns(poker: str) -> None:
+    said = words(poker)
+    assert "step weight 0 25 0 0% 0 −0.5 25 100% 0.13 ± 0.03 0.25" in said
+    assert "step weight 0 25 0 25% 0 0.5 25 75% 0.5 −0.25" in said
 
 
 def test_a_logarithmic_axis_has_even_decades() -> None:
