@@ -62,6 +62,15 @@ class Learn:
 
 
 @dataclass(frozen=True)
+class Until:
+    """When a run ends before its last step: once `exploitability` was no more than this at as many
+    steps one after another as `over`. None: never."""
+
+    exploitability: float | None
+    over: int
+
+
+@dataclass(frozen=True)
 class WarmUp:
     """Which player is imitated before the first step, and how; see `gamedsl.train.imitation`.
 
@@ -172,6 +181,7 @@ class Recipe:
     adapters: Literal["shared", "per_role"]
     roles: tuple[Part, ...]
     """What was said of roles, in the order of the game's."""
+    until: Until
     learn: Learn
     curriculum: Curriculum
     opponents: tuple[tuple[str, float], ...]
@@ -246,6 +256,7 @@ _ABSENT = {
     "dtype": "auto",
     "threads": "auto", "finetuning": "auto", "expert": "none", "opponents": "expert",
     "teacher": "none", "extinct": "off", "bound_every": "never", "max_change": "off",
+    "exploitability": "never",
 }  # fmt: skip
 """How a value of None is written, by field."""
 
@@ -257,7 +268,7 @@ def _said(part: Part) -> dict[str, Any]:
 
 def _plain(name: str, value: Any) -> Any:
     if isinstance(
-        value, Curriculum | Learn | Lora | Magnet | PoolSettings | Project | Expert | WarmUp
+        value, Curriculum | Until | Learn | Lora | Magnet | PoolSettings | Project | Expert | WarmUp
     ):
         return {inner: _plain(inner, part) for inner, part in vars(value).items()}
     if value is None:

@@ -24,6 +24,7 @@ from gamedsl.ir.recipe import (
     PoolSettings,
     Project,
     Recipe,
+    Until,
     WarmUp,
 )
 from gamedsl.sema.recipe_checks import contradictions
@@ -35,7 +36,7 @@ from gamedsl.source.spans import Source, Span
 _BY_NAME = {key.name: key for key in KEYS if key.kind != "map"}
 _MAPS = tuple(key.name for key in KEYS if key.kind == "map")
 _PARTS: dict[str, Any] = {
-    "learn": Learn, "curriculum": Curriculum, "lora": Lora, "magnet": Magnet,
+    "until": Until, "learn": Learn, "curriculum": Curriculum, "lora": Lora, "magnet": Magnet,
     "pool": PoolSettings, "project": Project,
     "expert": Expert, "warm_up": WarmUp,
 }  # fmt: skip

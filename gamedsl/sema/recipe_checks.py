@@ -66,6 +66,17 @@ def contradictions(
             "no role is trained", "leave `trained: false` or `player` out at one of them",
             *(f"roles.{one.role}.{name}" for one in recipe.roles for name in ("trained", "player")),
         )  # fmt: skip
+    if recipe.until.exploitability is not None and recipe.exploitability == "off":
+        clash(
+            "a run cannot end by an exploitability that is not measured",
+            "leave `exploitability` at `auto`, or `until` out",
+            "exploitability", "until.exploitability",
+        )  # fmt: skip
+    if recipe.until.exploitability is not None and recipe.curriculum.param is not None:
+        clash(
+            "a curriculum ends with its levels, whatever the exploitability of one of them",
+            "leave `until` out, or `curriculum`", "curriculum.param", "until.exploitability",
+        )  # fmt: skip
     check_learn(ir, recipe, given, clash, problems)
     check_curriculum(ir, recipe, given, clash, problems)
     if recipe.opponents:

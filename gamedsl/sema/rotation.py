@@ -42,7 +42,7 @@ def check_learn(
     if recipe.learn.who == "all":
         return
     missing = [role for role in learners if order and role not in order]
-    if missing:
+    if missing and set(order) <= set(learners):
         clash(
             f"`learn.order` leaves out `{missing[0]}`, which would never learn",
             f"add it, or write `roles: {{{missing[0]}: {{trained: false}}}}`", "learn.order",

@@ -198,11 +198,12 @@ class Gauge:
             tree = tabulate(env) if self.known and self.told else None
         except (TooLarge, ImperfectRecall):
             tree = None
-        if tree is None and recipe.exploitability == "on":
+        wanted = recipe.exploitability == "on" or recipe.until.exploitability is not None
+        if tree is None and wanted:
             raise TrainError(
                 f"`{env.ir.name}` has no exact exploitability: it is too large, a seat forgets,"
                 " or a player cannot tell the odds of its moves",
-                "leave `exploitability` at `auto`, or lower the game's params",
+                "leave `exploitability` at `auto` and `until` out, or lower the game's params",
             )
         return tree
 

@@ -26,6 +26,7 @@ from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.checkpoint import Checkpoint, Lasting, state_of
 from gamedsl.train.contributions import contributions, wanted
 from gamedsl.train.credit import Replays
+from gamedsl.train.ending import Goal
 from gamedsl.train.estimate import estimator_of
 from gamedsl.train.gauge import Gauge, counted, earned, met
 from gamedsl.train.interrupt import Interrupt
@@ -140,10 +141,11 @@ def train(
         keep()
     else:
         gauge.recall(run.records(), level)
+    goal = Goal(recipe.until, run.records())
     for observer in observers:
         observer.start(run.records()[0])
 
-    while step < recipe.steps and not stopped() and level == (levels and levels.level):
+    while step < recipe.steps and not (stopped() or goal.reached or left(levels, level)):
         started = time.perf_counter()
         step += 1
         if schedule.due(step):
@@ -163,7 +165,8 @@ def train(
         record |= levels.see(record) if levels is not None else {}
         record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)
-        if step == recipe.steps or step % recipe.transcripts_every == 0:
+        goal.see(record)
+        if step == recipe.steps or goal.reached or step % recipe.transcripts_every == 0:
             run.write_transcripts(step, transcripts(batch))
         if step % recipe.checkpoint_every == 0:
             keep()
@@ -173,7 +176,7 @@ def train(
 
     keep()
     write_adapters(run, policy)
-    finished = step >= recipe.steps
+    finished = step >= recipe.steps or goal.reached
     if finished:
         end: Record = {"event": "end", "step": step}
         if wanted(env, recipe, gauge.known, cast):
@@ -186,6 +189,11 @@ def train(
         for observer in observers:
             observer.end(end)
     return Outcome(step, finished)
+
+
+def left(levels: Levels | None, level: Any) -> bool:
+    """Whether the level that is trained is no longer the one that is due."""
+    return levels is not None and levels.level != level
 
 
 def scorer_of(policy: Policy, recipe: Recipe, known: bool) -> Scorer:
