@@ -143,6 +143,7 @@ def _flat(*settings: Iterable[Setting]) -> Iterable[Setting]:
 
 def _unknown(setting: Setting, problems: Problems) -> None:
     known = [key.name for key in KEYS]
+    heads = dict.fromkeys(name.partition(".")[0] for name in known)
     head, _, tail = setting.key.partition(".")
     if setting.key in _PARTS:
         inside = [name for name in _BY_NAME if name.startswith(f"{setting.key}.")]
@@ -156,7 +157,7 @@ def _unknown(setting: Setting, problems: Problems) -> None:
     else:
         near = did_you_mean(setting.key, known)
         message = f"there is no training setting `{setting.key}`"
-        help = f"did you mean `{near}`?" if near else f"the settings are {', '.join(known)}"
+        help = f"did you mean `{near}`?" if near else f"the settings are {', '.join(heads)}"
     problems.add("GD0701", message, setting.span, why="not a setting", help=help)
 
 
