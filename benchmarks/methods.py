@@ -6,9 +6,10 @@
 
 The list of runs and their claims is `benchmarks/methods.yaml`; `benchmarks/train_queue.py` makes
 them. A claim is about one number of the step records: `measure` is where it stands in a record
-(`[policy, "first:open|J", probs, bet]`), `over` which steps count (`last`, `last_fifth`,
-`last_half`, `all`, or `{from: 10}`), and `at_most`, `at_least` or `within: [low, high]` what holds
-of every one of them. Exit code 1 where a claim fails or a run is missing.
+(`[policy, "first:open [first.card=J]", probs, bet]`, or `outside_ranges`: how many decisions lie
+outside the range of all equilibria by more than 0.05), `over` which steps count (`last`,
+`last_fifth`, `last_half`, `all`, or `{from: 10}`), and `at_most`, `at_least` or `within: [low,
+high]` what holds of every one of them. Exit code 1 where a claim fails or a run is missing.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from train_queue import LIST, RESULTS, RUNS, Entry, Result, Run, entries, runs_o
 
 WINDOWS = {"last": 0.0, "last_fifth": 0.2, "last_half": 0.5, "all": 1.0}
 """The share of a run's steps, from its end, over which a claim must hold; `last` is one step."""
+
+
+OUTSIDE, NEAR = "outside_ranges", 0.05
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,10 @@ def judged(entry: Entry, result: Result) -> list[Verdict]:
 def verdict(claim: dict[str, Any], result: Result) -> Verdict:
     """A claim about a run. SystemExit for a claim that cannot be read."""
     over = claim.get("over", "last")
-    values = list(measured(claim["measure"], window(over, result["steps"])))
+    steps = window(over, result["steps"])
+    if claim["measure"] == OUTSIDE:
+        steps = [outside(result["start"]["ranges"]["of"], step) for step in steps]
+    values = list(measured(claim["measure"], steps))
     if not values:
         raise SystemExit(f"{result['name']}: no step tells {claim['measure']}")
     low, high = bounds(claim)
@@ -66,6 +73,22 @@ def by_entry(made: Sequence[tuple[Run, Result]]) -> dict[Entry, list[Result]]:
     for run, result in sorted(made, key=lambda pair: (pair[0].entry.name, pair[0].seed)):
         found.setdefault(run.entry, []).append(result)
     return found
+
+
+def outside(ranges: dict[str, Any], step: Result) -> Result:
+    """How many decisions of a step lie outside what equilibria leave them; nothing where the step's
+    policy was not kept."""
+    if "policy" not in step:
+        return {}
+    far = [
+        key
+        for key, allowed in ranges.items()
+        for name, parts in allowed.items()
+        if not any(
+            low - NEAR <= step["policy"][key]["probs"][name] <= high + NEAR for low, high in parts
+        )
+    ]
+    return {OUTSIDE: len(set(far))}
 
 
 def rows(entry: Entry, results: Sequence[Result]) -> Iterator[str]:
