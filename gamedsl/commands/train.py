@@ -124,7 +124,8 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
 
     refused = [
         name for name, value in (("--set", args.settings), ("--param", params), ("--out", args.out),
-                                 ("--seed", args.seed), ("--model", args.model)) if value
+                                 ("--seed", args.seed), ("--model", args.model))
+        if value is not None and value != [] and value != {}
     ]  # fmt: skip
     if refused:
         raise ValueError(f"{refused[0]} cannot be changed in a run that goes on; start a new run")

@@ -24,7 +24,7 @@ class Anchor:
 
     def __init__(self, policy: Policy, recipe: Recipe, known: Sequence[Query]) -> None:
         self._policy, self._known = policy, known
-        self._magnet = recipe.magnet
+        self._magnet, self._warmth = recipe.magnet, recipe.temperature
         self._reference: Reference | None = None
 
     @property
@@ -49,15 +49,17 @@ class Anchor:
         self.put(adapters_of(self._policy))
 
     def log_rho(self, queries: Sequence[Query]) -> list[torch.Tensor]:
-        """Its log-probabilities [labels], float32 on the CPU."""
+        """Its log-probabilities [labels], as they would be played; float32 on the CPU."""
         sizes = [len(query.labels) for query in queries]
         even = [torch.full((size,), -math.log(size)) for size in sizes]
         if self._reference is None:
             return even
-        floor = self._magnet.floor
+        floor, warmth = self._magnet.floor, self._warmth
+        if floor == 1:
+            return even
+        scores = self._reference.log_pi(queries)
+        played = [one if warmth == 1 else (one / warmth).log_softmax(0) for one in scores]
         return [
             torch.logaddexp(log_pi + math.log1p(-floor), log_even + math.log(floor))
-            if floor < 1
-            else log_even
-            for log_pi, log_even in zip(self._reference.log_pi(queries), even, strict=True)
+            for log_pi, log_even in zip(played, even, strict=True)
         ]

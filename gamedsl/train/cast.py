@@ -128,13 +128,16 @@ class Cast:
         member = None if found is None else found.step
         return Lineup(name, member, learner, dict.fromkeys(seats, player))
 
-    def lineups(self, rng: np.random.Generator, games: int, size: int) -> dict[Lineup, int]:
-        """How many of a step's games are played in each line-up, drawn for `size` at a time."""
+    def lineups(
+        self, rng: np.random.Generator, games: int, size: int, first: int = 0
+    ) -> dict[Lineup, int]:
+        """How many of a step's games are played in each line-up, drawn for `size` at a time.
+        `first` is the number of the first group."""
         if self._only is not None or not self._met:
             return {self.lineup(rng, 0): games}
         drawn: Counter[Lineup] = Counter()
-        for number, first in enumerate(range(0, games, size)):
-            drawn[self.lineup(rng, number)] += min(size, games - first)
+        for number, done in enumerate(range(0, games, size), first):
+            drawn[self.lineup(rng, number)] += min(size, games - done)
         return drawn
 
     def holder(self, decision: Decision, lineup: Lineup) -> Player | None:

@@ -157,6 +157,8 @@ def train(
             updated = idle(scorer)
         if pool is not None:
             pool.after(step, batch)
+        if gauge.learned != gauge.queries or not gauge.known:
+            scorer.forget()  # so that passes are packed alike wherever a run is resumed
         ahead = play(env, scorer, recipe, step + 1, known=gauge.queries, cast=cast)
         record = {"event": "step", "step": step, **earned(batch), **gauge.measured(scorer, ahead)}
         record |= {**gauge.watched(record), **updated, **counted(batch, weights), **met(batch)}

@@ -59,7 +59,9 @@ class Arena:
         }
         found: Rows = {}
         for decision, episode in self._met:
-            player = holders.get(decision.seat) or self._cast.players[decision.role]
+            player = holders.get(decision.seat)
+            if player is None:  # a role that is held as it is plays so in every snapshot
+                player = self._cast.players.get(decision.role, players[0])
             odds_A = self._cast.odds(player, decision, episode)
             assert odds_A is not None, "there is a tree only where all odds are known"
             found[decision.information_set] = dict(zip(decision.legal, odds_A, strict=True))

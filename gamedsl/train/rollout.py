@@ -265,7 +265,8 @@ def _first(env: Env, recipe: Recipe, step: int, cast: Cast, batch: Batch) -> lis
     rng = generator(recipe.seed, step, "opponents")
     chance: Literal["drawn", "asked"] = "asked" if recipe.group_by == "deal" else "drawn"
     if env.ir.one_group or (chance == "asked" and env.ir.labels_last):
-        drawn = cast.lineups(rng, recipe.games, recipe.group_size)
+        before = (step - 1) * -(-recipe.games // recipe.group_size)
+        drawn = cast.lineups(rng, recipe.games, recipe.group_size, before)
         batch.lineups = list(drawn)
         return [
             _Bundle(env.reset(seed=recipe.seed, chance=chance), group, games)
@@ -274,7 +275,8 @@ def _first(env: Env, recipe: Recipe, step: int, cast: Cast, batch: Batch) -> lis
     seeds = generator(recipe.seed, step, "groups").integers(
         2**31, size=recipe.games // recipe.group_size
     )
-    batch.lineups = [cast.lineup(rng, group) for group in range(len(seeds))]
+    before = (step - 1) * len(seeds)
+    batch.lineups = [cast.lineup(rng, before + group) for group in range(len(seeds))]
     return [
         _Bundle(env.reset(seed=int(seed), chance=chance), group, recipe.group_size)
         for group, seed in enumerate(seeds)

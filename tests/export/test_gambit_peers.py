@@ -27,9 +27,9 @@ QUICK = {"advice", "battle_of_the_sexes", "biased_rock_paper_scissors", "centipe
          "ultimatum_n"}  # fmt: skip
 SLOW = {"first_price_auction", "jury", "leduc_poker", "repeated_prisoners_dilemma",
         "repeated_stag_hunt", "running_total"}  # fmt: skip
-LARGER = {"bargaining", "commons", "connect_four", "guess_the_number", "hanabi", "lewis_signaling",
-          "liars_dice", "nim", "pursuit", "serial_dictatorship", "small_hanabi", "spread",
-          "tic_tac_toe"}  # fmt: skip
+LARGER = {"bargaining", "commons", "connect_four", "guess_the_number", "hanabi",
+          "iterated_prisoners_dilemma", "lewis_signaling", "liars_dice", "nim", "pursuit",
+          "serial_dictatorship", "small_hanabi", "spread", "tic_tac_toe"}  # fmt: skip
 """Games of more nodes than `NODES`."""
 
 EACH = [*sorted(QUICK), *(pytest.param(name, marks=pytest.mark.slow) for name in sorted(SLOW))]

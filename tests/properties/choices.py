@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,8 +21,17 @@ WORDS = (
     "redwood", "sumac", "tamarind",
 )  # fmt: skip
 
+FIXED = re.compile(r"[A-Z]\w*|\d+\.\.\d+")
+"""Options that do not depend on the play, where they are one text."""
+
 MOST = 6
 """Options of one decision, and outcomes of one draw."""
+
+
+def is_fixed(source: Any) -> bool:
+    """Whether options are the same in every play: what may be chosen must follow from what is
+    known."""
+    return not isinstance(source, str) or FIXED.fullmatch(source) is not None
 
 
 class Choices(Expressions):
@@ -118,7 +128,7 @@ class Choices(Expressions):
         step = {**item, **head} if self.chance(50) else {**head, **item}
         readers = self.seen_by_choice(step, actors, joint)
         budget.spend(count**at_once)
-        if self.forgets and self.chance(60):
+        if self.forgets and is_fixed(source) and self.chance(60):
             return self.knowing(step, actors, joint)
         guarded = self.guard(step, acting, readers, who)
         self.bind_choice(name, kind, readers, actors, joint, always and not guarded)

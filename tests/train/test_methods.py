@@ -71,7 +71,7 @@ def test_a_target_changes_log_odds_by_so_much_at_most() -> None:
 
 def test_values_are_means_over_samples() -> None:
     found = action_values(_weights([[6, -2, 0]], [[3, 4, 0]]))
-    assert found[0].tolist() == [2, -0.5, 0]
+    assert found[0].tolist() == [2, -0.5, 4 / 7]
 
 
 def _fitted(game, model: str, fitter: str) -> tuple[float, float]:

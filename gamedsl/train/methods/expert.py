@@ -15,7 +15,7 @@ import torch
 
 from gamedsl.policies.base import Query
 from gamedsl.train.advantages import Weights
-from gamedsl.train.methods.base import Learner, Record, descend
+from gamedsl.train.methods.base import Learner, Record, descend, idle
 
 
 class Expert:
@@ -32,7 +32,7 @@ class Expert:
         examples = [(query, counts) for query, counts in pairs if counts.any()]
         total = float(sum(counts.sum() for _, counts in examples))
         if not examples:  # no game did better than another
-            return {"loss": 0.0, "examples": 0.0}
+            return idle(learner.scorer) | {"examples": 0.0}
         wanted_L = torch.from_numpy(np.concatenate([counts for _, counts in examples])).float()
 
         def loss(log_pi_A: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -6,6 +6,7 @@ end the scorer holds the scores of the policy as it then is.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -100,14 +101,16 @@ class Newton:
 
     def state(self) -> dict[str, Any]:
         if self._tangent is None:
-            return {"damping": self._damping, "made_at": {}, "learned": {}}
+            return {"damping": self._damping, "made_at": {}, "learned": {}, "asked": ""}
         made_at, learned = self._tangent.adapters, self._tangent.learned
-        return {"damping": self._damping, "made_at": made_at, "learned": learned}
+        asked = _digest(self._tangent.queries)
+        return {"damping": self._damping, "made_at": made_at, "learned": learned, "asked": asked}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The tangent is made again where it was made."""
+        """The tangent is made again where it was made, unless that was in another game, a
+        curriculum's level before."""
         self._damping = state["damping"]
-        if state["made_at"]:
+        if state["made_at"] and state["asked"] == _digest(self._learner.known):
             now = adapters_of(self._learner.policy)
             put_back(self._learner.policy, state["made_at"])
             self._learner.scorer.forget()
@@ -117,6 +120,7 @@ class Newton:
 
     def _made(self, queries: Sequence[Query]) -> Tangent:
         learner = self._learner
+        learner.scorer.forget()  # a pass of their own, as it would be after a resume
         learner.scores(queries)
         graphs = learner.scorer.graphs(queries)
         if graphs is None:
@@ -124,6 +128,11 @@ class Newton:
         self._tangent = Tangent(learner.policy, queries, learner.played(graphs))
         learner.scorer.drop_graphs()
         return self._tangent
+
+
+def _digest(queries: Sequence[Query]) -> str:
+    """What tells the decisions of one game from those of another."""
+    return hashlib.sha256(repr(list(queries)).encode()).hexdigest()
 
 
 class Adam:

@@ -42,7 +42,7 @@ class MagnetGrpo:
             clip=recipe.clip,
             kl=weight,
             entropy=recipe.entropy,
-            reference_A=self._anchor.log_rho(queries),
+            reference_A=[recipe.temperature * row for row in self._anchor.log_rho(queries)],
         )
         record = descend(learner, queries, loss, step, held)
         if self._anchor.due(step):

@@ -88,11 +88,16 @@ class Projection:
 
 
 def action_values(weights: Weights) -> list[np.ndarray]:
-    """Per query the mean advantage [A] of each action's samples; 0 where it has none."""
+    """Per query the mean advantage [A] of each action's samples. One that has none is taken to be
+    worth what the others are on average: a prompt's advantages need not be 0 on average, since its
+    samples may be compared with those of other prompts."""
     return [
-        np.divide(sums, counts, out=np.zeros(len(sums)), where=counts > 0)
+        np.divide(
+            sums, counts, out=np.full(len(sums), sums.sum() / max(counts.sum(), 1.0)),
+            where=counts > 0,
+        )
         for sums, counts in zip(weights.sums_A, weights.counts_A, strict=True)
-    ]
+    ]  # fmt: skip
 
 
 def target(
