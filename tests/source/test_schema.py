@@ -350,7 +350,7 @@ def documents(draw: st.DrawFn) -> tuple[str, Any]:
     return kind, {kind: "x", **draw(st.dictionaries(sections, value, max_size=4))}
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(documents())
 def test_the_quick_answer_is_that_of_jsonschema(document: tuple[str, Any]) -> None:
     kind, data = document
