@@ -16,6 +16,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.policies.base import Message
@@ -27,6 +28,7 @@ KEY_ENV = "OPENAI_API_KEY"
 PASSING = frozenset({408, 409, 425, 429})
 """Statuses below 500 that are worth another attempt."""
 LONGEST_WAIT = 60.0
+"""The longest back-off, in seconds; a server may ask for more."""
 
 
 class EndpointError(Exception):
@@ -137,6 +139,11 @@ class Endpoint:
             answer = self._client.post(f"{self.url}/chat/completions", json=body)
         except httpx2.TimeoutException:
             return f"no answer within {self.settings.timeout:g} s", 0.0
+        except httpx2.LocalProtocolError:  # its text may quote a header
+            raise EndpointError(
+                f"{self.url} cannot be asked: the call is no valid HTTP",
+                "see that the address and the key are right",
+            ) from None
         except httpx2.TransportError as error:
             return f"no connection: {error}", 0.0
         if answer.status_code in PASSING or answer.status_code >= 500:
@@ -173,7 +180,8 @@ class Endpoint:
 
     def _wait(self, attempt: int, least: float) -> float:
         longest = self.settings.first_wait * float(2**attempt)
-        return min(max(longest * self._jitter.uniform(0.5, 1.0), least), LONGEST_WAIT)
+        own = min(longest * self._jitter.uniform(0.5, 1.0), LONGEST_WAIT)
+        return min(max(own, least), threading.TIMEOUT_MAX)
 
 
 def _address(url: str) -> str:
@@ -186,10 +194,15 @@ def _address(url: str) -> str:
 
 
 def _key(name: str | None) -> str | None:
-    key = os.environ.get(name or KEY_ENV)
+    key = os.environ.get(name or KEY_ENV, "").strip()
     if name is not None and not key:
         raise EndpointError(f"the environment variable {name} is not set", f"export {name}=…")
-    return key
+    if not (key.isascii() and key.isprintable()):
+        raise EndpointError(
+            f"the key in {name or KEY_ENV} has characters that no header may hold",
+            "put the key there alone, without quotes and on one line",
+        )
+    return key or None
 
 
 def _client(headers: dict[str, str], settings: EndpointSettings) -> httpx2.Client:
@@ -207,4 +220,4 @@ def _retry_after(answer: httpx2.Response) -> float:
         seconds = float(answer.headers.get("retry-after", 0))
     except ValueError:
         return 0.0
-    return max(0.0, seconds)
+    return max(0.0, seconds) if isfinite(seconds) else 0.0

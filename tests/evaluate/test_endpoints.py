@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,19 @@ def test_pauses_grow_and_are_at_least_what_the_server_asks(monkeypatch) -> None:
     with pytest.raises(EndpointError, match="no reply in 5 attempts: busy"):
         endpoint._reply(ASKED)
     assert 0.5 <= pauses[0] <= 1 <= pauses[1] <= 2
-    assert pauses[2:] == [30.0, 60.0]
+    assert pauses[2:] == [30.0, 900.0]
+
+
+def test_what_a_server_asks_for_may_be_absurd() -> None:
+    for asked in ("inf", "nan", "-5", "1e300", "soon"):
+        with serving(lambda n, body, a=asked: Reply(status=429, headers={"Retry-After": a})) as at:
+            endpoint = Endpoint(at.url, "m", settings(retries=0))
+            _, least = endpoint._attempt({})
+        assert 0 <= endpoint._wait(0, least) <= threading.TIMEOUT_MAX
+
+
+def test_own_pauses_are_bounded() -> None:
+    assert Endpoint("http://127.0.0.1:9/v1", "m", QUICK)._wait(40, 0.0) == 60.0
 
 
 def test_what_cannot_pass_ends_at_once_and_says_what_to_do() -> None:
@@ -109,6 +122,32 @@ def test_the_key_goes_into_the_header_and_nowhere_else(monkeypatch, capsys) -> N
     out, err = capsys.readouterr()
     assert "wrong key …" in err
     assert "sk-secret" not in out + err + json.dumps(served.asked)
+
+
+def test_a_line_end_after_the_key_is_no_part_of_it(monkeypatch) -> None:
+    monkeypatch.setenv("MY_KEY", " sk-secret\n")
+    with serving(lambda number, body: Reply("yes")) as served:
+        endpoint = Endpoint(served.url, "m", settings(key_env="MY_KEY"))
+        assert endpoint.replies([ASKED]) == ["yes"]
+    assert served.headers[0]["authorization"] == "Bearer sk-secret"
+
+
+@pytest.mark.parametrize("key", ["sk-sécret", "sk-\nsecret", "sk-“secret”", "sk-\x7fsecret"])
+def test_a_key_that_no_header_may_hold_is_refused_unquoted(key: str, monkeypatch) -> None:
+    monkeypatch.setenv("MY_KEY", key)
+    with pytest.raises(EndpointError, match="the key in MY_KEY") as caught:
+        Endpoint("http://127.0.0.1:9/v1", "m", settings(key_env="MY_KEY", retries=0))
+    assert "cret" not in str(caught.value)
+
+
+def test_a_call_that_is_no_http_is_not_quoted(monkeypatch) -> None:
+    monkeypatch.setattr("gamedsl.policies.endpoint._key", lambda name: "sk-secret\n")
+    with (
+        serving(lambda number, body: Reply("yes")) as served,
+        pytest.raises(EndpointError, match="no valid HTTP") as caught,
+    ):
+        Endpoint(served.url, "m", QUICK).replies([ASKED])
+    assert "secret" not in str(caught.value)
 
 
 def test_keys_and_passwords_in_addresses_are_refused(monkeypatch) -> None:

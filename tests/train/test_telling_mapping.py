@@ -9,6 +9,7 @@ import pytest
 import gamedsl
 from gamedsl.train.telling import tellers
 from gamedsl.train.telling.mapping import described, information
+from gamedsl.train.telling.words import sentences
 from tests.train.conftest import recipe_of, run_of
 
 
@@ -27,6 +28,19 @@ def test_collisions_are_types_with_one_likeliest_word() -> None:
     assert told["collisions"] == 2
     assert told["types"]["b"]["probs"] == {"x": 0.6, "y": 0.4}
     assert told["information"] < told["entropy"] == pytest.approx(1.585, abs=1e-3)
+
+
+def test_the_likeliest_of_very_many_words_is_kept() -> None:
+    told = described({"a": 1.0}, {"a": {f"w{n}": 1 / 300 for n in range(300)}})
+    assert told["types"]["a"]["probs"] == {"w0": 0.0033}
+    (line,) = sentences(None, [{"mapping": {"sender:word": told}}])
+    assert line.endswith(": a is w0 0%.")
+
+
+def test_rounds_may_have_different_actions() -> None:
+    rows = {"first round": {"probs": {"stay": 0.5, "go": 0.5}}, "go": {"probs": {"go": 1.0}}}
+    (line,) = sentences(None, [{"after": {"left:move": rows}}])
+    assert line == "left:move plays stay 50% at first, 0% after (go)."
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ Table = Mapping[str, Mapping[str, float]]
 """Type -> word -> probability."""
 
 SHOWN = 0.005
-"""The least probability of a word that a record keeps."""
+"""The least probability of a word that a record keeps; the likeliest is always kept."""
 
 
 class Mappings:
@@ -105,7 +105,11 @@ def described(shares: Mapping[str, float], table: Table) -> dict[str, Any]:
         "types": {
             kind: {
                 "share": round(share, 5),
-                "probs": {n: round(p, 4) for n, p in table[kind].items() if p >= SHOWN},
+                "probs": {
+                    name: round(p, 4)
+                    for name, p in table[kind].items()
+                    if p >= SHOWN or name == best[kind]
+                },
             }
             for kind, share in shares.items()
         },

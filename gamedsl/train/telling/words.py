@@ -123,13 +123,13 @@ def _mapped(signal: str, told: Record) -> str:
 
 
 def _rounds(where: str, told: Record) -> str:
-    names = list(next(iter(told.values()))["probs"])
+    name = next(iter(next(iter(told.values()))["probs"]))
     parts = [
-        f"{row['probs'][names[0]]:.0%} {'at first' if last == FIRST else f'after ({last})'}"
+        f"{row['probs'].get(name, 0):.0%} {'at first' if last == FIRST else f'after ({last})'}"
         for last, row in told.items()
     ]
     more = f" and {len(parts) - 5} more" if len(parts) > 5 else ""
-    return f"{where} plays {names[0]} {', '.join(parts[:5])}{more}."
+    return f"{where} plays {name} {', '.join(parts[:5])}{more}."
 
 
 def _in_range(ranges: Record, last: Record) -> str:
