@@ -145,7 +145,7 @@ def _people(args: argparse.Namespace) -> list[Contestant]:
     if not args.contestants:
         raise EvalError("nobody is evaluated", "name a player, a run or a model: gamedsl eval "
                         "runs/kuhn_poker-tiny-0-1 --game kuhn_poker")  # fmt: skip
-    return contestants(args.contestants)
+    return contestants(args.contestants, args.seed, _settings(args))
 
 
 def _game(
@@ -175,9 +175,11 @@ def _game(
 def _game_of_runs(people: list[Contestant]) -> tuple[str, dict[str, Any]]:
     """The file and the params of the game that the contestants' runs have in common."""
     from gamedsl.evaluate.errors import EvalError
+    from gamedsl.players.runs import folder_and_step
     from gamedsl.train.runfolder import open_run
 
-    runs = [Path(one.spec.removeprefix("run:")) for one in people if one.spec.startswith("run:")]
+    specs = [one.spec.partition(":") for one in people]
+    runs = [folder_and_step(folder.strip())[0] for head, _, folder in specs if head == "run"]
     if not runs:
         raise EvalError("no game is named", "add --game FILE, a path or a shipped name")
     infos = [open_run(path).info() for path in runs]
@@ -198,6 +200,7 @@ def _plan(args: argparse.Namespace, people: list[Contestant], game: Game) -> Pla
     from gamedsl.evaluate.evaluation import Plan
 
     fixed: dict[str, Contestant] = {}
+    opened_with = args.seed, _settings(args)
     for text in args.role:
         role, equals, spec = text.partition("=")
         seats = [s for s in game.ir.seats if role in (s, game.ir.role_of[s])]
@@ -205,17 +208,15 @@ def _plan(args: argparse.Namespace, people: list[Contestant], game: Game) -> Pla
             known = ", ".join(dict.fromkeys((*game.ir.role_of.values(), *game.ir.seats)))
             raise EvalError(f"`--role {text}` names no role of `{game.name}` and who holds it",
                             f"write ROLE=SPEC; roles and seats are {known}")  # fmt: skip
-        fixed |= dict.fromkeys(seats, contestant(spec))
+        fixed |= dict.fromkeys(seats, contestant(spec, *opened_with))
     if len(fixed) == len(game.ir.seats):
         raise EvalError("every seat is held by a --role, so that nobody else can sit down",
                         "leave a seat to those who are evaluated")  # fmt: skip
-    opponents = people if len(people) > 1 and not args.against else contestants(args.against)
-    if not opponents:
-        opponents = [contestant("random")]
-    elif args.against:
-        opponents = [next((p for p in people if p.name == one.name), one) for one in opponents]
-    held = {one.name: one for one in (*people, *opponents)}
-    for one in fixed.values():
+    opponents = people if len(people) > 1 else [contestant("random")]
+    if args.against:
+        opponents = contestants(args.against, *opened_with)
+    held: dict[str, Contestant] = {}
+    for one in (*people, *opponents, *fixed.values()):
         if held.setdefault(one.name, one) != one:
             raise EvalError(f"two contestants are called `{one.name}`", "name one otherwise")
     return Plan(tuple(people), tuple(opponents), fixed)

@@ -18,7 +18,7 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.evaluate.errors import EvalError
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.endpoint import EndpointPlayer
-from gamedsl.players.table import PLAYERS, open_player
+from gamedsl.players.table import PLAYERS, mixed, open_player
 from gamedsl.policies.endpoint import EndpointError, EndpointSettings
 from gamedsl.train.runfolder import number_in
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _NAMED = re.compile(r"([A-Za-z][\w.-]*)=(.+)")
 _MODEL = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_IN_FILES = frozenset({"run", "policy", "module", "model"})
+_SEEDED = frozenset({"mcts", "model"})
+"""Players whose policy, or whose labels, the seed decides."""
 _SMALL = 1 << 20
 """Bytes of a model's file up to which all of it is hashed; of a larger one the size counts."""
 
@@ -40,17 +43,26 @@ class Contestant:
     identity: str
 
 
-def contestant(text: str) -> Contestant:
-    """Who a text names. Raises EvalError for what is neither a player nor a path nor a model."""
+def contestant(text: str, seed: int = 0, endpoints: EndpointSettings | None = None) -> Contestant:
+    """Who a text names; `seed` and `endpoints` as players are opened with them. Raises EvalError
+    for what is neither a player nor a path nor a model, and for files that cannot be read."""
     named = _NAMED.fullmatch(text)
     name, what = (named[1], named[2]) if named and not Path(text).exists() else ("", text)
     spec = spec_of(what)
-    return Contestant(name or what.rstrip("/"), spec, identity_of(spec))
+    try:
+        identity = identity_of(spec, seed, endpoints)
+    except OSError as error:
+        raise EvalError(
+            f"{error.filename}, of `{text}`, cannot be read: {error.strerror}", "name another"
+        ) from error
+    return Contestant(name or what.rstrip("/"), spec, identity)
 
 
-def contestants(texts: Sequence[str]) -> list[Contestant]:
+def contestants(
+    texts: Sequence[str], seed: int = 0, endpoints: EndpointSettings | None = None
+) -> list[Contestant]:
     """All of them. Raises EvalError, also where two have one name."""
-    found = [contestant(text) for text in texts]
+    found = [contestant(text, seed, endpoints) for text in texts]
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:
@@ -87,15 +99,29 @@ def spec_of(text: str) -> str:
     )  # fmt: skip
 
 
-def identity_of(spec: str) -> str:
-    """A hash of a text and of the files that it names, in hex."""
-    head, _, argument = spec.partition(":")
+def identity_of(spec: str, seed: int = 0, endpoints: EndpointSettings | None = None) -> str:
+    """A hash, in hex, of all that makes a player what it is: its text, the files that it names, the
+    players that it is made of, the seed where its policy depends on it, and how an endpoint is
+    asked. Raises OSError for a file that cannot be read."""
+    head, _, argument = (part.strip() for part in spec.partition(":"))
     content = hashlib.sha256(head.encode())
-    parts = dict(_parts(argument))
-    for name, part in parts.items():
-        content.update(f"\n{name}\n".encode() + part)
-    if not parts:
-        content.update(argument.encode())
+    if head == "mix":
+        for part in mixed(argument):
+            share, _, held = part.partition("*")
+            content.update(f"\n{share.strip()}*{identity_of(held, seed, endpoints)}".encode())
+    elif head == "best_response":
+        content.update(identity_of(argument, seed, endpoints).encode())
+    else:
+        parts = dict(_parts(argument)) if argument and head in _IN_FILES else {}
+        for name, file in parts.items():
+            content.update(f"\n{name}\n".encode() + file)
+        if not parts:
+            content.update(argument.encode())
+    if head in _SEEDED:
+        content.update(f"\nseed {seed}".encode())
+    if head == "endpoint" and endpoints is not None:
+        asked = endpoints.temperature, endpoints.max_tokens
+        content.update(f"\n{asked}".encode() if asked != (None, None) else b"")
     return content.hexdigest()[:16]
 
 

@@ -30,7 +30,7 @@ def run_player(
 
     Raises `PlayerError` for what is no run, a run of other rules, and a step without checkpoint.
     """
-    folder, step = _parsed(argument)
+    folder, step = folder_and_step(argument)
     try:
         info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         recipe = yaml.safe_load((folder / "recipe.yaml").read_text(encoding="utf-8"))
@@ -58,7 +58,7 @@ def run_player(
     )
 
 
-def _parsed(argument: str) -> tuple[Path, int | None]:
+def folder_and_step(argument: str) -> tuple[Path, int | None]:
     """A folder, and the step after an `@`, if there is one."""
     found = re.fullmatch(r"(.+)@(\d+)", argument)
     if found is None or Path(argument).expanduser().is_dir():

@@ -179,7 +179,7 @@ def _mix(request: Request) -> Player:
     from gamedsl.players.mix import MixPlayer
 
     parts = []
-    for part in re.split(r"\+(?=\s*[\d.]+\s*\*)", request.argument):
+    for part in mixed(request.argument):
         share, times, spec = part.partition("*")
         if not times or not _NUMBER.fullmatch(share.strip()) or not float(share):
             raise PlayerError(
@@ -189,6 +189,11 @@ def _mix(request: Request) -> Player:
             raise PlayerError("a mixture in a mixture", "write all its players with their shares")
         parts.append((float(share), _drawing(request, spec)))
     return MixPlayer(parts, seed=request.seed)
+
+
+def mixed(argument: str) -> list[str]:
+    """The parts of a mixture, each `SHARE*PLAYER`."""
+    return re.split(r"\+(?=\s*[\d.]+\s*\*)", argument)
 
 
 _NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+")

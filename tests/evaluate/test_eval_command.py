@@ -106,6 +106,10 @@ WRONG = {
     "unknown action": (["fixed:rok", "--game", RPS], "no action `rok`", "did you mean `rock`?"),
     "twice": (["random", "random", "--game", RPS], "named twice", "again=random"),
     "no folder of a run": ([".", "--game", RPS], "neither the folder of a run", "run.json"),
+    "one name": (
+        ["a=fixed:rock", "--against", "a=fixed:paper", "--game", RPS],
+        "two contestants are called `a`", "name one otherwise",
+    ),
     "role": (["random", "--role", "x=random", "--game", RPS], "no role", "left, right"),
     "all roles": (
         ["random", "--role", "left=random", "--role", "right=random", "--game", RPS],

@@ -70,6 +70,8 @@ def test_a_run_names_its_game(runs: list[Path], capsys: pytest.CaptureFixture[st
     found = json.loads(capsys.readouterr().out)
     assert found["game"] == RPS
     assert found["contestants"][0]["player"] == f"run:{runs[0]}"
+    assert main(["eval", f"run:{runs[0]}@1", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["game"] == RPS
 
 
 def test_a_run_of_other_rules_is_refused(runs: list[Path]) -> None:

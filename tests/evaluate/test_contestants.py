@@ -1,0 +1,52 @@
+"""Who a text names, and when two are the same contestant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gamedsl.evaluate import contestant
+from gamedsl.policies.endpoint import EndpointSettings
+
+POLICY = "policy:{}", "best_response:policy:{}", "mix:0.5*random+0.5*policy:{}"
+OPEN = "random", "minimax", "equilibrium", "fixed:rock", "tit_for_tat", "endpoint:http://h/v1#m"
+SEEDED = "mcts:20", "model:tabular", "mix:1*random + 2*mcts:20", "best_response:model:tabular"
+
+
+@pytest.mark.parametrize("spec", OPEN)
+def test_the_current_folder_is_no_part_of_a_player(
+    spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = contestant(spec).identity
+    for name in ("notes", "rock"):
+        (tmp_path / name).write_text("more", encoding="utf-8")
+    assert contestant(spec).identity == before
+
+
+@pytest.mark.parametrize("spec", POLICY)
+def test_files_are_part_of_a_player_wherever_it_is_named(spec: str, tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    identities = set()
+    for text in ("one", "two"):
+        file.write_text(text, encoding="utf-8")
+        identities.add(contestant(spec.format(file)).identity)
+    assert len(identities) == 2
+
+
+@pytest.mark.parametrize("spec", [*SEEDED, *OPEN])
+def test_the_seed_is_part_of_a_player_that_depends_on_it(spec: str) -> None:
+    identities = {contestant(spec, seed).identity for seed in (0, 1)}
+    assert len(identities) == (2 if spec in SEEDED else 1)
+
+
+def test_an_endpoint_that_is_asked_otherwise_is_another_contestant() -> None:
+    asked = [
+        EndpointSettings(), EndpointSettings(temperature=0.5), EndpointSettings(max_tokens=9),
+        EndpointSettings(calls=9),
+    ]  # fmt: skip
+    found = [contestant("endpoint:http://h/v1#m", 0, one).identity for one in asked]
+    assert len(set(found)) == 3
+    assert found[0] == found[3]
+    assert contestant("random", 0, asked[1]).identity == contestant("random").identity
