@@ -118,6 +118,7 @@ def run(args: argparse.Namespace) -> int:
 def _evaluate(args: argparse.Namespace) -> int:
     from gamedsl.evaluate.evaluation import Options, evaluate
     from gamedsl.evaluate.leaderboard import read_board
+    from gamedsl.evaluate.standings import check_anchor, names_on
 
     params: dict[str, Any] = read_params(args.param)
     people = _people(args)
@@ -125,8 +126,10 @@ def _evaluate(args: argparse.Namespace) -> int:
     if game is None:
         return PROBLEMS
     if args.leaderboard is not None:
-        read_board(args.leaderboard)  # said before anything is played
+        board = read_board(args.leaderboard)  # said before anything is played
     plan = _plan(args, people, game)
+    if args.leaderboard is not None and args.anchor is not None:
+        check_anchor(args.anchor, [*names_on(board), *(one.name for one in plan.everybody)])
     with _shown() as tell:
         options = Options(
             args.games, args.seed, args.utility, args.method, args.search, args.decisions,
@@ -176,13 +179,12 @@ def _game_of_runs(people: list[Contestant]) -> tuple[str, dict[str, Any]]:
     """The file and the params of the game that the contestants' runs have in common."""
     from gamedsl.evaluate.errors import EvalError
     from gamedsl.players.runs import folder_and_step
-    from gamedsl.train.runfolder import open_run
 
     specs = [one.spec.partition(":") for one in people]
     runs = [folder_and_step(folder.strip())[0] for head, _, folder in specs if head == "run"]
     if not runs:
         raise EvalError("no game is named", "add --game FILE, a path or a shipped name")
-    infos = [open_run(path).info() for path in runs]
+    infos = [_info(path) for path in runs]
     if len({info["hash"] for info in infos}) > 1:
         raise EvalError("the runs are of different games", "say which is meant with --game FILE")
     file = infos[0]["file"]
@@ -192,6 +194,21 @@ def _game_of_runs(people: list[Contestant]) -> tuple[str, dict[str, Any]]:
     if file is None:
         raise EvalError(f"the game file of {runs[0]} is gone", "say where it is with --game FILE")
     return str(file), infos[0]["params"]
+
+
+def _info(path: Path) -> dict[str, Any]:
+    """What a run's `run.json` says of its game."""
+    from gamedsl.evaluate.errors import EvalError
+    from gamedsl.train.runfolder import open_run
+
+    try:
+        info = open_run(path).info()
+        return {key: info[key] for key in ("hash", "file", "game", "params")}
+    except (OSError, ValueError, TypeError) as error:
+        said = f"cannot be read: {error}"
+    except KeyError as error:
+        said = f"is damaged: it has no `{error.args[0]}`"
+    raise EvalError(f"{path / 'run.json'} {said}", "take another run, or a copy of this one")
 
 
 def _plan(args: argparse.Namespace, people: list[Contestant], game: Game) -> Plan:

@@ -72,6 +72,11 @@ class Match:
         return self.games == 0
 
     @property
+    def void(self) -> bool:
+        """Whether none of the games of two was worth anything to anybody."""
+        return len(self.seats) == 2 and all(mean is None for mean in self.means)
+
+    @property
     def rank(self) -> tuple[int, str]:
         """Of two with one key, the greater stands; the text only settles which of two equally
         long ones does, whoever came first."""
@@ -143,7 +148,7 @@ def read_board(path: Path) -> Board:
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise ValueError(f"its `format` is not `{FORMAT}`")
         matches = [_match(one) for one in record["matches"]]
-        return Board({}, record["exploitability"]).with_matches(matches)
+        return Board({}, _measured(record["exploitability"])).with_matches(matches)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EvalError(
             f"{path} is no leaderboard that can be read: {error}",
@@ -221,6 +226,17 @@ def _result(games: Games) -> tuple[float, float, float] | None:
     weights = games.weights_G if games.exact else np.ones(len(first))
     won, drawn, lost = (float(weights[first == r].sum()) for r in (1.0, 0.5, 0.0))
     return won, drawn, lost
+
+
+def _measured(record: Any) -> dict[str, dict[str, dict[str, Any]]]:
+    """The part `exploitability` of a file. Raises ValueError for another form."""
+    try:
+        return {
+            hash: {i: {"kind": str(x["kind"]), "value": float(x["value"])} for i, x in rows.items()}
+            for hash, rows in record.items()
+        }
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError("its `exploitability` is not by game and contestant") from error
 
 
 def _match(record: Mapping[str, Any]) -> Match:

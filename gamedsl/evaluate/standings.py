@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any, Literal
 
-from gamedsl.evaluate.intervals import Estimate, Z, share
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.evaluate.errors import EvalError
+from gamedsl.evaluate.intervals import Estimate, Kind, Z, share
 from gamedsl.evaluate.leaderboard import Board, Match
 from gamedsl.evaluate.ratings import Score, elo, trueskill
 
@@ -49,19 +51,42 @@ class Standings:
 
 def standings(board: Board, system: System = "elo", anchor: str | None = None) -> list[Standings]:
     """Those of every game of a board. `anchor` is the name of who has rating 1000 in Elo; `random`
-    where it has played, unless named; else the mean is 1000. Raises as `trueskill`."""
+    where it has played, unless named; else the mean is 1000. Raises as `trueskill`, and EvalError
+    for an anchor that has played none of the games."""
+    ordered = sorted(_by_game(board), key=lambda matches: (matches[0].game, matches[0].hash))
+    if anchor is not None:
+        check_anchor(anchor, names_on(board))
+    return [_of_game(board, matches, system, anchor) for matches in ordered]
+
+
+def names_on(board: Board) -> set[str]:
+    """The names under which contestants are shown."""
+    return {name for found in _by_game(board) for name in _names(found).values()}
+
+
+def _by_game(board: Board) -> list[list[Match]]:
     games: dict[str, list[Match]] = defaultdict(list)
     for match in board.matches.values():
         games[match.hash].append(match)
-    ordered = sorted(games.values(), key=lambda matches: (matches[0].game, matches[0].hash))
-    return [_of_game(board, matches, system, anchor) for matches in ordered]
+    return list(games.values())
+
+
+def check_anchor(anchor: str, names: Iterable[str]) -> None:
+    """Raises EvalError for an anchor that is none of the names."""
+    known = sorted(set(names))
+    if anchor not in known:
+        near = did_you_mean(anchor, known)
+        raise EvalError(
+            f"the anchor `{anchor}` has not played",
+            f"did you mean `{near}`?" if near else f"those who have are {', '.join(known)}",
+        )
 
 
 def _of_game(
     board: Board, matches: Sequence[Match], system: System, wanted: str | None
 ) -> Standings:
     names = _names(matches)
-    rated = all(match.points is not None for match in matches)
+    rated = all(match.points is not None or match.void for match in matches)
     scores = _scores(matches)
     met = {identity for pair in scores for identity in pair}
     anchor = next((i for i in sorted(met) if names[i] == (wanted or "random")), None)
@@ -109,7 +134,7 @@ def _scores(matches: Sequence[Match]) -> dict[tuple[str, str], Score]:
     """The games of each pair, all seatings together."""
     found: dict[tuple[str, str], Score] = {}
     for match in matches:
-        if match.result is None or match.holders[0] == match.holders[1]:
+        if match.points is None or match.holders[0] == match.holders[1]:
             continue
         first, second = sorted(match.holders)
         score = match.score if first == match.holders[0] else match.score.turned()
@@ -142,21 +167,30 @@ def _paid(matches: Sequence[Match], identity: str, *, own: bool) -> Estimate | N
                 cells[seat, match.holders].append((mean, variance, match.games))
     if not cells:
         return None
-    means, errors = zip(*(_pooled(parts) for parts in cells.values()), strict=True)
-    value, error = sum(means) / len(means), sqrt(sum(errors)) / len(means)
-    kind: Literal["exact", "t"] = "t" if error else "exact"
-    return Estimate(value, value - Z * error, value + Z * error, kind)
+    value = sum(_mean(parts) for parts in cells.values()) / len(cells)
+    errors = [_squared_error(parts) for parts in cells.values()]
+    known = [error for error in errors if error is not None]
+    half = Z * sqrt(sum(known)) / len(cells) if len(known) == len(errors) else 0.0
+    kind: Kind = "t" if len(known) == len(errors) else "none"
+    if all(games == 0 for parts in cells.values() for *_, games in parts):
+        kind = "exact"
+    return Estimate(value, value - half, value + half, kind)
 
 
-def _pooled(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float]:
-    """The mean of some matches and its squared standard error; exact where one is."""
-    for mean, _, games in parts:
-        if not games:
-            return mean, 0.0
+def _mean(parts: Sequence[tuple[float, float, int]]) -> float:
+    """That of some matches, each with its mean, variance and games; an exact one stands alone."""
     games = sum(n for *_, n in parts)
-    mean = sum(m * n for m, _, n in parts) / games
-    spread = sum(n * (v + (m - mean) ** 2) for m, v, n in parts) / games
-    return mean, spread / games
+    return sum(m * n for m, _, n in parts) / games if games else parts[0][0]
+
+
+def _squared_error(parts: Sequence[tuple[float, float, int]]) -> float | None:
+    """The squared standard error of their mean: 0 of an exact one, and not known of one game."""
+    games = sum(n for *_, n in parts)
+    if games < 2:
+        return None if games else 0.0
+    mean = _mean(parts)
+    spread = sum(n * (v + (m - mean) ** 2) for m, v, n in parts) / (games - 1)
+    return spread / games
 
 
 def _invalid(matches: Sequence[Match], identity: str) -> Estimate | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
+from gamedsl.evaluate.errors import EvalError
 from gamedsl.evaluate.evaluation import Evaluation, Exploitability
 from gamedsl.evaluate.intervals import Estimate
 from gamedsl.evaluate.seating import Pairing
@@ -321,7 +322,10 @@ def _score(row: Standing) -> str:
 
 
 def write_markdown(path: Path, every: Sequence[Standings]) -> None:
-    """The leaderboards of all games as a Markdown file."""
+    """Leaderboards as a Markdown file. Raises EvalError where it cannot be written."""
     from gamedsl.train.files import write_text
 
-    write_text(path, "\n".join(markdown(standings_table(one)) for one in every))
+    try:
+        write_text(path, "\n".join(markdown(standings_table(one)) for one in every))
+    except OSError as error:
+        raise EvalError(f"{path} cannot be written: {error.strerror}", "name another") from error

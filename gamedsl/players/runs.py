@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +31,9 @@ def run_player(
     Raises `PlayerError` for what is no run, a run of other rules, and a step without checkpoint.
     """
     folder, step = folder_and_step(argument)
-    try:
-        info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        recipe = yaml.safe_load((folder / "recipe.yaml").read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise PlayerError(f"`{folder}` is not the folder of a run: {error}", _FORM) from error
+    info = _read(folder / "run.json", json.loads, ("rules_hash", "game"))
+    needed = ("model", "seed", "temperature", "dtype", "lora", "adapters")
+    recipe = _read(folder / "recipe.yaml", yaml.safe_load, needed)
     if info["rules_hash"] != game.ir.rules_hash:
         raise PlayerError(
             f"`{folder}` was trained on `{info['game']}` by other rules than those of "
@@ -56,6 +54,20 @@ def run_player(
         temperature=recipe["temperature"],
         seed=seed,
     )
+
+
+def _read(file: Path, read: Callable[[str], Any], needed: Sequence[str]) -> dict[str, Any]:
+    """A file of a run. Raises PlayerError for one that cannot be read, or lacks something."""
+    try:
+        found = read(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise PlayerError(
+            f"`{file.parent}` is not the folder of a run: {file.name}: {error}", _FORM
+        ) from error
+    missing = [key for key in needed if not isinstance(found, dict) or key not in found]
+    if missing:
+        raise PlayerError(f"{file} is damaged: it has no `{missing[0]}`", _FORM)
+    return dict(found)
 
 
 def folder_and_step(argument: str) -> tuple[Path, int | None]:

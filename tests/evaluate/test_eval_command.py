@@ -178,3 +178,16 @@ def test_what_is_not_installed_is_said(capsys, monkeypatch: pytest.MonkeyPatch) 
     assert code == 2
     assert "needs not_a_package" in err
     assert "gamedsl[eval]" in err
+
+
+@pytest.mark.parametrize("game", [[], ["--game", RPS]])
+@pytest.mark.parametrize("text", ["{}", "[]", "{", None])
+def test_a_damaged_run_is_said(text: str | None, game: list[str], capsys, tmp_path: Path) -> None:
+    """None: there is no recipe."""
+    (tmp_path / "run.json").write_text("{}" if text is None else text, encoding="utf-8")
+    if text is not None:
+        (tmp_path / "recipe.yaml").write_text("model: tabular", encoding="utf-8")
+    code, out, err = printed(capsys, str(tmp_path), *game)
+    assert (code, out) == (2, "")
+    assert ("recipe.yaml" if text is None else "run.json") in err
+    assert str(tmp_path) in err

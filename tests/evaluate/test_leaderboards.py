@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from threading import Thread
@@ -170,3 +171,71 @@ def test_another_file_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(EvalError, match="no leaderboard"):
         add(file, matches("random", "fixed:rock"))
     assert file.read_text(encoding="utf-8") == '{"format": "mine"}'
+
+
+def test_a_match_that_was_void_leaves_the_others_rated() -> None:
+    one = matches("random", "fixed:rock")
+    gone = [
+        replace(match, means=(None, None), variances=(None, None), points=None, result=(0, 0, 0))
+        for match in matches("random", "fixed:paper")
+        if set(match.names) == {"random", "fixed:paper"}
+    ]
+    for system in ("elo", "trueskill"):
+        (found,) = standings(Board().with_matches(one + gone), system)
+        assert found.rated
+        rated = {row.name for row in found.rows if row.rating is not None}
+        assert rated == {"random", "fixed:rock"}
+    pay = [replace(match, points=None) for match in one]
+    assert not standings(Board().with_matches(pay))[0].rated
+
+
+@pytest.mark.parametrize(("games", "kind"), [(1, "none"), (9, "t"), (0, "exact")])
+def test_only_what_is_written_out_is_exact(games: int, kind: str) -> None:
+    """However alike sampled games paid."""
+    found = [
+        replace(match, games=games, means=(1.0, -1.0), variances=(0.0, 0.0))
+        for match in matches("fixed:rock", "fixed:scissors")
+    ]
+    (table,) = standings(Board().with_matches(found))
+    assert {row.mean.kind for row in table.rows} == {kind}
+
+
+def test_the_error_of_a_mean_is_that_of_a_sample() -> None:
+    """Games that paid 1, 1, -1 and -1: variance 4/3 in the sample, so an error of 1/√3."""
+    (match,) = (m for m in matches("random", "fixed:rock") if m.names == ("random", "fixed:rock"))
+    one = replace(match, games=4, means=(0.0, 0.0), variances=(1.0, 1.0))
+    (table,) = standings(Board().with_matches([one]))
+    assert table.rows[0].mean.half == pytest.approx(1.959964 / 3**0.5)
+    parts = [replace(one, games=2, seed=n, means=(m, -m), variances=(0.0, 0.0))
+             for n, m in enumerate((1.0, -1.0))]  # fmt: skip
+    (pooled,) = standings(Board().with_matches(parts))
+    assert pooled.rows[0].mean.half == pytest.approx(table.rows[0].mean.half)
+
+
+def test_an_anchor_that_has_not_played_is_said(tmp_path: Path, capsys) -> None:
+    file = tmp_path / "board.json"
+    argv = ["eval", *FIRST, "--game", RPS, "--leaderboard", str(file)]
+    assert main([*argv, "--anchor", "fixed:rok"]) == 2
+    assert not file.exists()  # said before anything is played
+    assert "did you mean `fixed:rock`?" in capsys.readouterr().err
+    assert main([*argv, "--anchor", "fixed:rock"]) == 0
+    assert main(["eval", "--leaderboard", str(file), "--anchor", "nobody"]) == 2
+    assert "the anchor `nobody` has not played" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("part", ["[]", '{"h": []}', '{"h": {"i": {"kind": "exact"}}}', "3"])
+def test_a_damaged_board_is_said(part: str, tmp_path: Path, capsys) -> None:
+    file = tmp_path / "board.json"
+    text = '{"format": "gamedsl leaderboard 1", "matches": [], "exploitability": %s}'
+    file.write_text(text % part, encoding="utf-8")
+    assert main(["eval", *FIRST, "--game", RPS, "--leaderboard", str(file)]) == 2
+    assert f"{file} is no leaderboard" in capsys.readouterr().err
+
+
+def test_markdown_that_cannot_be_written_is_said(tmp_path: Path, capsys) -> None:
+    file, place = tmp_path / "board.json", tmp_path / "file"
+    run(file, *FIRST)
+    place.write_text("", encoding="utf-8")
+    page = place / "board.md"
+    assert main(["eval", "--leaderboard", str(file), "--leaderboard-md", str(page)]) == 2
+    assert f"{page} cannot be written" in capsys.readouterr().err
