@@ -180,8 +180,7 @@ def _game_of_runs(people: list[Contestant]) -> tuple[str, dict[str, Any]]:
     from gamedsl.evaluate.errors import EvalError
     from gamedsl.players.runs import folder_and_step
 
-    specs = [one.spec.partition(":") for one in people]
-    runs = [folder_and_step(folder.strip())[0] for head, _, folder in specs if head == "run"]
+    runs = [folder_and_step(one.spec[4:])[0] for one in people if one.spec.startswith("run:")]
     if not runs:
         raise EvalError("no game is named", "add --game FILE, a path or a shipped name")
     infos = [_info(path) for path in runs]
