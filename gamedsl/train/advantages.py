@@ -68,6 +68,7 @@ class Advantages:
 
     def __init__(self, recipe: Recipe, replays: Replays | None = None) -> None:
         """`replays` plays out alternatives, for a `credit` that asks for them."""
+        self._recipe = recipe
         self._team = recipe.credit == "team"
         self._replays = replays if recipe.credit in ("difference", "counterfactual") else None
         self._cell = _COMPARED[recipe.compare]
@@ -106,15 +107,20 @@ class Advantages:
         self._running.restore(state["running"])
 
     def _earned(self, batch: Batch) -> list[Earned]:
-        """What the samples of all roles earned, but those that are void."""
+        """What the samples of all roles that are trained earned, but those that are void."""
         found = []
         for number, history in enumerate(batch.histories):
             for sample in history.samples:
-                if history.episode.rewards[sample.seat] is not None:
+                if self._counts(history, sample):
                     made = sample.query, sample.action, history.games, number, sample.role
                     cell = self._cell(history.group, sample)
                     found.append(Earned(*made, cell, self._to_go(history, sample)))
         return found
+
+    def _counts(self, history: History, sample: Sample) -> bool:
+        """Whether a sample takes part in anything: its role is trained, and it is not void."""
+        trained = self._recipe.part(sample.role).learns
+        return trained and history.episode.rewards[sample.seat] is not None
 
     def _to_go(self, history: History, sample: Sample) -> Fraction:
         """The return from a sample on: its seat's, or the mean of all seats'."""
@@ -133,7 +139,7 @@ class Advantages:
             Fraction(advantage)
             for history, advantages in zip(batch.histories, worth, strict=True)
             for sample, advantage in zip(history.samples, advantages, strict=True)
-            if history.episode.rewards[sample.seat] is not None
+            if self._counts(history, sample)
         ]
 
 

@@ -115,8 +115,10 @@ def weighed(
     alternatives: Any = None,
     **settings: Any,
 ) -> Weights:
-    """The advantages of a batch; all roles learn unless said. `kept`: from the steps before."""
+    """The advantages of a batch; all roles are trained, and all learn unless said. `kept`: from the
+    steps before."""
     given = {"baseline": "mean", "scale": "none", "compare": "turn", "credit": "own", **settings}
+    given["part"] = lambda role: SimpleNamespace(learns=True)
     advantages = Advantages(SimpleNamespace(**given), alternatives)
     if kept is not None:
         advantages.restore(kept)

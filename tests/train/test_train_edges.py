@@ -9,14 +9,16 @@ import pytest
 import torch
 
 import gamedsl
-from gamedsl.train.advantages import Weights
+from gamedsl.train.advantages import Advantages, Weights
 from gamedsl.train.anchor import Anchor
 from gamedsl.train.cast import assemble
 from gamedsl.train.curriculum import climb
 from gamedsl.train.gauge import Gauge
 from gamedsl.train.loop import train
 from gamedsl.train.methods.project import action_values
+from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import create
+from gamedsl.train.scoring import Scorer
 from tests.train.conftest import DILEMMA, HIDDEN, OFFER, policy_of, recipe_of, run_of
 from tests.train.test_resume import StopAfter, _same
 
@@ -117,3 +119,19 @@ def test_a_magnet_that_moved_is_the_policy_that_is_played(compiled) -> None:
     for rho, score in zip(anchor.log_rho(queries), policy.log_probs(queries), strict=True):
         assert not torch.allclose(score, torch.full_like(score, float(score.mean())), atol=1e-3)
         assert torch.allclose(rho, (score / 2).log_softmax(0), atol=1e-5)
+
+
+@pytest.mark.parametrize("setting", [{"baseline": "global"}, {"compare": "team"}])
+def test_what_untrained_roles_earn_is_no_baseline(compiled, setting: dict[str, str]) -> None:
+    game = compiled(OFFER)
+    sums = []
+    for given in ({}, setting):
+        recipe = recipe_of(game, games=64, roles__responder__trained=False, **given)
+        policy = policy_of(game, recipe)
+        batch = play(
+            game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1,
+            cast=assemble(game, recipe),
+        )  # fmt: skip
+        weights = Advantages(recipe).weigh(batch, {"proposer"})
+        sums.append(sum(float(one.sum()) for one in weights.sums_A))
+    assert sums == pytest.approx([0.0, 0.0], abs=1e-9)
