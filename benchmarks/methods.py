@@ -8,8 +8,9 @@ The list of runs and their claims is `benchmarks/methods.yaml`; `benchmarks/trai
 them. A claim is about one number of the step records: `measure` is where it stands in a record
 (`[policy, "first:open [first.card=J]", probs, bet]`, or `outside_ranges`: how many decisions lie
 outside the range of all equilibria by more than 0.05), `over` which steps count (`last`,
-`last_fifth`, `last_half`, `all`, or `{from: 10}`), and `at_most`, `at_least` or `within: [low,
-high]` what holds of every one of them. Exit code 1 where a claim fails or a run is missing.
+`last_fifth`, `last_half`, `all`, or `{from: 10}`; `end` is the end record), and `at_most`,
+`at_least` or `within: [low, high]` what holds of every one of them. Exit code 1 where a claim fails
+or a run is missing.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def judged(entry: Entry, result: Result) -> list[Verdict]:
 def verdict(claim: dict[str, Any], result: Result) -> Verdict:
     """A claim about a run. SystemExit for a claim that cannot be read."""
     over = claim.get("over", "last")
-    steps = window(over, result["steps"])
+    steps = [result["end"]] if over == "end" else window(over, result["steps"])
     if claim["measure"] == OUTSIDE:
         steps = [outside(result["start"]["ranges"]["of"], step) for step in steps]
     values = list(measured(claim["measure"], steps))
@@ -142,7 +143,7 @@ def named(path: str | Sequence[str]) -> str:
 def spoken(over: Any) -> str:
     if isinstance(over, dict):
         return f"from step {over['from']} on"
-    return {"last": "at the last step", "all": "at every step"}.get(
+    return {"last": "at the last step", "all": "at every step", "end": "in the end"}.get(
         over, f"over the {over.replace('_', ' ')}"
     )
 
