@@ -173,8 +173,26 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Said:
+    """What an open decision asks for: "text", "json" (one object with the fields of the step's
+    type, a record) or "code" (one fenced block).
+
+    `max_tokens` is how many tokens of the model that answers a reply may have. `valid` must hold of
+    what was said, read by who said it with the step's variable bound to it. `samples` replies are
+    asked for, and bound as a list, where `many`.
+    """
+
+    form: Literal["text", "json", "code"]
+    max_tokens: int
+    valid: Expr | None = None
+    many: bool = False
+    samples: int = 1
+
+
+@dataclass(frozen=True)
 class Choose:
-    """One closed decision of one seat, or of several at once, each blind to the others.
+    """One decision of one seat, or of several at once, each blind to the others: closed, or, where
+    `said` is there, open, with no options to choose from.
 
     `id` is unique among the steps (the variable, with a number from its second use on). `joint`
     says that all of `actors` choose, and that the variable is bound to a per-seat map; else one of
@@ -207,6 +225,8 @@ class Choose:
     readers: Readers = EVERYONE
     knows: tuple[Entry, ...] | None = field(default=None, metadata=UNLESS_NONE)
     """All that who is asked knows; None: all that it has seen."""
+    said: Said | None = field(default=None, metadata=UNLESS_NONE)
+    """What is asked for in place of one of `options`, which are then empty for each actor."""
 
     def options_of(self, seat: str) -> tuple[Choice, ...]:
         return self.options[self.actors.index(seat)]

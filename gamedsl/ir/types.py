@@ -65,6 +65,11 @@ class NoneType:
 
 @dataclass(frozen=True, slots=True)
 class Text:
+    """Free text: stored, shown and handed on, never looked into by rules. `limit` is how many
+    characters (Unicode code points) it may have at most; texts of any limits are one type."""
+
+    limit: int | None = None
+
     def __str__(self) -> str:
         return "text"
 
@@ -287,6 +292,8 @@ def join(left: Type, right: Type) -> Type | None:
             if a.low is None or b.low is None or a.high is None or b.high is None:
                 return WHOLE if a.whole and b.whole else NUMBER
             return range_type(min(a.low, b.low), max(a.high, b.high))
+        case Text(m), Text(n):
+            return Text(None if m is None or n is None else max(m, n))
         case NoneType(), Option() | NoneType():
             return right
         case Option() | NoneType(), NoneType():
@@ -351,6 +358,8 @@ def _same_but_for_numbers(joined: Type | None, wanted: Type) -> bool:
     match joined, wanted:
         case Number() as a, Number() as b:
             return a.whole or not b.whole
+        case Text(), Text():
+            return True
         case (Option(a), Option(b)) | (Set(a), Set(b)) | (Bag(a), Bag(b)):
             return _same_but_for_numbers(a, b)
         case List(a, m), List(b, n):
