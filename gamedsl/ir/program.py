@@ -14,12 +14,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from gamedsl.ir.expr import Expr
-from gamedsl.ir.types import Type
+from gamedsl.ir.types import UNLESS_NONE, Type
 from gamedsl.source.spans import Span
-
-UNLESS_NONE = {"hashed": "unless none"}
-"""Of a field that hashes leave out where it is None: games that do without it keep theirs."""
-
 
 @dataclass(frozen=True)
 class Readers:

@@ -8,12 +8,15 @@ records (their fields in order) and for grids (their cells row by row), `frozens
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from typing import Any
 
 Value = Any
+
+UNLESS_NONE = {"hashed": "unless none"}
+"""Of a field that hashes leave out where it is None: games that do without it keep theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Text:
     """Free text: stored, shown and handed on, never looked into by rules. `limit` is how many
     characters (Unicode code points) it may have at most; texts of any limits are one type."""
 
-    limit: int | None = None
+    limit: int | None = field(default=None, metadata=UNLESS_NONE)
 
     def __str__(self) -> str:
         return "text"
