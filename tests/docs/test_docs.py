@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,22 @@ def test_every_link_leads_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_extra_that_the_readme_installs_brings_what_its_commands_need() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+
+    def brought(extra: str) -> set[str]:
+        wants = [re.split(r"(?=[\[><=])", want, maxsplit=1) for want in extras[extra]]
+        own = {name for name, _ in wants} - {"gamedsl"}
+        inner = {
+            each for name, rest in wants if name == "gamedsl" for each in re.findall(r"\w+", rest)
+        }
+        return own.union(*map(brought, inner))
+
+    assert brought("train") >= brought("solve") | brought("eval")
+    assert {"torch", "scipy", "httpx2"} <= brought("train")
 
 
 def test_the_readme_names_every_shipped_game() -> None:
