@@ -138,7 +138,7 @@ class Run:
         found = summary(self, None if "--resume" in command else round(spent, 1))
         self.result.parent.mkdir(parents=True, exist_ok=True)
         new = self.result.with_suffix(".new")
-        new.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        new.write_text(written(found), encoding="utf-8")
         new.replace(self.result)
         return found
 
@@ -167,6 +167,17 @@ def summary(run: Run, cpu_seconds: float | None) -> Result:
         "steps": [lean(step, number in kept) for number, step in enumerate(steps)],
         "end": records[-1] if records[-1]["event"] == "end" else None,
     }
+
+
+def written(result: Result) -> str:
+    """A result as JSON: a line for each of its keys, and one for each step."""
+
+    def line(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False)
+
+    steps = ",\n".join(line(step) for step in result["steps"])
+    texts = {key: line(value) for key, value in result.items()} | {"steps": f"[\n{steps}\n]"}
+    return "{\n" + ",\n".join(f"{line(key)}: {text}" for key, text in texts.items()) + "\n}\n"
 
 
 def lean(step: Result, whole: bool) -> Result:

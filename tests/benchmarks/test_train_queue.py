@@ -68,6 +68,15 @@ def test_a_changed_entry_is_trained_anew(tmp_path: Path) -> None:
     assert len(numbers(tmp_path)[3]) == 3
 
 
+def test_a_result_has_a_line_for_each_step_and_reads_back(tmp_path: Path) -> None:
+    run(tmp_path, [ENTRY | {"set": ENTRY["set"] | {"steps": 3}}])
+    lines = (tmp_path / "results" / "stag-0.json").read_text(encoding="utf-8").splitlines()
+    first = lines.index('"steps": [') + 1
+    told = [json.loads(line.rstrip(",")) for line in lines[first : first + 3]]
+    assert [step["step"] for step in told] == [1, 2, 3]
+    assert told == json.loads("\n".join(lines))["steps"]
+
+
 @pytest.mark.parametrize(("at_most", "code"), [(3, 0), (-1, 1)])
 def test_claims_are_judged(tmp_path: Path, at_most: float, code: int) -> None:
     claim = {"measure": "exploitability", "over": "all", "at_most": at_most}
