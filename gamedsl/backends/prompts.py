@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from gamedsl.backends.events import Event, Seen
+from gamedsl.backends.forms import LABEL, instruction
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.templating import compiled, template_for, variables_before
 from gamedsl.backends.value_text import titled
@@ -31,7 +32,7 @@ from gamedsl.ir.program import Choose, Draw, Entry, Show, walk_steps
 
 Messages = tuple[tuple[Literal["system", "user"], str], ...]
 
-FORM = "Reply with exactly one of the options."
+FORM = instruction(LABEL)
 """How to answer. It follows the rules, whoever wrote them, since it is the same for all."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
