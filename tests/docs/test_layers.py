@@ -22,6 +22,7 @@ LAYERS = [
 LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 
 NARROWER = {
+    "calls": {"extras"},
     "policies": set[str](),
     "players": {"runtime", "policies", "solve", "backends", "diagnostics", "ir", "extras"},
     "solve": {"runtime", "backends", "extras"},

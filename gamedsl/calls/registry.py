@@ -1,0 +1,190 @@
+"""The registry of functions that a game's `call:` steps may name.
+
+A function enters it by the decorator `function` alone: Python code that somebody chose to import.
+A game file names functions and cannot bring any. Those that are shipped are always there; those of
+other packages come by the entry point group `gamedsl.calls`, or when their module is imported.
+
+Time limits. A function of the registry is held to its limit in one of two ways, and says which: one
+that starts a process kills it and raises `TimeoutError`; one that runs in this process is fast by
+construction, because it bounds what it takes (length, depth, magnitude) and answers for what is
+larger as for any other input. A Python function cannot be stopped from outside safely, so the
+registry does not try.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from gamedsl.calls.types import Type, WrongType, checked, key_of, shown
+
+GROUP = "gamedsl.calls"
+SHIPPED = ("texts", "numbers")
+"""The modules of this package that register functions, in the order in which they are listed."""
+
+KEPT = 1024
+"""Results of one pure function that are kept, the last used."""
+
+Body = TypeVar("Body", bound=Callable[..., Any])
+
+
+class CallError(Exception):
+    """A call that has no result: wrong arguments, a fault of the function, a missing library or
+    sandbox. Never the doing of a player."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"`{name}`: {reason}")
+        self.name = name
+        self.reason = reason
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A registered function. `time_limit` is in seconds, `on_timeout` its result then; `version`
+    changes whenever any result does, and goes into the hash of a game that calls it."""
+
+    name: str
+    arguments: Mapping[str, Type]
+    result: Type
+    pure: bool
+    version: int
+    time_limit: float
+    on_timeout: Any
+    doc: str
+    body: Callable[..., Any]
+    fault: Callable[[Mapping[str, Any]], str | None] | None = None
+    _kept: OrderedDict[Any, Any] = field(default_factory=OrderedDict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def usage(self) -> str:
+        """As `exact(text: text, value: any) -> bool`."""
+        arguments = ", ".join(f"{name}: {shown(type)}" for name, type in self.arguments.items())
+        return f"{self.name}({arguments}) -> {shown(self.result)}"
+
+    def fault_of(self, known: Mapping[str, Any]) -> str | None:
+        """What is wrong with arguments that are known before the game is played, if anything is."""
+        return self.fault(known) if self.fault else None
+
+    def call(self, **arguments: Any) -> Any:
+        """The result, canonical and new at every call. Results of a pure function are kept; what a
+        time-out gave is not. Raises `CallError`."""
+        if arguments.keys() != self.arguments.keys():
+            wanted = ", ".join(self.arguments)
+            raise CallError(self.name, f"takes {wanted}, not {', '.join(arguments) or 'nothing'}")
+        try:
+            given = {name: checked(type, arguments[name]) for name, type in self.arguments.items()}
+        except WrongType as error:
+            raise CallError(self.name, f"a wrong argument: {error}") from None
+        if not self.pure:
+            return self._result(given)[0]
+        key = tuple(key_of(value) for value in given.values())
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return checked(self.result, self._kept[key])
+        result, final = self._result(given)
+        if final:
+            with self._lock:
+                self._kept[key] = result
+                if len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+        return checked(self.result, result)
+
+    def _result(self, given: Mapping[str, Any]) -> tuple[Any, bool]:
+        """What the function returns, and whether it came to an end."""
+        final = True
+        try:
+            found = self.body(**given)
+        except TimeoutError:
+            found, final = self.on_timeout, False
+        except CallError:
+            raise
+        except Exception as error:
+            raise CallError(self.name, f"failed: {error.__class__.__name__}: {error}") from error
+        try:
+            return checked(self.result, found), final
+        except WrongType as error:
+            raise CallError(self.name, f"gave a wrong result: {error}") from None
+
+
+_FUNCTIONS: dict[str, Function] = {}
+
+
+def function(
+    *,
+    arguments: Mapping[str, Type],
+    result: Type,
+    pure: bool,
+    version: int,
+    time_limit: float,
+    on_timeout: Any,
+    fault: Callable[[Mapping[str, Any]], str | None] | None = None,
+) -> Callable[[Body], Body]:
+    """Register a Python function under its own name; the first line of its docstring documents it.
+
+    Its parameters must be those of `arguments`, in any order. `fault`, given the arguments that a
+    game writes out, says what is wrong with them, or None. Raises `ValueError` for a declaration
+    that contradicts itself, and for a name that is taken.
+    """
+
+    def register(body: Body) -> Body:
+        name = body.__name__
+        doc = (inspect.getdoc(body) or "").partition("\n\n")[0].replace("\n", " ")
+        if not doc:
+            raise ValueError(f"the function `{name}` has no docstring")
+        if set(inspect.signature(body).parameters) != set(arguments):
+            raise ValueError(f"the parameters of `{name}` are not {', '.join(arguments)}")
+        if time_limit <= 0 or version < 1:
+            raise ValueError(f"`{name}`: its time limit is above 0 and its version 1 or more")
+        try:
+            checked(result, on_timeout)
+        except WrongType as error:
+            raise ValueError(f"`{name}` cannot time out like this: {error}") from None
+        if name in _FUNCTIONS:
+            raise ValueError(f"there is already a function `{name}`")
+        _FUNCTIONS[name] = Function(
+            name, dict(arguments), result, pure, version, time_limit, on_timeout, doc, body, fault
+        )
+        return body
+
+    return register
+
+
+def lookup(name: str) -> Function | None:
+    """The function of a name, or None. Raises `CallError` where another package's cannot be
+    imported."""
+    _import_shipped()
+    if name not in _FUNCTIONS:
+        _import_others()
+    return _FUNCTIONS.get(name)
+
+
+def names() -> tuple[str, ...]:
+    """All names, those that are shipped first."""
+    _import_shipped()
+    _import_others()
+    return tuple(_FUNCTIONS)
+
+
+@cache
+def _import_shipped() -> None:
+    for module in SHIPPED:
+        import_module(f"gamedsl.calls.{module}")
+
+
+@cache
+def _import_others() -> None:
+    for entry in entry_points(group=GROUP):
+        try:
+            entry.load()
+        except Exception as error:
+            said = f"the package that brings it cannot be imported: {error}"
+            raise CallError(entry.name, said) from error

@@ -1,0 +1,119 @@
+"""The types of arguments and results, described in plain Python, and the values that have them.
+
+| description | values |
+| --- | --- |
+| `"text"` | `str` |
+| `"int"` | `int` |
+| `"number"` | `int` or `Fraction`: always exact |
+| `"bool"` | `bool` |
+| `("low", "high")` | one of these names, a `str` |
+| `ListOf(type)` | a list or tuple of them |
+| `OrNone(type)` | one of them, or None |
+| `{"field": type}` | a record: a dict of exactly these fields |
+| `"any"` | a value of any game type, as plain data |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list whose items have one type."""
+
+    of: Type
+
+
+@dataclass(frozen=True, slots=True)
+class OrNone:
+    """A value or None."""
+
+    of: Type
+
+
+Type = (
+    Literal["text", "int", "number", "bool", "any"]
+    | tuple[str, ...]
+    | ListOf
+    | OrNone
+    | Mapping[str, "Type"]
+)
+
+MAX_DEPTH = 32
+"""Levels of lists and records in one value."""
+
+
+class WrongType(Exception):
+    """A value that is not of its type; the text says which part of it, and what was wanted."""
+
+
+def shown(type: Type) -> str:
+    """A type in words, as `{ok: bool, value: number or none}`."""
+    match type:
+        case str():
+            return type
+        case tuple():
+            return "one of " + ", ".join(type)
+        case ListOf(of=inner):
+            return f"list of {shown(inner)}"
+        case OrNone(of=inner):
+            return f"{shown(inner)} or none"
+    return "{" + ", ".join(f"{field}: {shown(inner)}" for field, inner in type.items()) + "}"
+
+
+def checked(type: Type, value: Any, where: str = "") -> Any:
+    """The value in its canonical form, made anew: lists as tuples, records as dicts in the order of
+    their fields. Raises `WrongType` for a value of another type."""
+    match type:
+        case OrNone(of=inner):
+            return None if value is None else checked(inner, value, where)
+        case ListOf(of=inner) if isinstance(value, list | tuple):
+            return tuple(checked(inner, item, f"{where}[{i}]") for i, item in enumerate(value))
+        case Mapping() if isinstance(value, Mapping) and value.keys() == type.keys():
+            return {f: checked(inner, value[f], f"{where}.{f}") for f, inner in type.items()}
+        case "any":
+            key_of(value)
+            return value
+        case str() | tuple() if _is_plain(type, value):
+            return value
+    found = f"{value!r:.60}"
+    raise WrongType(f"{where.removeprefix('.') or 'it'} is {found}, not {shown(type)}")
+
+
+def _is_plain(type: str | tuple[str, ...], value: Any) -> bool:
+    """Whether a value is of a type without parts."""
+    match type:
+        case "bool":
+            return isinstance(value, bool)
+        case "int":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | Fraction) and not isinstance(value, bool)
+        case "text":
+            return isinstance(value, str)
+    return isinstance(value, str) and value in type
+
+
+def key_of(value: Any, depth: int = 0) -> Hashable:
+    """What stands for a value in a cache: equal for equal values of equal types alone, so that 1
+    and true differ. Raises `WrongType` for what no game value is."""
+    if depth > MAX_DEPTH:
+        raise WrongType(f"it is more than {MAX_DEPTH} levels deep")
+    match value:
+        case None | bool() | str():
+            return (value.__class__.__name__, value)
+        case int() | Fraction():
+            return ("number", Fraction(value))
+        case list() | tuple():
+            return ("list", *[key_of(item, depth + 1) for item in value])
+        case AbstractSet():
+            return ("set", frozenset(key_of(item, depth + 1) for item in value))
+        case Mapping():
+            pairs = ((key_of(k, depth + 1), key_of(v, depth + 1)) for k, v in value.items())
+            return ("map", frozenset(pairs))
+    raise WrongType(f"it holds {value!r:.60}, which no game value is")
