@@ -17,8 +17,6 @@ and not in the loop that drives it: that is timed with a state that does nothing
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import platform
 import statistics
@@ -26,7 +24,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -35,6 +32,7 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 from env_peers import PEERS
+from shared import command, keep, machine
 
 import gamedsl
 from gamedsl import Action
@@ -280,15 +278,15 @@ def targets(game: str, found: dict[str, Any]) -> Iterator[Target]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command(__doc__)
     parser.add_argument("--games", nargs="*", default=list(GAMES), choices=GAMES, metavar="GAME")
     parser.add_argument("--turns", type=int, default=15, help="of each player")
     parser.add_argument("--seconds", type=float, default=0.05, help="of a turn")
-    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    result: dict[str, Any] = {"machine": machine(), "versions": versions(), "games": {}}
+    told = machine("one thread", f"Python {platform.python_version()}")
+    result: dict[str, Any] = {"machine": told, "versions": versions(), "games": {}}
     found = (f"{name} {number or 'is not installed'}" for name, number in versions().items())
-    print(machine(), *found, sep="; ")
+    print(told, *found, sep="; ")
     for game in args.games:
         peers = [Runner(game, name, play) for name, play in PEERS(game)]
         found = measure([*ours(game), *peers], args.turns, args.seconds)
@@ -301,8 +299,7 @@ def main() -> None:
         for row in found.values():
             del row["each"]
         result["games"][game] = {"players": found, "targets": met}
-    if args.out:
-        args.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    keep(result, args.out)
 
 
 def judged(times: float, least: float | None) -> str:
@@ -321,16 +318,6 @@ def report(game: str, found: dict[str, Any]) -> None:
             f"{1e6 / steps:>9.2f}{part:>7}",
             flush=True,
         )
-
-
-def machine() -> str:
-    cpu = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                cpu = line.partition(":")[2].strip()
-                break
-    return f"{cpu}, one thread, Python {platform.python_version()}"
 
 
 def versions() -> dict[str, str | None]:

@@ -3,33 +3,35 @@
     python benchmarks/methods.py                   # from benchmarks/results/methods
     python benchmarks/methods.py --run             # makes the runs that are missing first (hours)
     python benchmarks/methods.py --only kuhn --curves docs/pictures/kuhn_methods.svg
+    python benchmarks/methods.py --readme          # writes the tables of README.md anew
 
 The list of runs and their claims is `benchmarks/methods.yaml`; `benchmarks/train_queue.py` makes
 them. A claim is about one number of the step records: `measure` is where it stands in a record
-(`[policy, "first:open [first.card=J]", probs, bet]`, or `outside_ranges`: how many decisions lie
-outside the range of all equilibria by more than 0.05), `over` which steps count (`last`,
-`last_fifth`, `last_half`, `all`, or `{from: 10}`; `end` is the end record), and `at_most`,
-`at_least` or `within: [low, high]` what holds of every one of them. Exit code 1 where a claim fails
-or a run is missing.
+(`[policy, "first:open [first.card=J]", probs, bet]`) or one of `DERIVED`, `over` which steps count
+(`last`, `last_fifth`, `last_half`, `all`, or `{from: 10}`; `end` is the end record and `run` the
+whole result), and `at_most`, `at_least` or `within: [low, high]` what holds of every one of them;
+one without a bound is only told. `column` puts what was found into a column of its entry's table.
+Exit code 1 where a claim fails or a run is missing.
 """
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from train_queue import LIST, RESULTS, RUNS, Entry, Result, Run, entries, runs_of
+from train_queue import HERE, Entry, Result, Run, chosen, entries, runs_of
 
+README = HERE.parent / "README.md"
 WINDOWS = {"last": 0.0, "last_fifth": 0.2, "last_half": 0.5, "all": 1.0}
 """The share of a run's steps, from its end, over which a claim must hold; `last` is one step."""
 
-
-OUTSIDE, NEAR = "outside_ranges", 0.05
+SPOKEN = {"last": "at the last step", "all": "at every step", "end": "in the end", "run": ""}
+NEAR, SETTLED = 0.05, 0.9
+Made = Sequence[tuple[Run, Result]]
 
 
 @dataclass(frozen=True)
@@ -48,73 +50,96 @@ def judged(entry: Entry, result: Result) -> list[Verdict]:
 
 def verdict(claim: dict[str, Any], result: Result) -> Verdict:
     """A claim about a run. SystemExit for a claim that cannot be read."""
-    over = claim.get("over", "last")
-    steps = [result["end"]] if over == "end" else window(over, result["steps"])
-    if claim["measure"] == OUTSIDE:
-        steps = [outside(result["start"]["ranges"]["of"], step) for step in steps]
-    values = list(measured(claim["measure"], steps))
-    if not values:
-        raise SystemExit(f"{result['name']}: no step tells {claim['measure']}")
+    over, measure = claim.get("over", "last"), claim["measure"]
+    steps = window(over, result)
+    derived = DERIVED.get(measure) if isinstance(measure, str) else None
+    values = list(derived(result, steps) if derived else measured(measure, steps))
     low, high = bounds(claim)
+    if low is None and high is None:
+        return Verdict(claim.get("text", named(measure) + spoken(over)), told(values), True)
+    if not values:
+        raise SystemExit(f"{result['name']}: no step tells {measure}")
     ends = f"at most {high:g}" if low is None else f"at least {low:g}"
     if low is not None and high is not None:
         ends = f"from {low:g} to {high:g}"
     worst_low, worst_high = min(values), max(values)
     holds = (low is None or worst_low >= low) and (high is None or worst_high <= high)
-    shown = worst_low if high is None else worst_high
-    if low is not None and high is not None:
-        shown = worst_low if worst_low < low else worst_high
-    said = f"{named(claim['measure'])} {ends}, {spoken(over)}"
-    return Verdict(claim.get("text", said), f"{shown:.3g}", holds)
+    shown = worst_low if high is None or (low is not None and worst_low < low) else worst_high
+    said = f"{named(measure)} {ends}{spoken(over)}"
+    return Verdict(claim.get("text", said), told([shown]), holds)
 
 
-def by_entry(made: Sequence[tuple[Run, Result]]) -> dict[Entry, list[Result]]:
-    """The results of each entry, by seed."""
-    found: dict[Entry, list[Result]] = {}
-    for run, result in sorted(made, key=lambda pair: (pair[0].entry.name, pair[0].seed)):
-        found.setdefault(run.entry, []).append(result)
-    return found
+def told(values: Sequence[float]) -> str:
+    """The last of some numbers, as tables have it."""
+    if not values:
+        return "unknown"
+    last = values[-1]
+    if last == float("inf"):
+        return "never"
+    places = 0 if isinstance(last, int) or last >= 10 else 2 if last >= 1 else 3
+    return f"{last:.{places}f}"
 
 
-def outside(ranges: dict[str, Any], step: Result) -> Result:
-    """How many decisions of a step lie outside what equilibria leave them; nothing where the step's
-    policy was not kept."""
-    if "policy" not in step:
-        return {}
-    far = [
-        key
-        for key, allowed in ranges.items()
-        for name, parts in allowed.items()
-        if not any(
-            low - NEAR <= step["policy"][key]["probs"][name] <= high + NEAR for low, high in parts
-        )
-    ]
-    return {OUTSIDE: len(set(far))}
+def outside(result: Result, steps: Iterable[Result]) -> Iterator[int]:
+    """How many decisions lie outside the range of all equilibria by more than `NEAR`."""
+    ranges = result["start"]["ranges"]["of"]
+    for step in steps:
+        if "policy" in step:
+            yield sum(
+                any(
+                    all(not low - NEAR <= probs[name] <= high + NEAR for low, high in parts)
+                    for name, parts in ranges[key].items()
+                )
+                for key, probs in probabilities(step)
+                if key in ranges
+            )
 
 
-def rows(entry: Entry, results: Sequence[Result]) -> Iterator[str]:
-    """The last cells of an entry's lines in the table: each claim with what every seed found."""
-    if not entry.claims:
-        last = [result["steps"][-1]["exploitability"] for result in results]
-        found = ", ".join(f"{one:.3g}" for one in last if one is not None)
-        yield f"for comparison: exploitability, at the last step | {found} | |"
-    for verdicts in zip(*(judged(entry, result) for result in results), strict=True):
-        holds = sum(one.holds for one in verdicts)
-        state = "holds" if holds == len(verdicts) else f"**{holds} of {len(verdicts)} hold**"
-        yield f"{verdicts[0].text} | {', '.join(one.found for one in verdicts)} | {state} |"
+def settled(result: Result, _: Iterable[Result]) -> Iterator[float]:
+    """The first step from which on every decision has one action of at least `SETTLED`."""
+    first: float = float("inf")
+    for step in reversed([step for step in result["steps"] if "policy" in step]):
+        if any(max(probs.values()) < SETTLED for _, probs in probabilities(step)):
+            break
+        first = step["step"]
+    yield first
+
+
+def foretold(result: Result, _: Iterable[Result]) -> Iterator[float]:
+    """Whether the basin analysis before step 1 named what is played most in the end: 1 where it
+    did, 0.5 where it had called the start too close to tell, else 0."""
+    prediction, last = result["start"]["prediction"], result["steps"][-1]
+    played = {key: max(probs, key=probs.__getitem__) for key, probs in probabilities(last)}
+    if prediction["profile"] == played:
+        yield 1
+    else:
+        yield 0.5 if prediction["confidence"] == "too close to call" else 0
+
+
+def probabilities(step: Result) -> Iterator[tuple[str, dict[str, float]]]:
+    for key, place in step["policy"].items():
+        yield key, place["probs"]
+
+
+DERIVED: dict[str, Callable[[Result, Iterable[Result]], Iterator[float]]] = {
+    "outside_ranges": outside,
+    "settled_at_step": settled,
+    "as_predicted": foretold,
+}
 
 
 def bounds(claim: dict[str, Any]) -> tuple[float | None, float | None]:
     if "within" in claim:
         low, high = claim["within"]
         return float(low), float(high)
-    if not {"at_most", "at_least"} & set(claim):
-        raise SystemExit(f"a claim without a bound: {claim}")
     return claim.get("at_least"), claim.get("at_most")
 
 
-def window(over: Any, steps: Sequence[Result]) -> Sequence[Result]:
-    """The steps that a claim is about."""
+def window(over: Any, result: Result) -> Sequence[Result]:
+    """The records that a claim is about."""
+    steps: Sequence[Result] = result["steps"]
+    if over in ("end", "run"):
+        return [result["end"] if over == "end" else result]
     if isinstance(over, dict):
         return [step for step in steps if step["step"] >= over["from"]]
     if over not in WINDOWS:
@@ -135,20 +160,73 @@ def measured(path: str | Sequence[str], steps: Sequence[Result]) -> Iterator[flo
 
 def named(path: str | Sequence[str]) -> str:
     if isinstance(path, str):
-        return path.replace(".", " of ", 1)
+        return path.replace(".", " of ", 1).replace("_", " ")
     keys = [key for key in path if key not in ("policy", "probs")]
     return f"P({keys[-1]}) at {' '.join(keys[:-1])}" if path[0] == "policy" else " ".join(path)
 
 
 def spoken(over: Any) -> str:
+    """When a claim holds, to be put behind what it says."""
     if isinstance(over, dict):
-        return f"from step {over['from']} on"
-    return {"last": "at the last step", "all": "at every step", "end": "in the end"}.get(
-        over, f"over the {over.replace('_', ' ')}"
-    )
+        return f", from step {over['from']} on"
+    text = SPOKEN.get(over, f"over the {over.replace('_', ' ')}")
+    return text and f", {text}"
 
 
-def curves(made: Sequence[tuple[Run, Result]], out: Path) -> None:
+def by_entry(made: Made) -> dict[Entry, list[Result]]:
+    """The results of each entry, by seed."""
+    found: dict[Entry, list[Result]] = {}
+    for run, result in sorted(made, key=lambda pair: pair[0].seed):
+        found.setdefault(run.entry, []).append(result)
+    return found
+
+
+def judgement(made: Made) -> Iterator[str]:
+    """A line for each claim of each entry, with what every seed found."""
+    yield "| run | model | seeds | claim | found | |\n| --- | --- | --- | --- | --- | --- |"
+    for entry, results in by_entry(made).items():
+        model, seeds = results[0]["recipe"]["model"], ", ".join(str(r["seed"]) for r in results)
+        for verdicts in zip(*(judged(entry, result) for result in results), strict=True):
+            holds = sum(one.holds for one in verdicts)
+            state = "holds" if holds == len(verdicts) else f"**{holds} of {len(verdicts)} hold**"
+            found = ", ".join(one.found for one in verdicts)
+            yield f"| {entry.name} | {model} | {seeds} | {verdicts[0].text} | {found} | {state} |"
+
+
+def tables(listed: Sequence[Entry], made: Made) -> dict[str, str]:
+    """By its heading each table of the list, in Markdown: a row for an entry, a column for what
+    claims call one, in a cell what each seed found."""
+    results, found = by_entry(made), {}
+    for heading in dict.fromkeys(entry.table for entry in listed if entry.table):
+        rows = [entry for entry in listed if entry.table == heading and entry in results]
+        columns = list(dict.fromkeys(c["column"] for e in rows for c in e.claims if "column" in c))
+        lines = [f"| {heading} | {' | '.join(columns)} |", "| --- |" + " --- |" * len(columns)]
+        for entry in rows:
+            cells = dict.fromkeys(columns, "")
+            for claim in entry.claims:
+                if "column" in claim:
+                    verdicts = [verdict(claim, result) for result in results[entry]]
+                    cells[claim["column"]] = ", ".join(one.found for one in verdicts)
+            lines.append(f"| {entry.row} | {' | '.join(cells.values())} |")
+        found[heading] = "\n".join(lines) + "\n"
+    return found
+
+
+def rewritten(page: str, found: dict[str, str]) -> str:
+    """A page with its tables of these headings anew. SystemExit where it has none of a heading."""
+    lines = page.splitlines(keepends=True)
+    for heading, table in found.items():
+        first = next((n for n, line in enumerate(lines) if line.startswith(f"| {heading} |")), None)
+        if first is None:
+            raise SystemExit(f"the page has no table with the heading: {heading}")
+        end = first
+        while end < len(lines) and lines[end].startswith("|"):
+            end += 1
+        lines[first:end] = table.splitlines(keepends=True)
+    return "".join(lines)
+
+
+def curves(made: Made, out: Path) -> None:
     """Exploitability by step of every run that has it, as an SVG; a colour for an entry."""
     import matplotlib
 
@@ -172,33 +250,33 @@ def curves(made: Sequence[tuple[Run, Result]], out: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("list", type=Path, nargs="?", default=LIST)
-    parser.add_argument("--runs", type=Path, default=RUNS, help="where run folders are")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--only", default="", help="entries whose name contains this")
+    parser = chosen(__doc__)
     parser.add_argument("--run", action="store_true", help="make what is missing first")
     parser.add_argument("--curves", type=Path, metavar="SVG", help="draw exploitability by step")
+    parser.add_argument("--readme", action="store_true", help="write its tables anew")
     args = parser.parse_args()
+    if args.readme and args.only:
+        parser.error("--readme writes whole tables: leave --only out")
     if args.run:
         queue = [sys.executable, str(Path(__file__).with_name("train_queue.py")), str(args.list)]
         queue += ["--runs", str(args.runs), "--results", str(args.results), "--only", args.only]
         subprocess.run(queue, check=False)
-    runs = runs_of(entries(args.list), args.runs, args.results, args.only)
+    listed = entries(args.list)
+    runs = runs_of(listed, args.runs, args.results, args.only)
     made = [(run, result) for run in runs if (result := run.done()) is not None]
-    bad = len(runs) - len(made)
-    print("| run | model | seeds | claim | found | |\n| --- | --- | --- | --- | --- | --- |")
-    for entry, results in by_entry(made).items():
-        model, seeds = results[0]["recipe"]["model"], ", ".join(str(r["seed"]) for r in results)
-        for cells in rows(entry, results):
-            print(f"| {entry.name} | {model} | {seeds} | {cells}")
-        bad += sum(not one.holds for result in results for one in judged(entry, result))
-    for run in runs:
-        if run.done() is None:
-            print(f"missing: {run.name}")
+    for line in judgement(made):
+        print(line)
+    found = tables(listed, made)
+    print("", *found.values(), sep="\n")
+    missing = [run for run in runs if run.done() is None]
+    for run in missing:
+        print(f"missing: {run.name}")
+    if args.readme:
+        README.write_text(rewritten(README.read_text(encoding="utf-8"), found), encoding="utf-8")
     if args.curves:
         curves(made, args.curves)
-    return int(bad > 0)
+    fails = any(not one.holds for run, result in made for one in judged(run.entry, result))
+    return int(fails or bool(missing))
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ default, they must agree after the first turn, and at the end how far apart they
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import time
@@ -26,13 +24,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pyspiel
-from env import machine
+from shared import command, keep, machine
 
 import gamedsl
 from gamedsl.solve import cfr, nash_conv, tabulate
@@ -193,19 +190,17 @@ def report(name: str, found: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command(__doc__)
     parser.add_argument("--turns", type=int, default=20, help="of each side")
-    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     versions = {name: version(name) for name in ("gamedsl", "open_spiel", "numpy", "scipy")}
-    result: dict[str, Any] = {"machine": machine(), "versions": versions, "games": {}}
+    result: dict[str, Any] = {"machine": machine("one thread"), "versions": versions, "games": {}}
     print(result["machine"], *(f"{k} {v}" for k, v in versions.items()), sep="; ")
     print(f"{'':<18}{'ours':>13}{'theirs':>15}{'ratio':>9}")
     for case in CASES:
         found = result["games"][case.game] = run(case, args.turns)
         report(case.game, found)
-    if args.out:
-        args.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    keep(result, args.out)
 
 
 if __name__ == "__main__":

@@ -29,14 +29,16 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from shared import command
 
 import gamedsl
 
 HERE = Path(__file__).parent
 LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results" / "methods"
 KEPT = ("step", "exploitability", "reward", "entropy", "seconds")
-SHOWN = 60
-"""Steps of a long run whose policies a result keeps, evenly spread, the last among them."""
+SHOWN = 1000
+"""Decisions whose probabilities a result keeps: those of all steps, or of some, evenly spread, the
+last among them."""
 
 Result = dict[str, Any]
 
@@ -45,8 +47,8 @@ Result = dict[str, Any]
 class Entry:
     """One line of a list: how to train, with which seeds, and what must come of it.
 
-    `settings` are those of `--set`. `claims` are judged by `benchmarks/methods.py`; an entry
-    without any is there to be compared with.
+    `settings` are those of `--set`. `claims` are judged by `benchmarks/methods.py`, which shows
+    them in the table of that heading, in a row of that name; an entry without a table is in none.
     """
 
     name: str
@@ -54,7 +56,8 @@ class Entry:
     settings: dict[str, Any]
     params: dict[str, Any]
     seeds: tuple[int, ...]
-    about: str
+    table: str
+    row: str
     claims: tuple[dict[str, Any], ...]
 
     @property
@@ -67,7 +70,7 @@ class Entry:
 
 def entries(path: Path) -> list[Entry]:
     """The entries of a list. SystemExit for one that has other keys, or a name twice."""
-    known = {"name", "game", "set", "params", "seeds", "about", "claims"}
+    known = {"name", "game", "set", "params", "seeds", "table", "row", "claims"}
     found: list[Entry] = []
     for row in yaml.safe_load(path.read_text(encoding="utf-8")):
         other = set(row) - known
@@ -77,8 +80,8 @@ def entries(path: Path) -> list[Entry]:
             raise SystemExit(f"{path}: {row['name']} is there twice")
         settings, params = flat(row.get("set", {})), row.get("params", {})
         seeds, claims = tuple(row.get("seeds", (0,))), tuple(row.get("claims", ()))
-        about = row.get("about", "")
-        found.append(Entry(row["name"], row["game"], settings, params, seeds, about, claims))
+        table, shown = row.get("table", ""), row.get("row", row["name"])
+        found.append(Entry(row["name"], row["game"], settings, params, seeds, table, shown, claims))
     return found
 
 
@@ -150,7 +153,7 @@ def summary(run: Run, cpu_seconds: float | None) -> Result:
     records = [json.loads(line) for line in text.splitlines()]
     steps = [record for record in records if record["event"] == "step"]
     told = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
-    every = max(1, -(-len(steps) // SHOWN))
+    every = max(1, -(-sum(len(record["policy"]) for record in steps) // SHOWN))
     kept = {len(steps) - 1 - back for back in range(0, len(steps), every)}
     return {
         "name": run.entry.name,
@@ -220,12 +223,18 @@ def runs_of(listed: Sequence[Entry], folders: Path, results: Path, only: str = "
     return sorted(found, key=lambda run: run.entry.seeds.index(run.seed))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def chosen(doc: str) -> argparse.ArgumentParser:
+    """A command line that names a list, where its runs and results are, and which of it count."""
+    parser = command(doc, out=False)
     parser.add_argument("list", type=Path, nargs="?", default=LIST)
     parser.add_argument("--runs", type=Path, default=RUNS, help="where run folders are")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--only", default="", help="entries whose name contains this")
+    return parser
+
+
+def main() -> int:
+    parser = chosen(__doc__)
     parser.add_argument("--list", action="store_true", dest="only_list", help="run nothing")
     args = parser.parse_args()
     failed = 0

@@ -15,10 +15,7 @@ x 6 x parameters, over the rate of a large matrix product measured in the same r
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import platform
 import statistics
 import tempfile
 import time
@@ -28,6 +25,7 @@ from typing import Any
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as `gamedsl train` does, for both
 
 import torch
+from shared import command, keep, machine
 
 import gamedsl
 from gamedsl.diagnostics import Problems
@@ -42,7 +40,7 @@ LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command(__doc__)
     parser.add_argument("--games", type=int, default=128)
     parser.add_argument("--many", type=int, default=8192)
     parser.add_argument("--steps", type=int, default=10, help="measured steps of ours")
@@ -54,11 +52,11 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2-135m")
     parser.add_argument("--no-peer", action="store_true")
     parser.add_argument("--no-cache", action="store_true", help="run all layers in every step")
-    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
 
-    found: dict[str, Any] = {"machine": machine(args.threads), "model": args.model, "game": GAME}
+    told = machine(f"{args.threads} threads", f"torch {torch.__version__}")
+    found: dict[str, Any] = {"machine": told, "model": args.model, "game": GAME}
     rate = found["matmul_gflops"] = matmul_rate() / 1e9
     print(f"{found['machine']}; matrix product {rate:.0f} GFLOP/s (float32)")
 
@@ -81,8 +79,7 @@ def main() -> None:
         report(f"TRL {found['peer']['version']}", args.games, found["peer"])
         ratio = found["ratio"] = found["peer"]["median"] / found["ours"]["median"]
         print(f"ours is {ratio:.0f} times faster")
-    if args.out:
-        args.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    keep(found, args.out)
 
 
 def report(name: str, games: int, times: dict[str, Any]) -> None:
@@ -90,17 +87,6 @@ def report(name: str, games: int, times: dict[str, Any]) -> None:
     print(
         f"{name}, {games} games a step: {times['median']:.2f} s (median of {seconds})", flush=True
     )
-
-
-def machine(threads: int) -> str:
-    cpu = platform.processor() or platform.machine()
-    for line in (
-        Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    ):
-        if line.startswith("model name"):
-            cpu = line.partition(":")[2].strip()
-            break
-    return f"{cpu}, {threads} threads, torch {torch.__version__}"
 
 
 def matmul_rate() -> float:
