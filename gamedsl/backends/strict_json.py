@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -82,9 +84,29 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
-def dumps(value: Any) -> str:
-    """The shortest text of a JSON value, keys as they stand."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+def dumps(value: Any, fraction: Callable[[Fraction], str]) -> str:
+    """The shortest text of a JSON value, keys as they stand; `fraction` writes what is no whole
+    number."""
+    if isinstance(value, dict):
+        pairs = (f"{dumps(k, fraction)}:{dumps(v, fraction)}" for k, v in value.items())
+        return "{" + ",".join(pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(dumps(item, fraction) for item in value) + "]"
+    if isinstance(value, Fraction):
+        return fraction(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def decimal(number: Fraction) -> str:
+    """A number as JSON has it, exactly. ValueError: it has no end, or is too long to read back."""
+    exact = Context(prec=_MOST_EXPONENT, traps=[Inexact])
+    try:
+        text = str(exact.divide(Decimal(number.numerator), Decimal(number.denominator)))
+    except Inexact:
+        text = ""
+    if not text or loads(text) != number:
+        raise ValueError(f"{number} has no short decimal")
+    return text
 
 
 def _end(text: str, start: int) -> tuple[int | None, int]:

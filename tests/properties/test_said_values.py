@@ -1,0 +1,109 @@
+"""Replies in JSON against their schemas and independent samples; code and text read back."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import Any
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from gamedsl.backends.replies import ParseFailure
+from gamedsl.backends.spoken import (
+    name_said,
+    read_said,
+    readable,
+    schema_of,
+    value_said,
+    written_said,
+)  # fmt: skip
+from gamedsl.ir import types as t
+from tests.properties.said import CODE, EXACT, JSON, SEATS, TEXT, Kind, records
+
+
+def read(text: str, type: t.Type) -> str | ParseFailure:
+    return read_said(text, JSON, type, SEATS)
+
+
+@given(st.data(), records)
+def test_what_models_write_is_read_and_named(data: st.DataObject, kind: Kind) -> None:
+    sample = data.draw(kind.samples)
+    assert readable(kind.type, SEATS) is None
+    text = json.dumps(sample.data, ensure_ascii=data.draw(st.booleans()))
+    name = read(text, kind.type)
+    assert name == json.dumps(sample.named, ensure_ascii=False, separators=(",", ":"))
+    value = value_said(str(name), JSON, kind.type, SEATS)
+    assert value == sample.value
+    assert name_said(value, JSON, kind.type, SEATS) == name
+    assert read(written_said(str(name), JSON, kind.type, SEATS), kind.type) == name
+
+
+scalars = (
+    st.none() | st.booleans() | st.integers(-3, 5) | st.text(max_size=9)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(["book", "ann", "", EXACT + 1, -EXACT - 1])
+)  # fmt: skip
+anything = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+
+
+def spoilt(data: Any, draw: st.DataObject) -> Any:
+    """Data with one part replaced, left out, repeated or added, at any depth."""
+    if isinstance(data, dict | list) and data and draw.draw(st.booleans()):
+        place = draw.draw(
+            st.sampled_from(list(data) if isinstance(data, dict) else [*range(len(data))])
+        )
+        data[place] = spoilt(data[place], draw)
+        return data
+    if isinstance(data, dict) and draw.draw(st.booleans()):
+        if data and draw.draw(st.booleans()):
+            del data[draw.draw(st.sampled_from(list(data)))]
+        else:
+            data[draw.draw(st.text(max_size=3))] = draw.draw(anything)
+        return data
+    if isinstance(data, list) and draw.draw(st.booleans()):
+        more = draw.draw(st.sampled_from(data) | anything if data else anything)
+        return [*data, deepcopy(more)] if draw.draw(st.booleans()) else data[:-1]
+    return draw.draw(anything)
+
+
+def beyond_schemas(data: Any) -> bool:
+    """Whether data has what JSON Schema has no words for: `1.0`, and control characters."""
+    if isinstance(data, dict):
+        return any(map(beyond_schemas, [*data, *data.values()]))
+    if isinstance(data, list):
+        return any(map(beyond_schemas, data))
+    if isinstance(data, str):
+        controls = {*range(0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000)} - {9, 10}
+        return not controls.isdisjoint(map(ord, data))
+    return isinstance(data, float) and data.is_integer()
+
+
+@given(st.data(), records)
+def test_the_schema_takes_what_the_reader_takes(data: st.DataObject, kind: Kind) -> None:
+    schema = schema_of(kind.type, SEATS)
+    if data.draw(st.integers(0, 9)) == 0:
+        Draft202012Validator.check_schema(schema)
+    written = deepcopy(data.draw(kind.samples).data)
+    assert Draft202012Validator(schema).is_valid(written)
+    other = spoilt(written, data)
+    if isinstance(other, dict) and not beyond_schemas(other):
+        name = read(json.dumps(other), kind.type)
+        assert isinstance(name, str) == Draft202012Validator(schema).is_valid(other)
+
+
+@given(st.text(st.sampled_from("ab`~ \n\t"), max_size=20) | st.text(max_size=20))
+@example("````\n~~~")
+def test_code_and_text_that_are_written_are_read(text: str) -> None:
+    for said in (CODE, TEXT):
+        try:
+            name = name_said(text, said, t.TEXT, SEATS)
+        except ValueError:
+            assert not text.strip() or beyond_schemas(text) or text != text.strip()
+        else:
+            assert read_said(written_said(name, said, t.TEXT, SEATS), said, t.TEXT, SEATS) == name
