@@ -52,7 +52,7 @@ def schema_of(type: Type, seats: tuple[str, ...]) -> dict[str, Any]:
         case Bool():
             return {"type": "boolean"}
         case Number(whole=whole):
-            least, most = _range(type)
+            least, most = range_of(type)
             kind = "integer" if whole else "number"
             return {"type": kind, "minimum": least, "maximum": most}
         case Enum(members=members):
@@ -68,7 +68,7 @@ def schema_of(type: Type, seats: tuple[str, ...]) -> dict[str, Any]:
         case Union(of=options):
             return {"anyOf": [schema_of(option, seats) for option in options]}
         case List(of=inner):
-            least, most = _lengths(type)
+            least, most = lengths(type)
             return _array(schema_of(inner, seats), least, most)
         case Grid(rows=rows, columns=columns, of=inner):
             return _array(_array(schema_of(inner, seats), columns, columns), rows, rows)
@@ -81,7 +81,7 @@ def schema_of(type: Type, seats: tuple[str, ...]) -> dict[str, Any]:
             whole_row = {"prefixItems": items, "items": False, "minItems": size, "maxItems": size}
             return {"type": "array", **whole_row}
         case Record() | PerValue() | PerSeat():
-            fields = _fields(type, seats)
+            fields = fields_of(type, seats)
             return {
                 "type": "object",
                 "properties": {field.name: schema_of(field.type, seats) for field in fields},
@@ -89,6 +89,37 @@ def schema_of(type: Type, seats: tuple[str, ...]) -> dict[str, Any]:
                 "additionalProperties": False,
             }
     raise TypeError(readable(type, seats))
+
+
+class Field(NamedTuple):
+    """A field of an object: its name in JSON, the key of the map or the place in the record."""
+
+    name: str
+    key: Any
+    type: Type
+    needed: bool
+
+
+def fields_of(type: Record | PerValue | PerSeat, seats: tuple[str, ...]) -> list[Field]:
+    """The fields of a record, or the entries of a map, in order."""
+    if isinstance(type, Record):
+        return [Field(name, i, of, True) for i, (name, of) in enumerate(type.fields)]
+    if isinstance(type, PerSeat):
+        return [Field(seat, seat, type.of, not type.partial) for seat in seats]
+    return [Field(name_of(key), key, type.of, True) for key in domain(type.key, seats) or ()]
+
+
+def lengths(type: List) -> tuple[int, int]:
+    """The least and the greatest length of a list that has one."""
+    if type.length is not None:
+        return type.length, type.length
+    return 0, type.at_most or 0
+
+
+def range_of(type: Number) -> tuple[int, int]:
+    """From where to where its numbers go in JSON."""
+    low, high = type.low, type.high
+    return (-LARGEST, LARGEST) if low is None or high is None else (low, high)
 
 
 class Reader:
@@ -119,7 +150,7 @@ class Reader:
             case Union(of=options), _:
                 return self._one_of(data, type, options, at)
             case List(of=inner), list():
-                return self._row(data, inner, *_lengths(type), at)
+                return self._row(data, inner, *lengths(type), at)
             case Tuple(of=types), list():
                 return self._items(data, types, at)
             case Grid(rows=rows, columns=columns, of=inner), list():
@@ -135,7 +166,7 @@ class Reader:
     def _number(self, data: Any, type: Number, at: str) -> Any:
         if self._named and isinstance(data, str) and _FRACTION.fullmatch(data):
             data = Fraction(data)
-        low, high = _range(type)
+        low, high = range_of(type)
         exact = isinstance(data, int if type.whole else int | Fraction)
         if not exact or isinstance(data, bool) or not low <= data <= high:
             raise Fault("value", f"{_place(at)} must be {type}")
@@ -166,7 +197,7 @@ class Reader:
         return frozenset(items)
 
     def _object(self, data: dict[str, Any], type: Record | PerValue | PerSeat, at: str) -> Any:
-        fields = _fields(type, self._seats)
+        fields = fields_of(type, self._seats)
         names = {field.name for field in fields}
         for name in data:
             if name not in names:
@@ -185,6 +216,8 @@ class Reader:
 def data_of(value: Any, type: Type, seats: tuple[str, ...]) -> Any:
     """A value of a type as JSON data, with `Fraction` for numbers that are not whole."""
     match type:
+        case Number() if isinstance(value, Fraction) and value.denominator == 1:
+            return int(value)
         case Option(of=inner) if value is not None:
             return data_of(value, inner, seats)
         case Union(of=options):
@@ -203,7 +236,7 @@ def data_of(value: Any, type: Type, seats: tuple[str, ...]) -> Any:
             parts = zip(type.fields, value, strict=True)
             return {name: data_of(part, of, seats) for (name, of), part in parts}
         case PerValue() | PerSeat():
-            fields = _fields(type, seats)
+            fields = fields_of(type, seats)
             return {f.name: data_of(value[f.key], f.type, seats) for f in fields if f.key in value}
     return value
 
@@ -217,32 +250,8 @@ def check_text(text: str, type: Type, at: str) -> str:
     return text
 
 
-class _Field(NamedTuple):
-    """A field of an object: its name in JSON, the key of the map or the place in the record."""
-
-    name: str
-    key: Any
-    type: Type
-    needed: bool
-
-
-def _fields(type: Record | PerValue | PerSeat, seats: tuple[str, ...]) -> list[_Field]:
-    if isinstance(type, Record):
-        return [_Field(name, i, of, True) for i, (name, of) in enumerate(type.fields)]
-    if isinstance(type, PerSeat):
-        return [_Field(seat, seat, type.of, not type.partial) for seat in seats]
-    return [_Field(name_of(key), key, type.of, True) for key in domain(type.key, seats) or ()]
-
-
 def _array(items: dict[str, Any], least: int, most: int) -> dict[str, Any]:
     return {"type": "array", "items": items, "minItems": least, "maxItems": most}
-
-
-def _lengths(type: List) -> tuple[int, int]:
-    """The least and the greatest length of a list that has one."""
-    if type.length is not None:
-        return type.length, type.length
-    return 0, type.at_most or 0
 
 
 def _unreadable(type: Type, seats: tuple[str, ...], where: str, depth: int) -> str | None:
@@ -279,12 +288,6 @@ def _unreadable(type: Type, seats: tuple[str, ...], where: str, depth: int) -> s
         return f"`{where}`: {why}" if where else why
     reasons = (_unreadable(of, seats, at, inside) for at, of in parts)
     return next((reason for reason in reasons if reason is not None), None)
-
-
-def _range(type: Number) -> tuple[int, int]:
-    """From where to where its numbers go in JSON."""
-    low, high = type.low, type.high
-    return (-LARGEST, LARGEST) if low is None or high is None else (low, high)
 
 
 def _place(at: str) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
+from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from gamedsl.backends.babble import PHRASES, PROGRAMS, sample_said
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.backends.spoken import (
     name_said,
@@ -107,3 +110,27 @@ def test_code_and_text_that_are_written_are_read(text: str) -> None:
             assert not text.strip() or beyond_schemas(text) or text != text.strip()
         else:
             assert read_said(written_said(name, said, t.TEXT, SEATS), said, t.TEXT, SEATS) == name
+
+
+@given(records, st.integers(0, 99))
+def test_what_is_babbled_can_be_said(kind: Kind, seed: int) -> None:
+    schema = Draft202012Validator(schema_of(kind.type, SEATS))
+    random, again = Random(seed), Random(seed)
+    for _ in range(5):
+        name = sample_said(JSON, kind.type, SEATS, random)
+        assert sample_said(JSON, kind.type, SEATS, again) == name
+        text = written_said(name, JSON, kind.type, SEATS)
+        assert read(text, kind.type) == name
+        assert schema.is_valid(json.loads(text))
+
+
+@pytest.mark.parametrize("limit", [None, 1, 7, 30])
+def test_babble_keeps_to_its_limit(limit: int | None) -> None:
+    type = t.Text(limit)
+    for said, phrases in ((TEXT, PHRASES), (CODE, PROGRAMS)):
+        names = {sample_said(said, type, SEATS, Random(seed)) for seed in range(99)}
+        assert names == {p for p in phrases if limit is None or len(p) <= limit}
+        for name in names:
+            assert read_said(written_said(name, said, type, SEATS), said, type, SEATS) == name
+    with pytest.raises(ValueError, match="empty"):
+        sample_said(TEXT, t.Text(0), SEATS, Random(0))

@@ -256,6 +256,7 @@ def test_only_values_of_the_type_have_a_name(value: Any) -> None:
 
 
 def test_a_number_without_end_cannot_be_written() -> None:
+    assert name_said((Fraction(4, 2),), JSON, one(t.NUMBER), SEATS) == '{"x":2}'
     name = name_said((Fraction(1, 3),), JSON, one(t.NUMBER), SEATS)
     assert name == '{"x":"1/3"}'
     assert value_said(name, JSON, one(t.NUMBER), SEATS) == (Fraction(1, 3),)
