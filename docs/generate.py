@@ -1,7 +1,7 @@
-"""Writes `docs/reference.md` from the compiler's own tables.
+"""Writes `docs/reference.md` from the compiler's own tables, and the tables of `docs/replies.md`.
 
-    python docs/generate.py          # write it
-    python docs/generate.py --check  # fail if it is stale (the test suite does)
+    python docs/generate.py          # write them
+    python docs/generate.py --check  # fail if one is stale (the test suite does)
 
 Nothing in the reference is typed twice: sections come from the JSON Schemas; built-ins, label
 styles, recipe keys, players and diagnostics from the tables that the compiler runs on.
@@ -10,10 +10,13 @@ styles, recipe keys, players and diagnostics from the tables that the compiler r
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from reply_tables import TABLES
 
 import gamedsl
 from gamedsl.backends.words import STYLES
@@ -25,7 +28,9 @@ from gamedsl.players import PLAYERS
 from gamedsl.sema.recipe_keys import KEYS
 
 SCHEMAS = Path(gamedsl.__file__).parent / "schema"
-TARGET = Path(__file__).with_name("reference.md")
+REFERENCE = Path(__file__).with_name("reference.md")
+REPLIES = Path(__file__).with_name("replies.md")
+MARKED = re.compile(r"(<!-- (\w+): written by .+? -->\n).*?(?=<!-- end -->)", re.DOTALL)
 BANDS = {
     "00": "YAML", "01": "Shape of a file", "02": "Syntax of expressions", "03": "Names and types",
     "04": "The game", "05": "Prompts and labels", "06": "Rewards", "07": "Training recipes",
@@ -34,14 +39,21 @@ BANDS = {
 
 
 def main() -> int:
-    text = "\n".join(reference()) + "\n"
+    pages = {REFERENCE: "\n".join(reference()) + "\n", REPLIES: replies()}
+    stale = [p for p, text in pages.items() if not p.exists() or p.read_text("utf-8") != text]
     if "--check" in sys.argv[1:]:
-        stale = not TARGET.exists() or TARGET.read_text(encoding="utf-8") != text
-        if stale:
-            sys.stderr.write("docs/reference.md is stale: run `python docs/generate.py`\n")
-        return int(stale)
-    TARGET.write_text(text, encoding="utf-8")
+        for page in stale:
+            sys.stderr.write(f"docs/{page.name} is stale: run `python docs/generate.py`\n")
+        return int(bool(stale))
+    for page in stale:
+        page.write_text(pages[page], encoding="utf-8")
     return 0
+
+
+def replies() -> str:
+    """The page of replies, its tables written anew."""
+    text = REPLIES.read_text(encoding="utf-8")
+    return MARKED.sub(lambda mark: mark[1] + "\n".join(TABLES[mark[2]]()) + "\n", text)
 
 
 def reference() -> Iterator[str]:

@@ -54,7 +54,7 @@ def loads(text: str) -> Any:
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise Fault("malformed", f"{error.msg}, at character {error.pos + 1}") from error
+        raise Fault("malformed", f"no JSON from character {error.pos + 1} on") from error
 
 
 def find_object(text: str) -> str:

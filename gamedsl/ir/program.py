@@ -17,6 +17,7 @@ from gamedsl.ir.expr import Expr
 from gamedsl.ir.types import UNLESS_NONE, Type
 from gamedsl.source.spans import Span
 
+
 @dataclass(frozen=True)
 class Readers:
     """Who sees a value.

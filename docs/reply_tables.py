@@ -1,0 +1,118 @@
+"""The tables of `docs/replies.md`: each reply in them is read by the code that reads replies.
+
+`docs/generate.py` puts them between the page's markers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from gamedsl.backends.forms import Form, instruction, read_choice
+from gamedsl.backends.labels import LabelBook
+from gamedsl.backends.replies import REASONS, ParseFailure
+from gamedsl.backends.spoken import read_said, schema_of
+from gamedsl.ir.program import Said
+from gamedsl.ir.types import Enum, PerValue, Record, Text, range_type
+
+BOOK = LabelBook("fixed", (("stag", "K"), ("hare", "B"), ("rest", "W")))
+OPEN = ("stag", "hare")
+CALL = '<tool_call>{"name": "choose", "arguments": {"option": "K"}}</tool_call>'
+OTHER = CALL.replace('"K"', '"B"')
+
+CHOICES = {
+    "label": (Form("label"), ("K", " K\n", "k", "K.", "I choose K", "W", "")),
+    "tag": (
+        Form("tag"),
+        (
+            "<answer>K</answer>", "B is weak, so <answer> K </answer>.", "K", "<answer>K",
+            "<answer>K</answer> or <answer>B</answer>", "<answer>K</answer> <Answer>",
+            "<answer>Option K</answer>", "<think>B?</think><answer>K</answer>",
+        ),
+    ),
+    "tool": (
+        Form("tool"),
+        (
+            CALL, f"Let me see.\n{CALL}", CALL.replace('"K"', '"W"'),
+            CALL.replace("choose", "pick"), CALL.replace('"K"', '"K", "why": ""'),
+            CALL.replace('"', "'"), CALL[:-12], CALL + OTHER,
+        ),
+    ),
+    "label, think: 64": (
+        Form("label", 64),
+        (
+            "<think>B? No.</think>K", "B? No.</think>\n\nK", "K", "<think>B? No.",
+            "<think>B</think>K<think>B</think>", "K<think>B</think>",
+        ),
+    ),
+    "tag, think: 64": (
+        Form("tag", 64),
+        (
+            "<think><answer>B</answer>?</think><answer>K</answer>",
+            "<think><answer>K</answer></think>",
+        ),
+    ),
+}  # fmt: skip
+
+OFFER = Record(
+    "",
+    (("message", Text(20)), ("keep", PerValue(Enum("Good", ("book", "hat")), range_type(0, 3)))),
+)
+GOOD = '{"message": "Take it.", "keep": {"hat": 0, "book": 3}}'
+OFFERS = (
+    GOOD, f"My offer:\n{GOOD}", GOOD + GOOD, f"{{{GOOD}}}", GOOD[:-1], GOOD.replace("3", "3.0"),
+    GOOD.replace("3", '"3"'), GOOD.replace("3", "4"), GOOD.replace('"hat": 0, ', ""),
+    GOOD.replace("hat", "book"), GOOD.replace("Take it.", "Take it or leave it. Now!"),
+    GOOD.replace("Take it.", "\\u0007"), "Take it.",
+)  # fmt: skip
+
+
+def forms() -> Iterator[str]:
+    yield "| `respond` | what the prompt says |"
+    yield "| --- | --- |"
+    for kind in ("label", "tag", "tool"):
+        yield f"| `{kind}` | {code(instruction(Form(kind)))} |"
+    more = instruction(Form("tag", 64)).removeprefix(instruction(Form("tag")))
+    yield f"| `{{form: …, think: 64}}` | {code(f'… {more.strip()}')} |"
+
+
+def choices() -> Iterator[str]:
+    yield "| `respond` | reply | what is read |"
+    yield "| --- | --- | --- |"
+    for name, (form, replies) in CHOICES.items():
+        for reply in replies:
+            read = read_choice(reply, form, OPEN, BOOK)
+            says = refused(read) if isinstance(read, ParseFailure) else code(BOOK.label(read))
+            yield f"| `{name}` | {code(reply)} | {says} |"
+
+
+def offer() -> Iterator[str]:
+    schema = json.dumps(schema_of(OFFER, ()))
+    yield f"```json\n{schema}\n```\n"
+    yield "| reply | what is read |"
+    yield "| --- | --- |"
+    for reply in OFFERS:
+        read = read_said(reply, Said("json", 60), OFFER, ())
+        says = refused(read) if isinstance(read, ParseFailure) else code(read)
+        yield f"| {code(reply)} | {says} |"
+
+
+def reasons() -> Iterator[str]:
+    yield "| reason | of the reply |"
+    yield "| --- | --- |"
+    for reason, about in REASONS.items():
+        yield f"| `{reason}` | {about} |"
+
+
+def refused(failure: ParseFailure) -> str:
+    more = f": {failure.detail}" if failure.detail else ""
+    return f"refused, `{failure.reason}`{more}".replace("|", "\\|")
+
+
+def code(text: str) -> str:
+    """A text without backticks in a cell."""
+    shown = text.replace("\n", "⏎").replace("|", "\\|")
+    return f"`{shown}`" if shown.strip() else "(nothing)"
+
+
+TABLES = {"forms": forms, "choices": choices, "offer": offer, "reasons": reasons}
