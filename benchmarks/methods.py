@@ -82,17 +82,22 @@ def told(values: Sequence[float]) -> str:
 
 def outside(result: Result, steps: Iterable[Result]) -> Iterator[int]:
     """How many decisions lie outside the range of all equilibria by more than `NEAR`."""
+    return (sum(gap > NEAR for gap in gaps(result, step)) for step in steps if "policy" in step)
+
+
+def farthest(result: Result, steps: Iterable[Result]) -> Iterator[float]:
+    """The most by which a probability lies outside the range of all equilibria."""
+    return (max(gaps(result, step)) for step in steps if "policy" in step)
+
+
+def gaps(result: Result, step: Result) -> Iterator[float]:
+    """Of each decision the most by which one of its probabilities lies outside its range."""
     ranges = result["start"]["ranges"]["of"]
-    for step in steps:
-        if "policy" in step:
-            yield sum(
-                any(
-                    all(not low - NEAR <= probs[name] <= high + NEAR for low, high in parts)
-                    for name, parts in ranges[key].items()
-                )
-                for key, probs in probabilities(step)
-                if key in ranges
-            )
+    for key, probs in probabilities(step):
+        yield max(
+            min(max(low - probs[name], probs[name] - high, 0.0) for low, high in parts)
+            for name, parts in ranges[key].items()
+        )
 
 
 def settled(result: Result, _: Iterable[Result]) -> Iterator[float]:
@@ -123,6 +128,7 @@ def probabilities(step: Result) -> Iterator[tuple[str, dict[str, float]]]:
 
 DERIVED: dict[str, Callable[[Result, Iterable[Result]], Iterator[float]]] = {
     "outside_ranges": outside,
+    "farthest_from_ranges": farthest,
     "settled_at_step": settled,
     "as_predicted": foretold,
 }
@@ -199,6 +205,8 @@ def tables(listed: Sequence[Entry], made: Made) -> dict[str, str]:
     results, found = by_entry(made), {}
     for heading in dict.fromkeys(entry.table for entry in listed if entry.table):
         rows = [entry for entry in listed if entry.table == heading and entry in results]
+        if not rows:
+            continue
         columns = list(dict.fromkeys(c["column"] for e in rows for c in e.claims if "column" in c))
         lines = [f"| {heading} | {' | '.join(columns)} |", "| --- |" + " --- |" * len(columns)]
         for entry in rows:

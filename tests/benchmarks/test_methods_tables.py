@@ -75,13 +75,15 @@ def test_whether_the_outcome_was_predicted(
     assert (told.found, told.holds) == (value, holds)
 
 
-@pytest.mark.parametrize(("high", "found"), [(0.5, "0"), (0.44, "1")])
+@pytest.mark.parametrize(("high", "found", "by"), [(0.5, "0", "0.000"), (0.44, "1", "0.060")])
 def test_decisions_outside_what_equilibria_leave_them(
-    methods: ModuleType, high: float, found: str
+    methods: ModuleType, high: float, found: str, by: str
 ) -> None:
     ranges = {"of": {"a": {"x": [[0, high]], "y": [[0.1, 1]]}}}
-    told = methods.verdict({"measure": "outside_ranges"}, result(HALF, start={"ranges": ranges}))
-    assert told.found == found
+    made = result(HALF, start={"ranges": ranges})
+    assert methods.verdict({"measure": "outside_ranges"}, made).found == found
+    far = methods.verdict({"measure": "farthest_from_ranges", "at_most": 0.05}, made)
+    assert (far.found, far.holds) == (by, found == "0")
 
 
 def test_a_number_without_a_bound_is_told(methods: ModuleType) -> None:
