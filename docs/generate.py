@@ -3,8 +3,9 @@
     python docs/generate.py          # write them
     python docs/generate.py --check  # fail if one is stale (the test suite does)
 
-Nothing in the reference is typed twice: sections come from the JSON Schemas; built-ins, label
-styles, recipe keys, players and diagnostics from the tables that the compiler runs on.
+Nothing in the reference is typed twice: sections come from the JSON Schemas; built-ins, functions
+of games, label styles, recipe keys, players and diagnostics from the tables that the compiler runs
+on.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from reply_tables import TABLES
 
 import gamedsl
 from gamedsl.backends.words import STYLES
+from gamedsl.calls.registry import SHIPPED, lookup
 from gamedsl.cli import COMMANDS
 from gamedsl.diagnostics import codes
 from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
@@ -70,6 +72,7 @@ def reference() -> Iterator[str]:
     yield from action()
     yield from library()
     yield from expressions()
+    yield from calls()
     yield from labels()
     yield from recipe()
     yield from players()
@@ -185,6 +188,16 @@ def expressions() -> Iterator[str]:
     yield "| --- | --- |"
     for name in FUNCTIONS:
         yield f"| `{cell(BUILTINS[name].usage)}` | {cell(BUILTINS[name].about)} |"
+
+
+def calls() -> Iterator[str]:
+    yield "\n## Functions that `call:` steps name\n"
+    yield "All are pure. [calls.md](calls.md) says more, and how to add one."
+    yield ""
+    yield "| function | meaning | version |"
+    yield "| --- | --- | --- |"
+    for found in filter(None, map(lookup, SHIPPED)):
+        yield f"| `{cell(found.usage)}` | {cell(found.doc)} | {found.version} |"
 
 
 def labels() -> Iterator[str]:

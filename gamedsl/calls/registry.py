@@ -26,8 +26,15 @@ from typing import Any, TypeVar
 from gamedsl.calls.types import Type, WrongType, checked, key_of, shown
 
 GROUP = "gamedsl.calls"
-SHIPPED = ("texts", "numbers")
-"""The modules of this package that register functions, in the order in which they are listed."""
+SHIPPED = {
+    "exact": "texts",
+    "same_number": "numbers",
+    "arithmetic": "numbers",
+    "names": "texts",
+    "matches": "texts",
+    "run_python": "run_python",
+}
+"""The functions that are shipped, and the module of this package that each is in."""
 
 KEPT = 1024
 """Results of one pure function that are kept, the last used."""
@@ -171,12 +178,12 @@ def names() -> tuple[str, ...]:
     """All names, those that are shipped first."""
     _import_shipped()
     _import_others()
-    return tuple(_FUNCTIONS)
+    return (*SHIPPED, *(name for name in _FUNCTIONS if name not in SHIPPED))
 
 
 @cache
 def _import_shipped() -> None:
-    for module in SHIPPED:
+    for module in SHIPPED.values():
         import_module(f"gamedsl.calls.{module}")
 
 

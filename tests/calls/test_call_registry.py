@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gamedsl.calls import registry
 from gamedsl.calls.registry import CallError, Function, function, lookup
+from gamedsl.calls.sandbox.report import what_holds
 from gamedsl.calls.types import ListOf, OrNone, Type, WrongType, checked, shown
 
 
@@ -233,8 +236,23 @@ def test_a_package_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPa
         lookup("brought")
 
 
+def test_the_page_of_calls_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    page = Path(__file__).parents[2] / "docs" / "calls.md"
+    own, sandboxed = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    scope: dict[str, Any] = {}
+    exec(own, scope)
+    assert capsys.readouterr().out == "{'ok': True, 'words': 3}\n"
+    if what_holds().way is None:
+        with pytest.raises(CallError, match="cannot be confined here"):
+            exec(sandboxed, scope)
+    else:
+        exec(sandboxed, scope)
+        assert capsys.readouterr().out.strip() in page.read_text(encoding="utf-8")
+
+
 def test_the_declarations_of_what_is_shipped() -> None:
     usages = {name: found.usage for name in registry.names() if (found := lookup(name))}
+    assert list(usages)[:6] == list(registry.SHIPPED)
     assert usages["exact"] == "exact(text: text, value: any) -> bool"
     assert usages["arithmetic"] == "arithmetic(text: text) -> {ok: bool, value: number or none}"
     assert usages["same_number"] == "same_number(text: text, value: number or none) -> bool"
