@@ -1,7 +1,8 @@
 """Messages and labels to token ids, through the model's own chat template.
 
 Always true: a label's ids are those of its text where it continues the prompt; `Encoded` is the
-same for the same messages and labels, whatever was asked before.
+same for the same messages and labels, whatever was asked before; what a message spells never
+becomes a special token (see `special`).
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import jinja2
 import transformers
 
 from gamedsl.policies.base import Encoded, Message, Query
+from gamedsl.policies.generation import Ids, Turn
+from gamedsl.policies.special import Specials
 
 _FINGERPRINTED = (
     "added_tokens",
@@ -25,18 +29,32 @@ _FINGERPRINTED = (
     "model",
 )
 _CACHED = 65_536  # encoded decisions kept
+_SLOT = "\U000f0002"  # private use: stands in a template for a reply that is given as ids
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Ids of a conversation up to where the next reply begins.
+
+    `extends`: they begin with all that each reply given as ids was drawn after, then that reply,
+    for every such reply; so what was computed or trained for the earlier turns holds for this one.
+    """
+
+    ids: Ids
+    extends: bool
 
 
 class HFTokenizer:
     """`TokenCounter` over a transformers tokenizer, plus the encoding of closed decisions."""
 
     def __init__(self, tokenizer: transformers.PreTrainedTokenizerBase) -> None:
-        self._tokenizer = tokenizer
+        self._tokenizer = self.wrapped = tokenizer
         self.fingerprint = _fingerprint(tokenizer)
         self.takes_system = self._takes_system()
         end = tokenizer.eos_token_id
         self._end = (int(end),) if isinstance(end, int) else ()
         """Ends an answer."""
+        self._specials = Specials(tokenizer)
         self._encode = lru_cache(maxsize=_CACHED)(self._encode_uncached)
 
     def count(self, text: str) -> int:
@@ -56,14 +74,83 @@ class HFTokenizer:
         """Ids of the prompt and of each label. Raises ValueError for unusable labels."""
         return self._encode(query.messages, query.labels)
 
+    @property
+    def ends(self) -> Ids:
+        """The token that ends an answer, if there is one."""
+        return self._end
+
+    def labels(self, labels: Sequence[str]) -> tuple[Ids, ...]:
+        """Ids of each label by itself, none of which begins another. Raises ValueError."""
+        return self._ended(labels, tuple(self._ids(label) for label in labels))
+
     def _encode_uncached(self, messages: tuple[Message, ...], labels: tuple[str, ...]) -> Encoded:
-        text = self.render(messages)
+        text = self._marked(messages)
         prompt = self._ids(text)
         encoded = tuple(self._label_ids(text, prompt, label) for label in labels)
+        return Encoded(prompt, self._ended(labels, encoded))
+
+    def _ended(self, labels: Sequence[str], encoded: tuple[Ids, ...]) -> tuple[Ids, ...]:
+        """With the end token after each where one begins another."""
         if _overlap(encoded):
             encoded = tuple((*ids, *self._end) for ids in encoded)
         _check_labels(labels, encoded)
-        return Encoded(prompt, encoded)
+        return encoded
+
+    def converse(self, turns: Sequence[Turn]) -> Conversation:
+        """Ids of a conversation in which earlier replies may be given as ids.
+
+        Such a reply keeps its ids where the template writes just its text; where the template
+        rewrites it (strips thoughts or spaces), the conversation is tokenised from its text.
+        """
+        given = [turn for _, turn in turns if not isinstance(turn, str)]
+        plain: list[Message] = [
+            (role, turn if isinstance(turn, str) else self.text(turn)) for role, turn in turns
+        ]
+        text = self._marked(plain)
+        if not given:
+            return Conversation(self._ids(text), True)
+        slots: list[Message] = [
+            (role, turn if isinstance(turn, str) else _SLOT) for role, turn in turns
+        ]
+        if any(_SLOT in turn for _, turn in plain):
+            return Conversation(self._ids(text), False)
+        slotted = self._marked(slots)
+        pieces = slotted.split(_SLOT)
+        said = [self._specials.mark(self.text(reply)) for reply in given]
+        filled = pieces[0] + "".join(a + b for a, b in zip(said, pieces[1:]))
+        kept = len(pieces) == len(given) + 1 and filled == text
+        joined = self._join(pieces, given) if kept else None
+        if joined is None:
+            return Conversation(self._ids(text), False)
+        heads = (slots[:at] for at, (_, turn) in enumerate(turns) if not isinstance(turn, str))
+        extends = all(
+            slotted.startswith(self._marked(head) + _SLOT) for head in heads
+        )  # what came before a reply is what the conversation was then
+        return Conversation(joined, extends)
+
+    def text(self, ids: Ids) -> str:
+        """The text of a reply's ids, without the end token; other special tokens are spelled."""
+        if ids and ids[-1:] == self._end:
+            ids = ids[:-1]
+        return str(
+            self._tokenizer.decode(
+                list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
+            )
+        )
+
+    def _join(self, pieces: Sequence[str], replies: Sequence[Ids]) -> Ids | None:
+        """The template's pieces around the replies' ids; None if a reply's own end token is not
+        the one that the template writes after it."""
+        ids = list(self._ids(pieces[0]))
+        for reply, piece in zip(replies, pieces[1:]):
+            after, ended = self._ids(piece), bool(reply) and reply[-1:] == self._end
+            if ended and after[:1] != self._end:
+                return None
+            ids += reply + after[ended:]
+        return tuple(ids)
+
+    def _marked(self, messages: Sequence[Message]) -> str:
+        return self.render([(role, self._specials.mark(text)) for role, text in messages])
 
     def _label_ids(self, text: str, prompt: tuple[int, ...], label: str) -> tuple[int, ...]:
         """Ids of `label` after `text`; of the label alone if the two would melt together.
@@ -77,7 +164,7 @@ class HFTokenizer:
         return self._ids(label)
 
     def _ids(self, text: str) -> tuple[int, ...]:
-        return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return self._specials.ids(text)
 
     def _apply(self, messages: Sequence[Message]) -> str:
         chat = [{"role": role, "content": content} for role, content in messages]

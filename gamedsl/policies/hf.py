@@ -21,12 +21,14 @@ from torch import nn
 from gamedsl.policies.base import Encoded, Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.errors import ModelError
+from gamedsl.policies.generation import Generated, Request, TokenRow
 from gamedsl.policies.lora import Adapters, LoraSpec
 from gamedsl.policies.models import load
 from gamedsl.policies.network import Network
 from gamedsl.policies.padded import PaddedRows, pad
 from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
 from gamedsl.policies.trunk import TrunkCache
+from gamedsl.policies.writing import KV_BYTES, Writer
 
 Packing = Literal["auto", "packed", "padded"]
 _HEAD_ELEMENTS = 2**28  # float32 logits of one chunk: 1 GiB
@@ -52,6 +54,7 @@ class HFPolicy:
         max_tokens: int = 4096,
         checkpoint_layers: bool = False,
         trunk_tokens: int = 65_536,
+        kv_bytes: int = KV_BYTES,
         notify: Notify = silent,
     ) -> None:
         """Load `model` (see `models.load`) and create `adapters` from `seed`.
@@ -60,6 +63,7 @@ class HFPolicy:
         CPU, bfloat16 on CUDA. max_tokens: distinct tokens of one pass. checkpoint_layers: keep
         only the adapted layers' inputs for the backward pass. trunk_tokens: prefixes whose trunk
         output is kept (hidden size * bytes of dtype each); 0 runs the whole model every time.
+        kv_bytes: keys and values kept from reply to reply; while replies are drawn, as much again.
         Raises ModelError.
         """
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -82,6 +86,14 @@ class HFPolicy:
         self._trunk = TrunkCache(self._network, trunk_tokens, max_tokens)
         self._check_head()
         self.packing = self._choose_packing(packing, use_trunk=trunk_tokens > 0, notify=notify)
+        self._writer = Writer(
+            self._network,
+            self._adapters,
+            self.tokenizer,
+            max_tokens=max_tokens,
+            kv_bytes=kv_bytes,
+            can_pack=lambda: self.packing == "packed",
+        )
 
     @property
     def adapters(self) -> tuple[str, ...]:
@@ -123,6 +135,25 @@ class HFPolicy:
             return [score.detach().cpu() for score in scores]
 
         return self._each_chunk(queries, step)
+
+    def generate(self, requests: Sequence[Request]) -> list[Generated]:
+        """Replies; see `generation.Generator` and `decoding`."""
+        return self._writer.generate(requests)
+
+    def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
+        """Per row log pi of its trained tokens, float32 on the CPU. Raises KeyError."""
+        return self._writer.token_log_probs(rows)
+
+    def token_backward(
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """Add the gradient of sum(weights * log pi) to `.grad`; return log pi. Raises KeyError."""
+        return self._writer.token_backward(rows, weights)
+
+    def forget(self, adapter: str | None = None) -> None:
+        """Drop the keys and values kept from replies. An adapter's are dropped anyway where its
+        weights were written to; a run that must resume to the last bit forgets at each step."""
+        self._writer.forget(adapter)
 
     def parameters(self, adapter: str | None = None) -> list[nn.Parameter]:
         """The trainable tensors of one adapter, or of all. Raises KeyError."""

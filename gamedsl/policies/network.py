@@ -101,6 +101,27 @@ class Network:
         """Final hidden states [B, S, D], never through the cut."""
         return _run(self.decoder, mask, position_BS, input_ids=token_BS)
 
+    def cached(
+        self,
+        token_BS: torch.Tensor,
+        mask: torch.Tensor,
+        position_BS: torch.Tensor,
+        cache: Any,
+        **options: Any,
+    ) -> torch.Tensor:
+        """Final hidden states [B, S, D] where keys and values go through `cache.update`; options
+        reach the attention function."""
+        output = self.decoder(
+            input_ids=token_BS,
+            attention_mask=mask,
+            position_ids=position_BS,
+            past_key_values=cache,
+            use_cache=True,
+            **options,
+        )
+        hidden_BSD: torch.Tensor = output.last_hidden_state
+        return hidden_BSD
+
     def head(self, hidden_RD: torch.Tensor) -> torch.Tensor:
         """Float32 logits [R, V], with the scaling and capping that the model's config names."""
         logits_RV = nn.functional.linear(hidden_RD.float(), self._head_VD, self._bias_V)

@@ -14,7 +14,7 @@ each token of each label), L labels of all queries together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -57,15 +57,13 @@ class ScorePlan:
 
 
 @dataclass(frozen=True)
-class Tree:
+class Nodes:
     """Token prefixes in depth-first order; index tensors are int64, on the CPU."""
 
     token_N: torch.Tensor
     depth_N: torch.Tensor  # number of tokens before this one
     stop_N: torch.Tensor  # one past the node's last descendant
     segments: tuple[Segment, ...]
-    row_R: torch.Tensor  # nodes whose next-token distribution is needed
-    plan: ScorePlan
 
     def __len__(self) -> int:
         return len(self.token_N)
@@ -79,15 +77,23 @@ class Tree:
         return mask_NN.masked_fill_(visible_NN, 0.0)[None, None]
 
 
+@dataclass(frozen=True)
+class Tree(Nodes):
+    """Prefixes of closed decisions, and how their labels are scored."""
+
+    row_R: torch.Tensor  # nodes whose next-token distribution is needed
+    plan: ScorePlan
+
+
 @dataclass
-class _Builder:
+class TreeBuilder:
     """Grows a tree from sequences that arrive sorted by adapter, then tokens."""
 
-    token: list[int]
-    depth: list[int]
-    stop: list[int]
-    segments: list[Segment]
-    path: list[int]  # nodes of the latest sequence, by depth
+    token: list[int] = field(default_factory=list)
+    depth: list[int] = field(default_factory=list)
+    stop: list[int] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
+    path: list[int] = field(default_factory=list)  # nodes of the latest sequence, by depth
     last: tuple[int, ...] = ()
 
     def add(self, adapter: str, tokens: tuple[int, ...]) -> list[int]:
@@ -113,8 +119,15 @@ class _Builder:
             self.stop[node] = len(self.token)
         del self.path[depth:]
 
-    def finish(self) -> None:
+    def finish(self) -> Nodes:
+        """The tree of all that was inserted."""
         self._close(0)
+        return Nodes(
+            torch.tensor(self.token),
+            torch.tensor(self.depth),
+            torch.tensor(self.stop),
+            tuple(self.segments),
+        )
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
@@ -132,7 +145,7 @@ def pack(queries: Sequence[AdapterQuery]) -> Tree:
         for (adapter, query), first in zip(queries, _first_labels(queries), strict=True)
         for offset, label in enumerate(query.labels)
     )
-    builder = _Builder([], [], [], [], [])
+    builder = TreeBuilder()
     row_of_node: dict[int, int] = {}
     scored: list[tuple[int, int, int]] = []
     for adapter, tokens, prompt_length, label, label_index in sequences:
@@ -141,14 +154,14 @@ def pack(queries: Sequence[AdapterQuery]) -> Tree:
             node = path[prompt_length - 1 + offset]
             row = row_of_node.setdefault(node, len(row_of_node))
             scored.append((row, token, label_index))
-    builder.finish()
+    nodes = builder.finish()
     row_T, token_T, label_T = torch.tensor(scored, dtype=torch.int64).reshape(-1, 3).T
     sizes = tuple(len(query.labels) for _, query in queries)
     return Tree(
-        token_N=torch.tensor(builder.token),
-        depth_N=torch.tensor(builder.depth),
-        stop_N=torch.tensor(builder.stop),
-        segments=tuple(builder.segments),
+        nodes.token_N,
+        nodes.depth_N,
+        nodes.stop_N,
+        nodes.segments,
         row_R=torch.tensor(list(row_of_node)),
         plan=ScorePlan(row_T, token_T, label_T, sizes),
     )

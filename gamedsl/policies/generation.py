@@ -1,0 +1,156 @@
+"""What is asked of an engine that writes: open decisions in, replies with their tokens out.
+
+Nothing here loads torch. Always true: the ids that come back are those that were drawn, never the
+ids of a text that was split into tokens again, so what is trained is what was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from gamedsl.policies.base import Role
+
+if TYPE_CHECKING:
+    import torch
+
+Ids = tuple[int, ...]
+Turn = tuple[Role, str | Ids]
+"""A message. The model's own earlier reply may be given as the ids that it was drawn as."""
+Finish = Literal["stop", "length"]
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One open decision: what is said before, and how the reply is drawn.
+
+    A reply ends with the end of a turn, with the token that completes one of `stop`, or at
+    `max_tokens`. `temperature` 0 takes the likeliest token each time. The reply's tokens are drawn
+    with random numbers from `seed` alone: it does not matter what else is asked at the same time,
+    but for the last bits of the probabilities.
+    """
+
+    messages: tuple[Turn, ...]
+    adapter: str
+    max_tokens: int
+    temperature: float = 1.0
+    stop: tuple[str, ...] = ()
+    schema: Mapping[str, Any] | None = None
+    """JSON Schema that the reply must satisfy, written without spaces."""
+    choices: tuple[str, ...] = ()
+    """Texts one of which the reply must be; labels as those of a `Query`."""
+    seed: int = 0
+    prefix: Ids = ()
+    """Ids that the reply goes on from, such as those of a thought that was closed; they count as
+    part of the prompt. With `choices` or `schema`, these constrain what comes after."""
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise ValueError("a reply needs room for at least one token")
+        if self.temperature < 0:
+            raise ValueError("a temperature cannot be below 0")
+        if self.choices and self.schema is not None:
+            raise ValueError("a reply is one of `choices`, or fits `schema`: not both")
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A reply. Engines that do not show tokens leave the ids and log-probabilities empty."""
+
+    prompt_ids: Ids
+    reply_ids: Ids
+    """What was drawn, the end token included."""
+    log_probs: tuple[float, ...]
+    """Of each of `reply_ids`, float32, under the distribution that it was drawn from: after
+    temperature and constraints (0 where the temperature is 0)."""
+    text: str
+    """The reply's text, without the end token; a stop string that ended it is in it."""
+    finish: Finish
+    """`length`: the reply was cut off at `max_tokens`."""
+
+
+@dataclass(frozen=True)
+class TokenRow:
+    """Token ids, and which of them are trained: the ranges [start, stop) of positions, in order.
+
+    The first token has nothing before it and cannot be trained. `temperature` is that of the
+    sampler, so that ratios of probabilities are those of what was played.
+    """
+
+    adapter: str
+    ids: Ids
+    trained: tuple[Range, ...]
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        ends = [1, *(end for pair in self.trained for end in pair), len(self.ids)]
+        if ends != sorted(ends) or any(start == stop for start, stop in self.trained):
+            raise ValueError(f"{self.trained} are no ranges of tokens 1 to {len(self.ids)}")
+        if self.temperature <= 0:
+            raise ValueError("tokens are trained at a temperature above 0")
+
+    @property
+    def positions(self) -> list[int]:
+        """The positions of the trained tokens."""
+        return [at for start, stop in self.trained for at in range(start, stop)]
+
+
+class Generator(Protocol):
+    """An engine that writes replies and trains the tokens of replies."""
+
+    def generate(self, requests: Sequence[Request]) -> list[Generated]:
+        """A reply to each. Raises KeyError for an unknown adapter, ModelError where a prompt or a
+        schema cannot be used."""
+        ...
+
+    def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
+        """Per row log pi of each trained token given all before it, float32 on the CPU, without a
+        graph."""
+        ...
+
+    def token_backward(
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """Add the gradient of sum(weights * log pi) to `.grad`; return log pi as above.
+
+        weights: one 1-D tensor per row, as long as its trained tokens.
+        """
+        ...
+
+    def forget(self, adapter: str | None = None) -> None:
+        """Drop what is kept of earlier calls, of one adapter or of all."""
+        ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a reply lies: its row, and its part [start, stop) of the row's trained tokens."""
+
+    row: int
+    start: int
+    stop: int
+
+
+def join_turns(
+    adapter: str, turns: Sequence[Generated], temperature: float = 1.0
+) -> tuple[list[TokenRow], list[Place]]:
+    """The rows that train one role's replies in one episode, in order, and where each reply lies.
+
+    A turn whose prompt begins with all that the turn before it held goes on in the same row;
+    any other (the template rewrites what was said, or the context was cut) begins a new one.
+    """
+    rows: list[TokenRow] = []
+    places: list[Place] = []
+    for turn in turns:
+        ids = turn.prompt_ids + turn.reply_ids
+        known = rows[-1] if rows else None
+        trained: tuple[Range, ...] = ()
+        if known is not None and turn.prompt_ids[: len(known.ids)] == known.ids:
+            trained = rows.pop().trained
+        before = sum(stop - start for start, stop in trained)
+        here = (len(turn.prompt_ids), len(ids))
+        rows.append(TokenRow(adapter, ids, (*trained, here), temperature))
+        places.append(Place(len(rows) - 1, before, before + len(turn.reply_ids)))
+    return rows, places

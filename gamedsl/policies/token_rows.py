@@ -1,0 +1,201 @@
+"""Log-probabilities and gradients of chosen tokens of long rows.
+
+Rows that begin alike (samples of one prompt, turns of one episode) are one packed tree where that
+costs less than padded rows; rows are split into passes of a bounded number of tokens, and the
+output layer runs over a bounded number of positions at a time, forward and backward, so its logits
+never stand in memory for all. Only positions before a trained token reach the output layer: the
+other tokens have no log-probability that a gradient could come from.
+
+Shape letters: B rows, S positions, N tree nodes, R positions before a trained token, D hidden
+size, V vocabulary, T trained tokens of all rows together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gamedsl.policies.generation import TokenRow
+from gamedsl.policies.lora import Router
+from gamedsl.policies.network import Network
+from gamedsl.policies.prefill import segments
+from gamedsl.policies.prefix_tree import TreeBuilder, common_prefix
+
+_HEAD_ELEMENTS = 2**25  # float32 logits at a time: 128 MiB
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Which token is predicted where; `place_T` are positions in the flattened pass."""
+
+    place_T: torch.Tensor
+    token_T: torch.Tensor
+    temperature_T: torch.Tensor
+    sizes: tuple[int, ...]
+    """Trained tokens of each row."""
+
+
+class TokenRows:
+    """Trained tokens of one network; `router` says which adapter a token goes through."""
+
+    def __init__(
+        self,
+        network: Network,
+        router: Router,
+        *,
+        max_tokens: int,
+        can_pack: Callable[[], bool],
+    ) -> None:
+        """max_tokens: of one pass; a row that is longer has one of its own."""
+        self._network, self._router = network, router
+        self._max_tokens, self._can_pack = max_tokens, can_pack
+        self._weights: int = sum(p.numel() for layer in network.layers for p in layer.parameters())
+        self._width = len(network.layers) * int(network.config.hidden_size)
+
+    def log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
+        """Per row log pi of its trained tokens, float32 on the CPU, without a graph."""
+        with torch.no_grad():
+            return self._each(rows, None)
+
+    def backward(
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """Add the gradient of sum(weights * log pi) to `.grad`; return log pi as `log_probs`."""
+        if [len(weight) for weight in weights] != [len(row.positions) for row in rows]:
+            raise ValueError("there must be a weight for each trained token of each row")
+        return self._each(rows, weights)
+
+    def _each(
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | None
+    ) -> list[torch.Tensor]:
+        results = [torch.zeros(0)] * len(rows)
+        for indices in self._passes(rows):
+            chosen = [rows[index] for index in indices]
+            hidden, plan = self._run(chosen)
+            weight_T = None if weights is None else torch.cat([weights[i] for i in indices])
+            log_p_T = self._score(hidden, plan, weight_T)
+            results_here = log_p_T.cpu().split_with_sizes(plan.sizes)
+            for index, log_p in zip(indices, results_here, strict=True):
+                results[index] = log_p
+        return results
+
+    def _passes(self, rows: Sequence[TokenRow]) -> list[list[int]]:
+        """Rows that share a beginning together, at most `max_tokens` distinct tokens a pass."""
+        trained = [index for index, row in enumerate(rows) if row.trained]
+        groups: list[list[int]] = []
+        used = 0
+        last: TokenRow | None = None
+        for index in sorted(trained, key=lambda i: (rows[i].adapter, _input(rows[i]))):
+            row = rows[index]
+            cost = len(_input(row))
+            if last is not None and last.adapter == row.adapter and self._can_pack():
+                cost -= common_prefix(_input(last), _input(row))
+            if not groups or used + cost > self._max_tokens:
+                groups.append([])
+                used, cost = 0, len(_input(row))
+            groups[-1].append(index)
+            used, last = used + cost, row
+        return groups
+
+    def _run(self, rows: Sequence[TokenRow]) -> tuple[torch.Tensor, _Plan]:
+        """Hidden states of one pass, positions flattened, and what is predicted where."""
+        longest = max(len(_input(row)) for row in rows)
+        padded = self._cost(len(rows) * longest, len(rows) * longest**2)
+        if self._can_pack() and longest <= self._network.window:
+            builder = TreeBuilder()
+            paths: dict[int, list[int]] = {}
+            for at in sorted(range(len(rows)), key=lambda i: (rows[i].adapter, _input(rows[i]))):
+                paths[at] = list(builder.add(rows[at].adapter, _input(rows[at])))
+            count = len(builder.token)
+            if self._cost(count, count**2) <= padded:
+                return self._run_tree(builder, rows, [paths[at] for at in range(len(rows))])
+        return self._run_padded(rows, longest)
+
+    def _cost(self, tokens: int, pairs: int) -> int:
+        """Multiplications of a pass: weights, and scores and sums of attention."""
+        return tokens * self._weights + 2 * pairs * self._width
+
+    def _run_tree(
+        self, builder: TreeBuilder, rows: Sequence[TokenRow], paths: Sequence[list[int]]
+    ) -> tuple[torch.Tensor, _Plan]:
+        tree, device = builder.finish(), self._network.device
+        with self._router.route(tree.segments):
+            hidden_1ND = self._network.whole(
+                tree.token_N[None].to(device),
+                tree.mask(self._network.dtype, device),
+                tree.depth_N[None].to(device),
+            )
+        return hidden_1ND[0], _plan(rows, paths, device)
+
+    def _run_padded(self, rows: Sequence[TokenRow], longest: int) -> tuple[torch.Tensor, _Plan]:
+        order = sorted(range(len(rows)), key=lambda at: rows[at].adapter)
+        token_BS = torch.zeros(len(rows), longest, dtype=torch.int64)
+        mask_BS = torch.zeros_like(token_BS)
+        paths: dict[int, range] = {}
+        for place, at in enumerate(order):
+            ids = _input(rows[at])
+            token_BS[place, : len(ids)] = torch.tensor(ids)
+            mask_BS[place, : len(ids)] = 1
+            paths[at] = range(place * longest, place * longest + len(ids))
+        device = self._network.device
+        position_BS = torch.arange(longest, device=device).expand(len(rows), -1)
+        with self._router.route(segments([rows[at].adapter for at in order], longest)):
+            hidden_BSD = self._network.whole(token_BS.to(device), mask_BS.to(device), position_BS)
+        in_order = [paths[at] for at in range(len(rows))]
+        return hidden_BSD.flatten(0, 1), _plan(rows, in_order, device)
+
+    def _score(
+        self, hidden_ND: torch.Tensor, plan: _Plan, weight_T: torch.Tensor | None
+    ) -> torch.Tensor:
+        """log pi [T]; with weights, its weighted sum's gradient is run back through the pass."""
+        row_R, row_T = torch.unique(plan.place_T, return_inverse=True)
+        hidden_RD = hidden_ND[row_R]
+        start_RD = hidden_RD.detach().requires_grad_(weight_T is not None)
+        log_p_T = torch.zeros(len(row_T), device=hidden_ND.device)
+        rows = max(1, _HEAD_ELEMENTS // self._network.vocabulary)
+        for first in range(0, len(row_R), rows):
+            here = ((row_T >= first) & (row_T < first + rows)).nonzero().flatten()
+            logits_RV = self._network.head(start_RD[first : first + rows])
+            part = _log_p(logits_RV, row_T[here] - first, plan, here)
+            log_p_T[here] = part.detach()
+            if weight_T is not None:
+                torch.autograd.backward((part * weight_T.to(part)[here]).sum())
+        if weight_T is not None and hidden_RD.requires_grad:
+            torch.autograd.backward(hidden_RD, start_RD.grad)
+        return log_p_T
+
+
+def _log_p(
+    logits_RV: torch.Tensor, row_T: torch.Tensor, plan: _Plan, here: torch.Tensor
+) -> torch.Tensor:
+    """log softmax(logits / temperature) of each predicted token of these positions."""
+    token_T, temperature_T = plan.token_T[here], plan.temperature_T[here]
+    value_T = logits_RV[row_T, token_T] / temperature_T
+    norm_T = torch.zeros_like(value_T)
+    for temperature in sorted(set(temperature_T.tolist())):
+        at = (temperature_T == temperature).nonzero().flatten()
+        norm_R = (logits_RV / temperature if temperature != 1 else logits_RV).logsumexp(-1)
+        norm_T = norm_T.index_copy(0, at, norm_R[row_T[at]])
+    return value_T - norm_T
+
+
+def _input(row: TokenRow) -> tuple[int, ...]:
+    """The tokens that are read: the last trained one is only predicted."""
+    return row.ids[: row.trained[-1][1] - 1]
+
+
+def _plan(rows: Sequence[TokenRow], paths: Sequence[Sequence[int]], device: torch.device) -> _Plan:
+    """paths: by row the place of each token that is read."""
+    positions = [row.positions for row in rows]
+    tokens = [row.ids[at] for row, trained in zip(rows, positions) for at in trained]
+    places = [path[at - 1] for path, trained in zip(paths, positions) for at in trained]
+    sizes = tuple(map(len, positions))
+    temperatures = [row.temperature for row, size in zip(rows, sizes) for _ in range(size)]
+    return _Plan(
+        torch.tensor(places, device=device),
+        torch.tensor(tokens, device=device),
+        torch.tensor(temperatures, dtype=torch.float32, device=device),
+        sizes,
+    )

@@ -1,0 +1,77 @@
+"""`Writer`: the `Generator` of one network and its adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from gamedsl.policies.chat import HFTokenizer
+from gamedsl.policies.decoding import Decoder
+from gamedsl.policies.generation import Generated, Request, TokenRow
+from gamedsl.policies.lora import Adapters
+from gamedsl.policies.network import Network
+from gamedsl.policies.token_rows import TokenRows
+
+KV_BYTES = 2**31
+"""Keys and values that are kept, unless told otherwise."""
+_PREFILL_TOKENS = 2048
+
+
+class Writer:
+    """Replies and trained tokens; see `decoding` and `token_rows`."""
+
+    def __init__(
+        self,
+        network: Network,
+        adapters: Adapters,
+        tokenizer: HFTokenizer,
+        *,
+        max_tokens: int,
+        kv_bytes: int,
+        can_pack: Callable[[], bool],
+    ) -> None:
+        """max_tokens: of one training pass. can_pack: whether the network takes packed trees."""
+
+        def version(adapter: str) -> int:
+            """Grows whenever a tensor of the adapter is written to in place."""
+            return sum(tensor._version for tensor in adapters.parameters(adapter))
+
+        self._adapters = adapters
+        self.decoder = Decoder(
+            network,
+            adapters.router,
+            tokenizer,
+            version,
+            kept_tokens=max(1, kv_bytes // _bytes_per_token(network)),
+            max_tokens=_PREFILL_TOKENS,
+        )
+        self._rows = TokenRows(network, adapters.router, max_tokens=max_tokens, can_pack=can_pack)
+
+    def generate(self, requests: Sequence[Request]) -> list[Generated]:
+        return self.decoder.generate(requests)
+
+    def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
+        self._know(rows)
+        return self._rows.log_probs(rows)
+
+    def token_backward(
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        self._know(rows)
+        return self._rows.backward(rows, weights)
+
+    def forget(self, adapter: str | None = None) -> None:
+        self.decoder.forget(adapter)
+
+    def _know(self, rows: Sequence[TokenRow]) -> None:
+        for adapter in sorted({row.adapter for row in rows}):
+            self._adapters.parameters(adapter)  # raises KeyError
+
+
+def _bytes_per_token(network: Network) -> int:
+    config: Any = network.config
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return 2 * len(network.layers) * int(heads) * int(size) * network.dtype.itemsize

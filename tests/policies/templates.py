@@ -1,0 +1,49 @@
+"""Small chat templates that behave as those of well-known model families do, over `tiny`'s bytes.
+
+`CHATML` writes a system text of its own where there is none (SmolLM2), `THINKING` strips the
+thoughts of turns before the last question and opens an empty thought where none is wanted (Qwen3),
+`HEADERS` begins with a token of its own and trims texts (Llama 3).
+"""
+
+from __future__ import annotations
+
+from gamedsl.policies import tiny
+from gamedsl.policies.chat import HFTokenizer
+
+CHATML = (
+    "{% for m in messages %}"
+    "{% if loop.first and m['role'] != 'system' %}"
+    "<|im_start|>system\nBe kind.<|im_end|>\n{% endif %}"
+    "<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+THINKING = (
+    "{% set last = namespace(at=0) %}"
+    "{% for m in messages %}{% if m['role'] == 'user' %}{% set last.at = loop.index0 %}{% endif %}"
+    "{% endfor %}"
+    "{% for m in messages %}{% set text = m['content'] %}"
+    "{% if m['role'] == 'assistant' and loop.index0 < last.at and '</think>' in text %}"
+    "{% set text = text.split('</think>')[-1].lstrip('\\n') %}{% endif %}"
+    "<|im_start|>{{ m['role'] }}\n{{ text }}<|im_end|>\n"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n"
+    "{% if thoughts is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"
+    "{% endif %}"
+)
+EMPTY_THOUGHT = "{% set thoughts = true %}" + THINKING
+HEADERS = (
+    "<|begin|>{% for m in messages %}"
+    "<|head|>{{ m['role'] }}<|body|>\n\n{{ m['content'] | trim }}<|im_end|>"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|head|>assistant<|body|>\n\n{% endif %}"
+)
+
+
+def tokenizer(template: str) -> HFTokenizer:
+    """`tiny`'s tokenizer with another template and the special tokens that it needs."""
+    _, wrapped = tiny.build()
+    if template == HEADERS:
+        wrapped.add_tokens(["<|begin|>", "<|head|>", "<|body|>"], special_tokens=True)
+    wrapped.chat_template = template
+    return HFTokenizer(wrapped)
