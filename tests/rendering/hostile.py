@@ -237,6 +237,45 @@ def thoughtful(
     ), False  # fmt: skip
 
 
+MARKS = ("<answer>", "</answer>", "<think>", "</think>", "</ANSWER >", "<think/>")
+
+
+def soup(random: Random) -> Reply:
+    """Marks, labels and spaces in any order; what they say follows from the order. No label is made
+    of others."""
+    book = random.choice([book for book in BOOKS if book.name("two") is None])
+    form = Form(random.choice(("tag", "tag", "label")), random.choice((9, 9, None)))
+    legal = tuple(name for name, _ in book.pairs if random.random() < 0.7)
+    labels = dict(random.sample(book.pairs, 2))
+    atoms = random.choices(
+        (*MARKS, *labels.values(), " ", "\n"), (4, 4, 2, 3, 0.3, 0.3, 3, 3, 2, 2),
+        k=random.randint(0, 9),
+    )  # fmt: skip
+    if random.random() < 0.5:
+        order = (
+            "<think>",
+            "</think>",
+            "<answer>",
+            random.choice(list(labels.values())),
+            "</answer>",
+        )
+        atoms = [atom for atom in order if random.random() < 0.93] + atoms[:1]
+    said = [atom for atom in atoms if not atom.isspace()]
+    thoughts = [atom for atom in said if "think" in atom and atom in MARKS]
+    rest: list[str] | None = said
+    if thoughts and (form.think or form.kind == "tag"):
+        opened = thoughts == ["<think>", "</think>"] and said[0] == "<think>"
+        single = form.think is not None and (opened or thoughts == ["</think>"])
+        rest = said[said.index("</think>") + 1 :] if single else None
+    if form.kind == "tag" and rest is not None:
+        marks = [atom for atom in rest if atom in MARKS]
+        proper = marks == ["<answer>", "</answer>"]
+        rest = rest[rest.index("<answer>") + 1 : rest.index("</answer>")] if proper else None
+    names = {label: name for name, label in labels.items()}
+    name = names.get(rest[0]) if rest is not None and len(rest) == 1 else None
+    return Reply("".join(atoms), name if name in legal else None, form, legal, book)
+
+
 # open decisions
 
 
@@ -378,4 +417,4 @@ def spoken(random: Random) -> Reply:
     return Reply(spaced(random, worse), None, said=said, type=type)
 
 
-KINDS = (closed, closed, closed, offered, offered, fenced, spoken)
+KINDS = (closed, closed, closed, soup, soup, offered, offered, fenced, spoken)

@@ -177,6 +177,37 @@ def test_what_schemas_cannot_say() -> None:
         assert isinstance(read(json.dumps({"x": data}), one(type)), ParseFailure)
 
 
+ARRAY = {"type": "array", "items": {"type": "boolean"}}
+
+
+@pytest.mark.parametrize(
+    ("type", "schema"),
+    [
+        (t.NUMBER, {"type": "number", "minimum": -EXACT, "maximum": EXACT}),
+        (t.SEAT, {"type": "string", "enum": list(SEATS)}),
+        (t.Option(t.BOOL), {"anyOf": [{"type": "boolean"}, {"type": "null"}]}),
+        (t.Union((t.BOOL, t.NONE)), {"anyOf": [{"type": "boolean"}, {"type": "null"}]}),
+        (t.Set(t.BOOL), ARRAY | {"minItems": 0, "maxItems": 2, "uniqueItems": True}),
+        (t.List(t.BOOL, at_most=5), ARRAY | {"minItems": 0, "maxItems": 5}),
+        (t.Grid(1, 3, t.BOOL), {
+            "type": "array", "minItems": 1, "maxItems": 1,
+            "items": ARRAY | {"minItems": 3, "maxItems": 3},
+        }),
+        (t.Tuple((t.BOOL, t.NONE)), {
+            "type": "array", "prefixItems": [{"type": "boolean"}, {"type": "null"}],
+            "items": False, "minItems": 2, "maxItems": 2,
+        }),
+        (t.PerSeat(t.BOOL, partial=True), {
+            "type": "object", "properties": {seat: {"type": "boolean"} for seat in SEATS},
+            "required": [], "additionalProperties": False,
+        }),
+    ],
+)  # fmt: skip
+def test_the_schema_of_each_type(type: t.Type, schema: dict[str, Any]) -> None:
+    assert schema_of(type, SEATS) == schema
+    Draft202012Validator.check_schema(schema)
+
+
 def test_the_schema_of_an_offer() -> None:
     number = {"type": "integer", "minimum": 0, "maximum": 3}
     assert schema_of(OFFER, SEATS) == {
