@@ -67,6 +67,7 @@ class Function:
     doc: str
     body: Callable[..., Any]
     fault: Callable[[Mapping[str, Any]], str | None] | None = None
+    missing: Callable[[], str | None] | None = None
     _kept: OrderedDict[Any, Any] = field(default_factory=OrderedDict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -79,6 +80,11 @@ class Function:
     def fault_of(self, known: Mapping[str, Any]) -> str | None:
         """What is wrong with arguments that are known before the game is played, if anything is."""
         return self.fault(known) if self.fault else None
+
+    def missing_here(self) -> str | None:
+        """What keeps it from running on this machine, a library or a sandbox, if anything does: to
+        be asked before a game is played, since a call then raises `CallError`."""
+        return self.missing() if self.missing else None
 
     def call(self, **arguments: Any) -> Any:
         """The result, canonical and new at every call. Results of a pure function are kept; what a
@@ -134,12 +140,14 @@ def function(
     time_limit: float,
     on_timeout: Any,
     fault: Callable[[Mapping[str, Any]], str | None] | None = None,
+    missing: Callable[[], str | None] | None = None,
 ) -> Callable[[Body], Body]:
     """Register a Python function under its own name; the first line of its docstring documents it.
 
     Its parameters must be those of `arguments`, in any order. `fault`, given the arguments that a
-    game writes out, says what is wrong with them, or None. Raises `ValueError` for a declaration
-    that contradicts itself, and for a name that is taken.
+    game writes out, says what is wrong with them, or None; `missing` says what keeps the function
+    from running on this machine, or None. Raises `ValueError` for a declaration that contradicts
+    itself, and for a name that is taken.
     """
 
     def register(body: Body) -> Body:
@@ -158,8 +166,9 @@ def function(
         if name in _FUNCTIONS:
             raise ValueError(f"there is already a function `{name}`")
         _FUNCTIONS[name] = Function(
-            name, dict(arguments), result, pure, version, time_limit, on_timeout, doc, body, fault
-        )
+            name, dict(arguments), result, pure, version, time_limit, on_timeout, doc, body, fault,
+            missing,
+        )  # fmt: skip
         return body
 
     return register

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import groupby
 from typing import Any
 
@@ -16,6 +17,21 @@ MAX_TEXT = 20_000
 """Characters beyond which a text says nothing: what bounds the time of these functions."""
 
 MAX_PATTERN = 1_000
+
+
+MAX_MARKS = 30
+"""Marks on one letter, beyond which a text is not text: the limit of Unicode's stream-safe format
+(UAX 15), without which putting them in order takes quadratic time."""
+
+
+def readable(text: str) -> bool:
+    """Whether a text is within the bounds."""
+    if len(text) > MAX_TEXT:
+        return False
+    if text.isascii():
+        return True
+    runs = groupby(text, key=lambda letter: unicodedata.combining(letter) > 0)
+    return not any(marks and len(list(run)) > MAX_MARKS for marks, run in runs)
 
 
 def folded(text: str) -> str:
@@ -56,7 +72,7 @@ def exact(text: str, value: Any) -> bool:
     given = text.strip()
     if given == wanted:
         return True
-    return max(len(given), len(wanted)) <= MAX_TEXT and folded(given) == folded(wanted)
+    return readable(given) and readable(wanted) and folded(given) == folded(wanted)
 
 
 def words(text: str) -> list[str]:
@@ -86,7 +102,7 @@ def plurals(word: str) -> set[str]:
 def names(text: str, name: str) -> bool:
     """Whether a text names a thing: the words of the name stand in it, whole and side by side, in
     any case; the last may be in its regular plural (cat, cats; box, boxes; berry, berries)."""
-    if max(len(text), len(name)) > MAX_TEXT:
+    if not (readable(text) and readable(name)):
         return False
     said, (*first, last) = words(text), words(name) or [""]
     forms, length = plurals(last), len(first) + 1
@@ -96,15 +112,20 @@ def names(text: str, name: str) -> bool:
     )
 
 
+def re2_missing() -> str | None:
+    """What is said where RE2 is not installed."""
+    return None if find_spec("re2") else str(missing("google-re2", "calls"))
+
+
 @lru_cache(256)
 def _compiled(pattern: str) -> Any:
     """A pattern of RE2, whose search takes time linear in the text whatever the pattern is; the
     standard library's `re` backtracks, and a clock around it would make results depend on load.
     Raises `CallError`."""
-    try:
-        import re2
-    except ImportError:
-        raise CallError("matches", str(missing("google-re2", "calls"))) from None
+    if said := re2_missing():
+        raise CallError("matches", said)
+    import re2
+
     if len(pattern) > MAX_PATTERN:
         raise CallError("matches", f"a pattern of more than {MAX_PATTERN} characters")
     options = re2.Options()
@@ -112,15 +133,17 @@ def _compiled(pattern: str) -> Any:
     try:
         return re2.compile(pattern, options)
     except (re2.error, UnicodeError) as error:
-        said = error.args[0] if error.args else error
-        said = said.decode() if isinstance(said, bytes) else said
-        raise CallError("matches", f"`{pattern:.60}` is no regular expression: {said}") from None
+        why = error.args[0] if isinstance(error, re2.error) else "half a character"
+        why = why.decode() if isinstance(why, bytes) else why
+        raise CallError("matches", f"`{pattern:.60}` is no regular expression: {why}") from None
 
 
 def pattern_fault(known: Mapping[str, Any]) -> str | None:
-    """What is wrong with a pattern that a game writes out."""
+    """What is wrong with a pattern that a game writes out, where the library is there to tell."""
+    if "pattern" not in known or re2_missing():
+        return None
     try:
-        _compiled(known["pattern"]) if "pattern" in known else None
+        _compiled(known["pattern"])
     except CallError as error:
         return error.reason
     return None
@@ -134,6 +157,7 @@ def pattern_fault(known: Mapping[str, Any]) -> str | None:
     time_limit=1,
     on_timeout=False,
     fault=pattern_fault,
+    missing=re2_missing,
 )
 def matches(text: str, pattern: str) -> bool:
     """Whether a regular expression matches somewhere in a text; `^` and `$` are its ends, `(?i)`

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gamedsl.calls import texts
 from gamedsl.calls.registry import CallError, lookup
 from gamedsl.calls.texts import MAX_TEXT, exact, matches, names
 
@@ -29,6 +30,10 @@ EXACT: list[tuple[str, Any, bool]] = [
     ("yes yes", "yes", False),
     ("", "", True),
     ("\u0301" * 50_000, "a", False),
+    ("a" + "\u0301\u0323" * 15, "a" + "\u0323\u0301" * 15, True),
+    ("a" + "\u0301\u0323" * 16, "a" + "\u0323\u0301" * 16, False),
+    ("a" + "\u0301\u0323" * 5, "a" + "\u0323" * 5 + "\u0301" * 5, True),
+    ("a" + "\u0301\u0323" * 9_000, "a" + "\u0323\u0301" * 9_000, False),
 ]
 NAMES: list[tuple[str, str, bool]] = [
     ("Is it a cat?", "cat", True),
@@ -51,6 +56,7 @@ NAMES: list[tuple[str, str, bool]] = [
     ("cat", "", False),
     ("cat", "?!", False),
     ("cat " * MAX_TEXT, "cat", False),
+    ("cat " + "\u0301\u0323" * 9_000, "cat", False),
 ]
 MATCHES: list[tuple[str, str, bool]] = [
     ("I pay 30 coins", "[0-9]+ coins", True),
@@ -90,6 +96,19 @@ def test_a_wrong_pattern_is_known_beforehand(pattern: str) -> None:
         function.call(text="a", pattern=pattern)
     assert function.fault_of({"pattern": "a+"}) is None
     assert function.fault_of({"text": "a"}) is None
+
+
+def test_where_the_library_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = lookup("matches")
+    assert function is not None
+    assert function.missing_here() is None
+    monkeypatch.setattr(texts, "find_spec", lambda name: None)
+    said = "google-re2 is not installed; fix: pip install 'gamedsl[calls]'"
+    assert function.missing_here() == said
+    assert function.fault_of({"pattern": "never compiled either ("}) is None
+    with pytest.raises(CallError) as caught:
+        function.call(text="a", pattern="never compiled before")
+    assert caught.value.reason == said
 
 
 @given(st.text(max_size=60), st.text(max_size=20))

@@ -473,6 +473,7 @@ def test_where_nothing_holds_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None
         best_way()
     function = lookup("run_python")
     assert function is not None
+    assert str(function.missing_here()).startswith("a program cannot be confined here")
     with pytest.raises(CallError, match="`run_python`: a program cannot be confined here"):
         function.call(code="x = 'refused'", tests="assert x")
 

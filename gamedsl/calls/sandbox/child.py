@@ -53,7 +53,7 @@ def main(plan_fd: int, report_fd: int) -> NoReturn:
         alive, keepers = os.pipe()
         pid = os.fork()
         if pid:
-            keep(pid, keepers)
+            keep(pid, {1, 2, alive, report_fd, *plan["fds"]})
         os.close(keepers)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
@@ -72,11 +72,12 @@ def main(plan_fd: int, report_fd: int) -> NoReturn:
     os._exit(0)
 
 
-def keep(pid: int, keepers: int) -> NoReturn:
-    """Wait for the confined process, end it when standard input closes, and take over its end.
-    `keepers` stays open: when it closes, the other side knows that the keeper is gone."""
-    os.closerange(1, keepers)
-    os.closerange(keepers + 1, keepers + 256)
+def keep(pid: int, not_its_own: set[int]) -> NoReturn:
+    """Wait for the confined process, end it when standard input closes, and take over its end. It
+    closes what is the other's alone; the end of a pipe that it keeps tells the other that it
+    lives."""
+    for fd in not_its_own:
+        os.close(fd)
     ended = os.pidfd_open(pid)
     poll = select.poll()
     poll.register(0, select.POLLIN)

@@ -107,7 +107,6 @@ def fault_of(way: Way) -> str:
     """What a program can do in a way although it should not, or why it cannot be confined so;
     empty where the way holds. Really tried, against a server, files and a process of ours."""
     limits = Limits(memory=128 << 20)
-    abstract = f"\0gamedsl-check-{os.getpid()}-{way}"
     with (
         tempfile.TemporaryDirectory() as folder,
         socket.create_server(("127.0.0.1", 0)) as server,
@@ -117,10 +116,10 @@ def fault_of(way: Way) -> str:
         canary = Path(folder) / "canary"
         canary.write_text("seen")
         canary.chmod(0o666)
-        local.bind(abstract)
+        local.bind("")  # to a name that is free
         local.listen()
         known = {
-            "PORT": server.getsockname()[1], "ABSTRACT": abstract, "CANARY": str(canary),
+            "PORT": server.getsockname()[1], "ABSTRACT": local.getsockname(), "CANARY": str(canary),
             "PARENT": os.getpid(), "MEMORY": limits.memory, "FOLDER": way != "landlock",
         }  # fmt: skip
         facts = "\n".join(f"{name} = {value!r}" for name, value in known.items())
