@@ -115,7 +115,7 @@ def foretold(result: Result, _: Iterable[Result]) -> Iterator[float]:
     did, 0.5 where it had called the start too close to tell, else 0."""
     prediction, last = result["start"]["prediction"], result["steps"][-1]
     played = {key: max(probs, key=probs.__getitem__) for key, probs in probabilities(last)}
-    if prediction["profile"] == played:
+    if all(played[key] == action for key, action in prediction["profile"].items()):
         yield 1
     else:
         yield 0.5 if prediction["confidence"] == "too close to call" else 0
