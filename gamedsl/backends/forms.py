@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.replies import ParseFailure, parse_reply
 from gamedsl.backends.strict_json import LONGEST, Fault, loads, quoted
+from gamedsl.ir.form import LABEL, Form
+
+__all__ = [
+    "ASKED", "CLOSE", "LABEL", "OPEN", "Form", "can_hold", "instruction", "read_choice",
+    "split_thought", "written",
+]  # fmt: skip
 
 OPEN, CLOSE = "<think>", "</think>"
 """What a thought stands between."""
@@ -33,23 +37,6 @@ ASKED = {
 since no action of a masked game may be called by one of them."""
 
 _THINK = "Before that, think between <think> and </think>, in at most {} tokens."
-
-
-@dataclass(frozen=True)
-class Form:
-    """How a closed decision is answered.
-
-    `think` is how many tokens a thought before the answer may have, None where none is asked for;
-    `at_limit` says what becomes of a thought that has reached them: it is closed, and the answer
-    follows it, or the reply is invalid.
-    """
-
-    kind: Literal["label", "tag", "tool"] = "label"
-    think: int | None = None
-    at_limit: Literal["close", "invalid"] = "close"
-
-
-LABEL = Form()
 
 
 def instruction(form: Form) -> str:
