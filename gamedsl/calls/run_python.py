@@ -47,7 +47,7 @@ def run_python(code: str, tests: str) -> dict[str, Any]:
     if max(len(code), len(tests)) > MAX_TEXT:
         return result(0, 0, f"more than {MAX_TEXT} characters")
     try:
-        said, judged = _judged(code, tests)
+        said = _judged(code, tests)
     except TimeoutError:
         raise
     except (SandboxError, OSError) as error:
@@ -55,7 +55,7 @@ def run_python(code: str, tests: str) -> dict[str, Any]:
     lines = [_values(line) for line in said.splitlines()]
     count = lines[0][0] if lines and len(lines[0]) == 1 else 0
     match lines[1:]:
-        case [[int() as passed, str() as first]] if judged and passed <= count:
+        case [[int() as passed, str() as first]] if passed <= count:
             return result(passed, count, first)
     return result(0, count, "the tests ended before their end")
 
@@ -82,9 +82,9 @@ def _values(line: bytes) -> list[Any]:
     return []
 
 
-def _judged(code: str, tests: str) -> tuple[bytes, bool]:
-    """What the side of the tests wrote, and whether it came to its end. Raises `TimeoutError`, and
-    `SandboxError` where one of the two could not be confined."""
+def _judged(code: str, tests: str) -> bytes:
+    """What the side of the tests wrote. Raises `TimeoutError`, and `SandboxError` where one of the
+    two could not be confined."""
     way = best_way()
     with ExitStack() as open_things:
         ends = socket.socketpair()
@@ -108,11 +108,10 @@ def _judged(code: str, tests: str) -> tuple[bytes, bool]:
             ends[1].close()
             os.close(results_end)
         said = _read(results, judge)
-        outcome = judge.finish()
-        if outcome.ended == "time":
+        if judge.finish().ended == "time":
             raise TimeoutError
         subject.check()
-        return said, outcome.code == 0
+        return said
 
 
 def _read(results: int, judge: Confined) -> bytes:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from gamedsl.calls import run_python as module
 from gamedsl.calls.registry import CallError, lookup
 from gamedsl.calls.run_python import run_python
-from gamedsl.calls.sandbox.launch import Limits
+from gamedsl.calls.sandbox.launch import Limits, Way, confined
 from gamedsl.calls.sandbox.report import what_holds
 
 CONFINED = sys.platform == "linux" and what_holds().way is not None
@@ -267,8 +268,15 @@ def test_what_does_not_end_is_out_of_time(monkeypatch: pytest.MonkeyPatch) -> No
         assert function.call(code=code, tests=tests) == wanted
 
 
-def test_where_a_side_is_not_confined_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LIMITS", Limits(files=0))
+@pytest.mark.parametrize("side", ["subject", "judge"])
+def test_where_a_side_is_not_confined_nothing_is_said(
+    monkeypatch: pytest.MonkeyPatch, side: str
+) -> None:
+    def failing(target: str, payload: str, *, limits: Limits, way: Way, fds: Any) -> Any:
+        limits = Limits(files=0) if target.endswith(side) else limits
+        return confined(target, payload, limits=limits, way=way, fds=fds)
+
+    monkeypatch.setattr(module, "confined", failing)
     with pytest.raises(CallError, match=r"`run_python`: OSError: .*Too many open files"):
         run_python("x = 1", "assert x == 1")
 

@@ -122,7 +122,8 @@ def leave_files(installation: list[str], libraries: list[str], disk: int) -> Non
     flags = kernel.MS_NOSUID | kernel.MS_NODEV
     kernel.mount("", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     # any folder will do: once it is the root, what it hid is there again
-    kernel.mount("tmpfs", installation[0], "tmpfs", flags, "size=1m,mode=755")
+    kernel.mount("tmpfs", installation[0], "tmpfs", flags, "size=1m,mode=111")
+    os.umask(0o666)  # the folders on the way to Python's can be passed through, not listed
     os.chdir(installation[0])
     os.mkdir("old")
     kernel.syscall("pivot_root", b".", b"old")
@@ -141,6 +142,7 @@ def leave_files(installation: list[str], libraries: list[str], disk: int) -> Non
     kernel.syscall("umount2", b"/old", kernel.MNT_DETACH)
     os.rmdir("/old")
     kernel.set_mount("/", kernel.READ_ONLY)
+    os.umask(0o077)
     os.chdir(FOLDER)
 
 

@@ -126,7 +126,7 @@ class Remote:
         self._code.ask("setattr", self, name, value)
 
     def __instancecheck__(self, value: Any) -> bool:
-        return type(value) is Remote and self._code.ask("isinstance", self, value) is True
+        return self._code.ask("isinstance", self, value) is True
 
     def __exit__(self, *error: Any) -> None:
         self._code.ask("exit", self)
