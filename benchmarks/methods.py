@@ -200,8 +200,8 @@ def judgement(made: Made) -> Iterator[str]:
 
 
 def tables(listed: Sequence[Entry], made: Made) -> dict[str, str]:
-    """By its heading each table of the list, in Markdown: a row for an entry, a column for what
-    claims call one, in a cell what each seed found."""
+    """By its heading each table of the list, in Markdown: a row for the entries that name it, a
+    column for what claims call one, in a cell what each seed found."""
     results, found = by_entry(made), {}
     for heading in dict.fromkeys(entry.table for entry in listed if entry.table):
         rows = [entry for entry in listed if entry.table == heading and entry in results]
@@ -209,13 +209,13 @@ def tables(listed: Sequence[Entry], made: Made) -> dict[str, str]:
             continue
         columns = list(dict.fromkeys(c["column"] for e in rows for c in e.claims if "column" in c))
         lines = [f"| {heading} | {' | '.join(columns)} |", "| --- |" + " --- |" * len(columns)]
-        for entry in rows:
+        for row in dict.fromkeys(entry.row for entry in rows):
             cells = dict.fromkeys(columns, "")
-            for claim in entry.claims:
+            for entry, claim in ((e, c) for e in rows if e.row == row for c in e.claims):
                 if "column" in claim:
                     verdicts = [verdict(claim, result) for result in results[entry]]
                     cells[claim["column"]] = ", ".join(one.found for one in verdicts)
-            lines.append(f"| {entry.row} | {' | '.join(cells.values())} |")
+            lines.append(f"| {row} | {' | '.join(cells.values())} |")
         found[heading] = "\n".join(lines) + "\n"
     return found
 

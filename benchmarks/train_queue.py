@@ -184,8 +184,13 @@ def written(result: Result) -> str:
 
 
 def lean(step: Result, whole: bool) -> Result:
-    """A step's record without what only screens need; the policy where `whole`."""
-    return {key: rough(step[key]) for key in (*KEPT, *(["policy"] if whole else [])) if key in step}
+    """A step's record without what only screens need; the probabilities of its policy where
+    `whole`."""
+    kept = {key: rough(step[key]) for key in KEPT if key in step}
+    if whole:
+        policy = step["policy"].items()
+        kept["policy"] = {key: {"probs": rough(place["probs"])} for key, place in policy}
+    return kept
 
 
 def rough(value: Any) -> Any:
