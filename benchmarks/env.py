@@ -18,7 +18,6 @@ and not in the loop that drives it: that is timed with a state that does nothing
 from __future__ import annotations
 
 import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -283,7 +282,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=15, help="of each player")
     parser.add_argument("--seconds", type=float, default=0.05, help="of a turn")
     args = parser.parse_args()
-    told = machine("one thread", f"Python {platform.python_version()}")
+    told = machine("one thread")
     result: dict[str, Any] = {"machine": told, "versions": versions(), "games": {}}
     found = (f"{name} {number or 'is not installed'}" for name, number in versions().items())
     print(told, *found, sep="; ")

@@ -18,11 +18,12 @@ def command(doc: str, *, out: bool = True) -> argparse.ArgumentParser:
 
 
 def machine(*more: str) -> str:
-    """The processor, and what else matters to a measurement."""
-    cpu, told = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
+    """The processor, what else matters to a measurement, and the Python that ran it."""
+    told = Path("/proc/cpuinfo")
     lines = told.read_text().splitlines() if told.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return ", ".join([*names[:1], *more] if names else [cpu, *more])
+    cpu = names[0] if names else platform.processor() or platform.machine()
+    return ", ".join([cpu, *more, f"Python {platform.python_version()}"])
 
 
 def keep(found: dict[str, Any], out: Path | None) -> None:
