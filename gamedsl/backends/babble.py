@@ -10,8 +10,8 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from gamedsl.backends.json_values import fields_of, lengths, range_of
 from gamedsl.backends.spoken import name_said
+from gamedsl.ir.json_types import fields_of, lengths, range_of
 from gamedsl.ir.program import Said
 from gamedsl.ir.types import (
     Bool,

@@ -22,6 +22,19 @@ class Event(NamedTuple):
 
 Seen = tuple[Event, ...]
 
+SILENCE = ""
+"""The name of what a seat chose or said that gave no valid reply, and goes on without."""
+
+
+class Turn(NamedTuple):
+    """A decision that a seat was asked for, and what it replied: `told` is how many events it had
+    seen by then, `name` the canonical name of what it chose or said."""
+
+    step: str
+    legal: tuple[str, ...]
+    told: int
+    name: str
+
 
 def appended(seen: Seen, step: str, seat: str, name: str) -> Seen:
     """What a seat has seen with one more event at its end."""

@@ -21,7 +21,19 @@ from typing import Any
 
 from gamedsl.ir.expr import Expr, LastBy, Past, expressions_in
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Block, Choose, Do, Draw, Loop, Pay, Show, Stage, Step, walk_steps
+from gamedsl.ir.program import (
+    Block,
+    Call,
+    Choose,
+    Do,
+    Draw,
+    Loop,
+    Pay,
+    Show,
+    Stage,
+    Step,
+    walk_steps,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,13 @@ class Credit:
 
 
 @dataclass(frozen=True, slots=True)
+class Consult:
+    """Call a function."""
+
+    step: Call
+
+
+@dataclass(frozen=True, slots=True)
 class Begin:
     """Begin a stage: its state starts anew, and what is paid to `payoffs` is counted apart."""
 
@@ -130,8 +149,8 @@ class Stop:
 
 
 Op = (
-    Test | Enter | Pass | Again | Ask | Return | Chance | Tell | Run | Credit | Begin | Close
-    | Check | Stop
+    Test | Enter | Pass | Again | Ask | Return | Chance | Tell | Run | Credit | Consult | Begin
+    | Close | Check | Stop
 )  # fmt: skip
 
 
@@ -211,7 +230,7 @@ class _Writer:
             case Stage():
                 self._stage(step)
                 self._check(end)
-            case Draw() | Show() | Do() | Pay():
+            case Draw() | Show() | Do() | Pay() | Call():
                 self._add(_SINGLE[type(step)](step))
                 self._check(end)
         if test is not None:
@@ -246,4 +265,4 @@ class _Writer:
         self._set(place, bodies=tuple(bodies))
 
 
-_SINGLE: dict[type[Any], Any] = {Draw: Chance, Show: Tell, Do: Run, Pay: Credit}
+_SINGLE: dict[type[Any], Any] = {Draw: Chance, Show: Tell, Do: Run, Pay: Credit, Call: Consult}

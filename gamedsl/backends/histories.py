@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gamedsl.backends.events import Event, Seen
+from gamedsl.backends.events import Event, Seen, Turn
 from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
@@ -43,6 +43,8 @@ class Past(NamedTuple):
     legal: tuple[str, ...]
     seen: Seen
     variables: Mapping[str, Any] = {}
+    before: tuple[Turn, ...] = ()
+    """What the seat was asked earlier, where its prompts go on from these."""
 
 
 def pasts(ir: GameIR, step: Choose) -> tuple[Past, ...]:
@@ -104,15 +106,15 @@ def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
     """The pasts of each step that random plays meet."""
     from random import Random
 
-    from gamedsl.backends.interpreter import Interpreter
+    from gamedsl.backends.examples import rehearsal
 
-    kernel = Interpreter(ir, Budget(WORK))
+    kernel = rehearsal(ir, Budget(WORK))
     found: dict[str, dict[tuple[str, int], Past]] = {}
     moves = 0
     for play in range(PLAYS):
         random = Random(play)
         try:
-            state = kernel.start()
+            state, talk = kernel.start(), dict[str, tuple[Turn, ...]]()
             while state.kind != "end" and moves < MOVES:
                 moves += 1
                 if state.kind == "chance":
@@ -123,9 +125,16 @@ def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
                     number = sum(seat == ask.seat for seat, _ in known)
                     if len(known) < MOST:
                         seen, variables = state.seen(ask.seat), dict(state.variables)
-                        past = Past(ask.seat, ask.legal, seen, variables)
+                        before = talk.get(ask.seat, ())
+                        past = Past(ask.seat, ask.legal, seen, variables, before)
                         known[ask.seat, number] = past
-                state.choose([random.choice(ask.legal) for ask in state.asks])
+                chosen = [random.choice(ask.legal) for ask in state.asks]
+                for ask, name in zip(state.asks, chosen, strict=True) if ir.open else ():
+                    if len(ask.legal) == 1 and not ask.open:
+                        continue
+                    turn = Turn(ask.step, ask.legal, len(state.seen(ask.seat)), name)
+                    talk[ask.seat] = (*talk.get(ask.seat, ()), turn)
+                state.choose(chosen)
         except EvaluationError:
             continue
         except SpentError:

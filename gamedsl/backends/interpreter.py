@@ -10,17 +10,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gamedsl.backends import flow
+from gamedsl.backends.calling import Caller, answer, registered
 from gamedsl.backends.chance import Lottery, ticket
 from gamedsl.backends.drawing import Drawing, Index
-from gamedsl.backends.events import Seen, known, occurrences
+from gamedsl.backends.events import SILENCE, Seen, known, occurrences
 from gamedsl.backends.frames import Call, Frame, Inner, Round, spent_in
 from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome, PlayError
-from gamedsl.backends.legal import Options, action_of, arguments
+from gamedsl.backends.legal import Options, Spoken, action_of, arguments
 from gamedsl.backends.numbered import Numbered
 from gamedsl.backends.told import declared
 from gamedsl.backends.world import SCANNED, World
+from gamedsl.calls.registry import CallError
 from gamedsl.ir.builtins import exact, values
-from gamedsl.ir.evaluate import Budget, SpentError, none_here
+from gamedsl.ir.evaluate import Budget, SpentError, evaluate, none_here
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import Settlement, amount_of, settle
 from gamedsl.ir.program import Choose, Draw
@@ -32,13 +34,21 @@ class Interpreter:
     """The rules of one game, interpreted. A `gamedsl.backends.kernel.Kernel`.
 
     With a `budget`, what is played may take no more work altogether: `SpentError` where it does.
+    `caller` works out calls. With `spoken`, open decisions offer the examples that it gives.
     """
 
-    def __init__(self, ir: GameIR, budget: Budget | None = None) -> None:
+    def __init__(
+        self,
+        ir: GameIR,
+        budget: Budget | None = None,
+        caller: Caller = registered,
+        spoken: Spoken | None = None,
+    ) -> None:
         self.ir = ir
         self.budget = budget
+        self.caller = caller
         self.flow = flow.flatten(ir)
-        self.options = Options(ir)
+        self.options = Options(ir, spoken)
         self.drawing = Drawing(ir)
 
     def start(self) -> History:
@@ -155,6 +165,19 @@ class History(Numbered):
         self._world.tell(step, self._me, "", value, step.value.type, name_of(value), self._me)
         return self._place + 1
 
+    def _consult(self, op: flow.Consult) -> int:
+        step, world = op.step, self._world
+        given = {name: world.value(expr, self._me) for name, expr in step.arguments}
+        try:
+            value = answer(step, given, self._kernel.caller)
+        except CallError as error:
+            raise PlayError(
+                f"`{step.function}` gave no result: {error.reason}", step.span
+            ) from None
+        world.bind(step.variable, value)
+        world.tell(step, self._me, "", value, step.type, name_of(value), self._me)
+        return self._place + 1
+
     # loops and stages
 
     def _enter(self, op: flow.Enter) -> int:
@@ -238,10 +261,10 @@ class History(Numbered):
             seen, scope = self._world.seen[seat], self._world.scope(seat)
             self._world.spend(len(seen) // SCANNED, step.span)
             legal = self._kernel.options.legal(step, seat, scope)
-            if legal:
+            if legal or step.said is not None:
                 key = declared(self._kernel.ir, step, seat, scope)
                 before = occurrences(seen, step.id, seat) if key is None else 0
-                asks.append(Ask(seat, step.id, before, legal, key))
+                asks.append(Ask(seat, step.id, before, legal, key, step.said is not None))
             elif no_move == "end":
                 return op.over
             elif no_move != "pass":
@@ -269,6 +292,20 @@ class History(Numbered):
                 raise PlayError(f"{name_of(seat)} cannot act here", span)
         return tuple(seats)
 
+    def admits(self, seat: str, name: str) -> bool:
+        """Whether what a seat says at an open decision, by canonical name, is valid by the rules.
+        EvaluationError where that cannot be said."""
+        op = self._kernel.flow.ops[self._place]
+        assert isinstance(op, flow.Ask)
+        step = op.step
+        if step.said is None or step.said.valid is None:
+            return True
+        value, scope = self._kernel.options.value(step, seat, name), self._world.scope(seat)
+        if step.joint:
+            value = {**(self._world.bindings.get(step.variable) or {}), seat: value}
+        bindings = {**self._world.bindings, step.variable: value}
+        return bool(evaluate(step.said.valid, scope._replace(bindings=bindings)))
+
     def choose(self, names: Sequence[str]) -> None:
         op = self._kernel.flow.ops[self._place]
         assert isinstance(op, flow.Ask)
@@ -276,7 +313,10 @@ class History(Numbered):
         named = {ask.seat: name for ask, name in zip(self.asks, names, strict=True)}
         chosen = {seat: options.value(step, seat, name) for seat, name in named.items()}
         self.asks = ()
-        world.bind_choices(step, chosen)
+        if SILENCE in names and not step.joint and step.place is None:
+            world.unbind((step.variable,))
+        else:
+            world.bind_choices(step, {s: v for s, v in chosen.items() if named[s] != SILENCE})
         for seat, value in chosen.items():
             world.tell(step, seat, seat, value, step.type, named[seat], self._me)
         waiting = []
@@ -369,6 +409,7 @@ _RUN: dict[type[Any], Callable[[History, Any], int | None]] = {
     flow.Chance: History._chance,
     flow.Tell: History._show,
     flow.Run: History._do,
+    flow.Consult: History._consult,
     flow.Credit: History._pay,
     flow.Begin: History._begin,
     flow.Close: History._close,

@@ -12,16 +12,19 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
-from gamedsl.backends.strict_json import DEEPEST, LARGEST, Fault, check_characters, quoted
+from gamedsl.backends.strict_json import Fault, check_characters, quoted
+from gamedsl.ir.json_types import (
+    fields_of,
+    lengths,
+    range_of,
+)
 from gamedsl.ir.types import (
-    Bag,
     Bool,
     Enum,
     Grid,
     List,
-    Never,
     NoneType,
     Number,
     Option,
@@ -36,90 +39,8 @@ from gamedsl.ir.types import (
     Union,
     domain,
 )  # fmt: skip
-from gamedsl.ir.values import name_of
 
 _FRACTION = re.compile(r"-?[0-9]{1,500}/[1-9][0-9]{0,499}")
-
-
-def readable(type: Type, seats: tuple[str, ...] = ()) -> str | None:
-    """Why values of a type cannot be read from JSON; None where they can be."""
-    return _unreadable(type, seats, "", 0)
-
-
-def schema_of(type: Type, seats: tuple[str, ...]) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a type that is `readable`."""
-    match type:
-        case Bool():
-            return {"type": "boolean"}
-        case Number(whole=whole):
-            least, most = range_of(type)
-            kind = "integer" if whole else "number"
-            return {"type": kind, "minimum": least, "maximum": most}
-        case Enum(members=members):
-            return {"type": "string", "enum": list(members)}
-        case Seat():
-            return {"type": "string", "enum": list(seats)}
-        case NoneType():
-            return {"type": "null"}
-        case Text(limit=limit):
-            return {"type": "string"} | ({} if limit is None else {"maxLength": limit})
-        case Option(of=inner):
-            return {"anyOf": [schema_of(inner, seats), {"type": "null"}]}
-        case Union(of=options):
-            return {"anyOf": [schema_of(option, seats) for option in options]}
-        case List(of=inner):
-            least, most = lengths(type)
-            return _array(schema_of(inner, seats), least, most)
-        case Grid(rows=rows, columns=columns, of=inner):
-            return _array(_array(schema_of(inner, seats), columns, columns), rows, rows)
-        case Set(of=inner):
-            most = len(domain(inner, seats) or ())
-            return _array(schema_of(inner, seats), 0, most) | {"uniqueItems": True}
-        case Tuple(of=types):
-            items = [schema_of(part, seats) for part in types]
-            size = len(items)
-            whole_row = {"prefixItems": items, "items": False, "minItems": size, "maxItems": size}
-            return {"type": "array", **whole_row}
-        case Record() | PerValue() | PerSeat():
-            fields = fields_of(type, seats)
-            return {
-                "type": "object",
-                "properties": {field.name: schema_of(field.type, seats) for field in fields},
-                "required": [field.name for field in fields if field.needed],
-                "additionalProperties": False,
-            }
-    raise TypeError(readable(type, seats))
-
-
-class Field(NamedTuple):
-    """A field of an object: its name in JSON, the key of the map or the place in the record."""
-
-    name: str
-    key: Any
-    type: Type
-    needed: bool
-
-
-def fields_of(type: Record | PerValue | PerSeat, seats: tuple[str, ...]) -> list[Field]:
-    """The fields of a record, or the entries of a map, in order."""
-    if isinstance(type, Record):
-        return [Field(name, i, of, True) for i, (name, of) in enumerate(type.fields)]
-    if isinstance(type, PerSeat):
-        return [Field(seat, seat, type.of, not type.partial) for seat in seats]
-    return [Field(name_of(key), key, type.of, True) for key in domain(type.key, seats) or ()]
-
-
-def lengths(type: List) -> tuple[int, int]:
-    """The least and the greatest length of a list that has one."""
-    if type.length is not None:
-        return type.length, type.length
-    return 0, type.at_most or 0
-
-
-def range_of(type: Number) -> tuple[int, int]:
-    """From where to where its numbers go in JSON."""
-    low, high = type.low, type.high
-    return (-LARGEST, LARGEST) if low is None or high is None else (low, high)
 
 
 class Reader:
@@ -248,46 +169,6 @@ def check_text(text: str, type: Type, at: str) -> str:
     if limit is not None and len(text) > limit:
         raise Fault("length", f"{_place(at)} has {len(text)} characters, not {limit} at most")
     return text
-
-
-def _array(items: dict[str, Any], least: int, most: int) -> dict[str, Any]:
-    return {"type": "array", "items": items, "minItems": least, "maxItems": most}
-
-
-def _unreadable(type: Type, seats: tuple[str, ...], where: str, depth: int) -> str | None:
-    """As `readable`, of a part at a place; `depth` is how many objects and lists it lies in."""
-    why = ""
-    parts: list[tuple[str, Type]] = []
-    match type:
-        case Bag():
-            why = "a bag has no form in JSON: use a list"
-        case Never():
-            why = "it has no type"
-        case Number(low=int() as low, high=int() as high) if max(-low, high) > LARGEST:
-            why = "JSON has no exact numbers beyond 2**53 - 1"
-        case List(length=None, at_most=None):
-            why = "the list has no greatest length: write `at_most`"
-        case Set(of=inner) if domain(inner, seats) is None:
-            why = "it is a set of things that cannot all be listed"
-        case PerValue(key=key) if domain(key, seats) is None:
-            why = "its keys cannot all be listed"
-        case Union(of=types) if any(domain(of, seats) is None for of in types):
-            why = "it may be things that cannot all be listed"
-        case Record(fields=fields):
-            parts = [(f"{where}.{name}" if where else name, of) for name, of in fields]
-        case Tuple(of=types) | Union(of=types):
-            parts = [(where, of) for of in types]
-        case Option(of=of) | List(of=of) | Set(of=of) | Grid(of=of) | PerValue(of=of):
-            parts = [(where, of)]
-        case PerSeat(of=of):
-            parts = [(where, of)]
-    inside = depth + (0 if isinstance(type, Option | Union) else 2 if isinstance(type, Grid) else 1)
-    if not why and parts and inside > DEEPEST:
-        why = f"it is nested more than {DEEPEST} deep"
-    if why:
-        return f"`{where}`: {why}" if where else why
-    reasons = (_unreadable(of, seats, at, inside) for at, of in parts)
-    return next((reason for reason in reasons if reason is not None), None)
 
 
 def _place(at: str) -> str:

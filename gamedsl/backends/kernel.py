@@ -38,7 +38,8 @@ class PlayError(EvaluationError):
 
 class Ask(NamedTuple):
     """One seat that must choose now: `legal` are canonical names, in the order of the step's
-    options; `occurrence` is how often it has chosen at this step before. `key` names what it knows
+    options, and none where it is `open` (but examples, in plays that are only looked at).
+    `occurrence` is how often it has chosen at this step before. `key` names what it knows
     here, where the step says that (`occurrence` is then 0); None: all that it has seen."""
 
     seat: str
@@ -46,6 +47,7 @@ class Ask(NamedTuple):
     occurrence: int
     legal: tuple[str, ...]
     key: str | None = None
+    open: bool = False
 
 
 class Outcome(NamedTuple):
@@ -124,7 +126,8 @@ class State(Protocol):
         ...
 
     def choose(self, names: Sequence[str]) -> None:
-        """Every seat in `asks` takes an option, by its canonical name; parallel to `asks`.
+        """Every seat in `asks` takes an option, or says something, by its canonical name; parallel
+        to `asks`.
 
         Names are not checked. Raises `EvaluationError`, after which the state is not to be used.
         """
@@ -148,6 +151,15 @@ class State(Protocol):
 
     def copy(self) -> State:
         """An independent copy; cheap."""
+        ...
+
+
+class Listening(State, Protocol):
+    """A state of a game in which something may be said."""
+
+    def admits(self, seat: str, name: str) -> bool:
+        """Whether what a seat that is asked says, by its canonical name, is valid by the rules.
+        EvaluationError where they do not tell."""
         ...
 
 

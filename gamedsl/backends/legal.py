@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from gamedsl.backends.events import SILENCE
 from gamedsl.backends.kernel import PlayError
+from gamedsl.backends.spoken import value_said
 from gamedsl.ir.builtins import values
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Action, Choose
+from gamedsl.ir.types import plain
 from gamedsl.ir.values import Bag, name_of
+
+Spoken = Callable[[Choose, str, Scope], tuple[str, ...]]
+"""Examples of what a seat may say at an open decision, by canonical name."""
 
 
 class Options:
     """The options of every step and seat, by value and by canonical name."""
 
-    def __init__(self, ir: GameIR) -> None:
+    def __init__(self, ir: GameIR, spoken: Spoken | None = None) -> None:
+        self._seats, self._spoken = ir.seats, spoken
         self._names: dict[tuple[str, str], dict[Any, tuple[int, str]]] = {}
         self._values: dict[tuple[str, str], dict[str, Any]] = {}
         self._all: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -28,14 +35,21 @@ class Options:
                 self._all[place] = tuple(option.name for option in options)
 
     def value(self, step: Choose, seat: str, name: str) -> Any:
-        """The value of an option. KeyError for a name that is none."""
+        """The value of an option, or of what was said. KeyError for a name that is none."""
+        if name == SILENCE:
+            return None
+        if step.said is not None:
+            return value_said(name, step.said, plain(step.type), self._seats)
         return self._values[step.id, seat][name]
 
     def legal(self, step: Choose, seat: str, scope: Scope) -> tuple[str, ...]:
-        """The names of what a seat may choose, in the order of the step's options.
+        """The names of what a seat may choose, in the order of the step's options; of an open
+        decision some examples, where `spoken` gives them, else none.
 
         `scope` is the state, read by the seat. PlayError where the rules allow what is no option.
         """
+        if step.said is not None:
+            return () if self._spoken is None else self._spoken(step, seat, scope)
         if step.static:
             return self._all[step.id, seat]
         found = [] if step.legal is None else list(elements(evaluate(step.legal, scope)))

@@ -1,4 +1,8 @@
-"""What a seat is told when it must choose: one system message and one user message.
+"""What a seat is told when it must choose, or say something: a chat.
+
+In a game without open decisions it is one system message and one user message, as follows. Where
+something is said, each decision adds a user message with what has become visible since the last,
+and what the seat replied stands between, in canonical form: the chat is only added to.
 
 The system message holds the rules and how to answer. It is the same for all, so that prompts share
 a long prefix. The user message says what has been seen, then who is asked, then what may be
@@ -15,25 +19,27 @@ loads Jinja2.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
-from gamedsl.backends.events import Event, Seen
-from gamedsl.backends.forms import LABEL, instruction
+from gamedsl.backends import fields
+from gamedsl.backends.asking import asked_to_say, default_ask, form_of
+from gamedsl.backends.events import SILENCE, Event, Seen, Turn
+from gamedsl.backends.forms import instruction, written
 from gamedsl.backends.labels import LabelBook
-from gamedsl.backends.templating import compiled, template_for, variables_before
+from gamedsl.backends.spoken import written_said
+from gamedsl.backends.templating import Fields, compiled, template_for, variables_before
 from gamedsl.backends.value_text import titled
 from gamedsl.backends.viewing import Viewing
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.ir.program import Choose, Draw, Entry, Show, walk_steps
+from gamedsl.ir.program import Binding, Call, Choose, Entry, Show, walk_steps
+from gamedsl.ir.types import Record, has_text, plain
 
-Messages = tuple[tuple[Literal["system", "user"], str], ...]
-
-FORM = instruction(LABEL)
-"""How to answer. It follows the rules, whoever wrote them, since it is the same for all."""
+Messages = tuple[tuple[Literal["system", "user", "assistant"], str], ...]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 """The variables, for a seat whose prompts need none."""
@@ -65,10 +71,10 @@ class Prompter:
     def __init__(self, ir: GameIR) -> None:
         self.ir = ir
         self.shown_role = role_names(ir)
-        self._steps = {
-            step.id: step for step in walk_steps(ir.turns) if isinstance(step, Choose | Draw | Show)
-        }
+        self._steps = {step.id: step for step in walk_steps(ir.turns) if isinstance(step, Binding)}
         self.viewing = Viewing(ir, self.shown_role)
+        self.is_chat = any(step.said is not None for step in ir.steps) and not ir.view
+        """Whether a seat's prompts continue each other."""
         self._cache: dict[tuple[object, ...], Messages] = {}
 
     def messages(
@@ -79,14 +85,18 @@ class Prompter:
         book: LabelBook,
         seen: Seen,
         variables: Mapping[str, Any] = NOTHING,
+        before: tuple[Turn, ...] = (),
     ) -> Messages:
         """The chat that asks a seat for its choice, as (chat role, content) pairs.
 
         `legal` are the canonical names of its options here; `seen` is every event that the seat has
         seen, in order. Equal arguments give equal text. A seat that has a declared view is told
         what that shows of the `variables`, as `gamedsl.backends.kernel.State` has them, and nothing
-        of what it has seen; EvaluationError where an expression of it has no value.
+        of what it has seen; EvaluationError where an expression of it has no value. `before` is
+        what it was asked earlier, where the chat goes on.
         """
+        if self.is_chat and step.knows is None:
+            return self._chat(seat, step, legal, book, seen, before)
         view = self.viewing.texts(seat, step, variables, book)
         place = (seat, step.id, legal, book, seen if view is None else view)
         known = self._cache.get(place)
@@ -95,9 +105,56 @@ class Prompter:
                 self._cache.clear()
             rules, form, *rest = self._parts(seat, step, legal, book, seen, view)
             system = " ".join(part.text for part in (rules, form) if part.text)
-            user = "\n".join(part.text for part in rest if part.text)
-            known = self._cache[place] = (("system", system), ("user", user))
+            known = self._cache[place] = (("system", system), ("user", _joined(rest)))
         return known
+
+    def _chat(
+        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
+        before: tuple[Turn, ...],
+    ) -> Messages:  # fmt: skip
+        """The system message, then for each decision what was new and asked, and the reply."""
+        if not before:
+            new = self._new(seat, step, legal, book, seen, 0)
+            return (("system", self._rules(seat, book).text), ("user", _joined(new)))
+        *earlier, last = before
+        place = (seat, last.step, last.legal, book, seen[: last.told], before)
+        known = self._cache.get(place)
+        if known is None:
+            if len(self._cache) >= _CACHED_PROMPTS:
+                self._cache.clear()
+            asked = self._step(last.step)
+            known = self._chat(seat, asked, last.legal, book, seen[: last.told], tuple(earlier))
+            known = (*known, ("assistant", self.reply(asked, last.name, book)))
+            self._cache[place] = known
+        new = self._new(seat, step, legal, book, seen, last.told)
+        return (*known, ("user", _joined(new)))
+
+    def _new(
+        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
+        told: int,
+    ) -> tuple[Part, ...]:  # fmt: skip
+        """What a seat has seen since it was asked before, and what it is asked now."""
+        new = (
+            self._event(seat, event, book)
+            for event in seen[told:]
+            if event.seat != seat or not isinstance(self._steps[event.step], Choose)
+        )
+        who = () if told else (self._who(seat, book),)
+        return (*who, *new, self._ask(seat, step, legal, book, seen), self._form(step))
+
+    def _step(self, id: str) -> Choose:
+        step = self._steps[id]
+        assert isinstance(step, Choose)
+        return step
+
+    def reply(self, step: Choose, name: str, book: LabelBook) -> str:
+        """A reply as its author would have written it: the label in the form that is asked for, or
+        what was said."""
+        if name == SILENCE:
+            return "…"
+        if step.said is None:
+            return written(book.label(name), self.ir.respond)
+        return written_said(name, step.said, step.type, self.ir.seats)
 
     def parts(
         self,
@@ -107,12 +164,17 @@ class Prompter:
         book: LabelBook,
         seen: Seen,
         variables: Mapping[str, Any] = NOTHING,
+        before: tuple[Turn, ...] = (),
     ) -> tuple[Part, ...]:
         """The same prompt slot by slot, in the order in which it is sent: the rules and the form
-        of the answer, which make the system message, then the rest.
+        of the answer, which make the system message, then the rest; of a chat the rules and what
+        its last message says.
 
         RenderError: a template of the file fails on a value. EvaluationError as `messages`.
         """
+        if self.is_chat and step.knows is None:
+            told = before[-1].told if before else 0
+            return (self._rules(seat, book), *self._new(seat, step, legal, book, seen, told))
         view = self.viewing.texts(seat, step, variables, book)
         return self._parts(seat, step, legal, book, seen, view)
 
@@ -132,11 +194,17 @@ class Prompter:
         )
         return (
             self._rules(seat, book),
-            Part("form", FORM, None),
+            self._form(step),
             *told,
             self._who(seat, book),
             self._ask(seat, step, legal, book, None if view is not None else seen),
         )
+
+    def _form(self, step: Choose) -> Part:
+        """How to answer. It follows the rules, whoever wrote them, since it is the same for all."""
+        if step.said is None:
+            return Part("form", instruction(self.ir.respond), None)
+        return Part("form", form_of(step, self.ir.seats), None)
 
     def _rules(self, seat: str, book: LabelBook) -> Part:
         template = template_for(self.ir, "rules")
@@ -150,12 +218,25 @@ class Prompter:
         actor, choice = self._told(event, book)
         if template is not None:
             return self._fill(template, seat, book, actor=actor, choice=choice)
-        whose = "" if not actor else f"{actor} " if len(self.ir.seats) > 1 else "You "
+        whose = "" if not actor else f"{actor} " if len(self.ir.everyone) > 1 else "You "
+        if event.name == SILENCE and isinstance(step, Choose):
+            return Part("seen", f"{whose}gave no valid reply.", None)
+        if isinstance(step, Choose) and step.said is not None:
+            return Part(
+                "seen",
+                f"{whose}said:\n{choice}" if "\n" in choice else f"{whose}said: {choice}",
+                None,
+            )
         if isinstance(step, Choose):
             return Part("seen", f"{whose}chose {choice}.", None)
-        what = "Shown" if isinstance(step, Show) else "Drawn"
+        what = "Shown" if isinstance(step, Show | Call) else "Drawn"
         if self.ir.labels.kind != "masked":
             what = step.variable
+        parts = self._fields(step, event) if has_text(step.type) else None
+        if parts is not None:
+            named = len(parts) > 1 and self.ir.labels.kind != "masked"
+            lines = (titled(f"{what} {name}" if named else what, t) for name, t in parts.items())
+            return Part("seen", "\n".join(lines), None)
         return Part("seen", f"{what}{f' for {actor}' if actor else ''}: {choice}.", None)
 
     def _view(self, seat: str, step: Choose, texts: tuple[str, ...], book: LabelBook) -> Part:
@@ -174,22 +255,30 @@ class Prompter:
     def _told(self, event: Event, book: LabelBook) -> tuple[str, str]:
         """Who chose, or whom an outcome is for (empty for nobody), and what, as prompts say it."""
         actor = self.shown_role[event.seat] if event.seat else ""
-        if isinstance(self._steps[event.step], Choose):
-            return actor, book.label(event.name)
+        step = self._steps[event.step]
+        if isinstance(step, Choose) and step.said is not None:
+            return actor, self.reply(step, event.name, book)
+        if isinstance(step, Choose):
+            return actor, "" if event.name == SILENCE else book.label(event.name)
+        if has_text(step.type):
+            return actor, event.name
         return actor, book.shown(event.name, self.shown_role)
 
     def _who(self, seat: str, book: LabelBook) -> Part:
         template = template_for(self.ir, "who", seat, self.ir.role_of[seat])
         if template is None:
-            text = f"You are {self.shown_role[seat]}." if len(self.ir.seats) > 1 else ""
+            text = f"You are {self.shown_role[seat]}." if len(self.ir.everyone) > 1 else ""
             return Part("who", text, None)
         return self._fill(template, seat, book)
 
     def _ask(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen | None
     ) -> Part:
-        options = tuple(book.label(name) for name in book.order(step.id, seat, legal))
+        offered = () if step.said is not None else book.order(step.id, seat, legal)
+        options = tuple(map(book.label, offered))
         template = template_for(self.ir, "ask", step.id, step.variable)
+        if template is None and step.said is not None:
+            return Part("ask", asked_to_say(self.ir, step), None)
         if template is None:
             return Part("ask", default_ask(self.ir, step, options, self.shown_role), None)
         return self._fill(template, seat, book, **self._asked(step, options, book, seen))
@@ -207,12 +296,24 @@ class Prompter:
             source = self._steps[event.step]
             actor, choice = self._told(event, book)
             events.append({"actor": actor, "choice": choice, "step": source.variable})
+            parts = self._fields(source, event)
+            if parts is not None:
+                choice = Fields(choice, parts)
             if event.seat and not (isinstance(source, Choose) and not source.joint):
                 known = values.get(source.variable) or {}
                 values[source.variable] = {**known, event.seat: choice}
             else:
                 values[source.variable] = choice
         return {**values, "options": options, "seen": tuple(events)}
+
+    def _fields(self, source: Binding, event: Event) -> dict[str, str] | None:
+        """The fields that an event tells of a record, for templates that show one of them."""
+        type = plain(source.type)
+        if not isinstance(type, Record) or (isinstance(source, Choose) and source.said is None):
+            return None
+        if isinstance(source, Choose):
+            return None if event.name == SILENCE else _said(event.name)
+        return fields.texts(event.name, type) if source.readers.fields else None
 
     def _fill(self, template: Template, seat: str, book: LabelBook, **more: Any) -> Part:
         try:
@@ -235,11 +336,21 @@ class Prompter:
         return names
 
 
+def _said(name: str) -> dict[str, str]:
+    """The fields of what was said, as texts."""
+    found = json.loads(name)
+    return {k: v if isinstance(v, str) else json.dumps(v) for k, v in found.items()}
+
+
+def _joined(parts: Iterable[Part]) -> str:
+    return "\n".join(part.text for part in parts if part.text)
+
+
 def role_names(ir: GameIR) -> dict[str, str]:
     """How prompts call each seat: by name, or `player 1`, `player 2`, … under masked labels."""
     if ir.labels.kind == "masked":
-        return {seat: f"player {number}" for number, seat in enumerate(ir.seats, start=1)}
-    return {seat: seat for seat in ir.seats}
+        return {seat: f"player {number}" for number, seat in enumerate(ir.everyone, start=1)}
+    return {seat: seat for seat in ir.everyone}
 
 
 def default_rules(ir: GameIR) -> str:
@@ -263,19 +374,3 @@ def default_title(ir: GameIR, entry: Entry) -> str:
 
 
 _MINE = re.compile(r"(\w+)(?:\.me|\[me\])")
-
-
-def default_ask(
-    ir: GameIR, step: Choose, options: tuple[str, ...], shown_role: dict[str, str]
-) -> str:
-    """The ask slot: whether others choose at the same time, and the exact texts of the answers.
-
-    Of the wordings tried, this leaves a model least skewed before training: an option a line, and
-    the instruction apart from them (`benchmarks/label_skew.py`).
-    """
-    listed = "\n".join(("Options:", *options))
-    if not step.joint or len(step.actors) == 1:
-        return listed
-    *first, last = (shown_role[seat] for seat in step.actors)
-    actors = "All" if set(step.actors) == set(ir.seats) else f"{', '.join(first)} and {last}"
-    return f"{actors} choose at the same time.\n{listed}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gamedsl.backends.fields import written
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.program import Readers
 from gamedsl.ir.types import Record, Type, plain
-from gamedsl.ir.values import name_of
 
 
 def reads(readers: Readers, seat: str, owner: str | None, scope: Scope) -> bool:
@@ -30,24 +30,24 @@ def reads(readers: Readers, seat: str, owner: str | None, scope: Scope) -> bool:
 
 def told(
     readers: Readers, owner: str | None, chooser: str, value: Any, type: Type, name: str,
-    scope: Scope,
+    scope: Scope, everyone: tuple[str, ...],
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
-    """The seats that see a value, in order, each with the name it knows it by.
+    """Those of `everyone` who see a value, in order, each with the name it knows it by.
 
     That is `name`; where the fields of a record have readers of their own, those it sees:
     `rank=K,suit=a`. Who chose a value sees it whole.
     """
     record = plain(type)
-    for seat in scope.seats:
+    for seat in everyone:
         if seat == chooser or not readers.fields:
             if seat == chooser or reads(readers, seat, owner, scope):
                 yield seat, name
             continue
         fields = record.fields if isinstance(record, Record) else ()
         shown = [
-            f"{fields[place][0]}={name_of(value if value is None else value[place])}"
+            (fields[place][0], None if value is None else value[place], fields[place][1])
             for place, inner in readers.fields
             if reads(inner, seat, owner, scope)
         ]
         if shown:
-            yield seat, ",".join(shown)
+            yield seat, written(shown)

@@ -16,9 +16,10 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from gamedsl.backends.json_values import Reader, check_text, data_of, readable, schema_of
+from gamedsl.backends.json_values import Reader, check_text, data_of
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.backends.strict_json import LONGEST, Fault, decimal, dumps, find_object, loads, quoted
+from gamedsl.ir.json_types import readable, schema_of
 from gamedsl.ir.program import Said
 from gamedsl.ir.types import Type
 

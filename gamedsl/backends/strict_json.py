@@ -15,11 +15,7 @@ from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import Any, NoReturn
 
-LARGEST = 2**53 - 1
-"""Numbers lie between this and its negative: there every reader of JSON has the same integers."""
-
-DEEPEST = 64
-"""Objects and lists inside one another."""
+from gamedsl.ir.json_types import DEEPEST, LARGEST
 
 LONGEST = 1_000_000
 """Characters of a reply."""

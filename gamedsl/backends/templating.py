@@ -10,13 +10,14 @@ Jinja2 is imported on first use; a game without templates never loads it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.ir.program import Choose, Draw, Show, walk_steps
+from gamedsl.ir.program import Binding, Choose, walk_steps
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -66,6 +67,17 @@ SCOPE: tuple[Name, ...] = (
 whoever has a view is told neither these nor what has been `seen`."""
 
 
+class Fields(str):
+    """What was told of a record, as text, with the texts of its fields for templates."""
+
+    parts: Mapping[str, str]
+
+    def __new__(cls, text: str, parts: Mapping[str, str]) -> Fields:
+        self = super().__new__(cls, text)
+        self.parts = parts
+        return self
+
+
 def names_in(slot: str, ir: GameIR) -> frozenset[str]:
     """The names of `SCOPE` that a slot may use in this game."""
     two = len(ir.seats) == 2
@@ -80,7 +92,7 @@ def variables_before(ir: GameIR, step: Choose) -> tuple[str, ...]:
     for other in walk_steps(ir.turns):
         if other is step:
             break
-        if isinstance(other, Choose | Draw | Show):
+        if isinstance(other, Binding):
             found.append(other.variable)
     return tuple(dict.fromkeys(found))
 
@@ -119,6 +131,8 @@ def environment() -> Environment:
 
         def getitem(self, obj: Any, argument: Any) -> Any:
             try:
+                if isinstance(obj, Fields):
+                    return obj.parts[argument]
                 if isinstance(obj, dict | tuple | list):
                     return obj[argument]
             except (LookupError, TypeError):

@@ -28,7 +28,7 @@ from gamedsl.backends.readers import told
 from gamedsl.ir.evaluate import Budget, Scope, evaluate, none_here
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Place, Show, Statement
+from gamedsl.ir.program import Binding, Choose, Draw, Place, Statement
 from gamedsl.ir.types import PerSeat, PerValue, Type
 from gamedsl.ir.values import name_of
 from gamedsl.source.spans import Span
@@ -49,7 +49,7 @@ class World:
         self.budget = budget
         self.bindings: dict[str, Any] = {state.name: state.start for state in ir.state}
         self.paid: dict[str, Mapping[str, Any]] = dict.fromkeys(flow.streams, self.nothing())
-        self.seen: dict[str, Seen] = dict.fromkeys(ir.seats, ())
+        self.seen: dict[str, Seen] = dict.fromkeys(ir.everyone, ())
 
     def copy(self) -> World:
         twin = World.__new__(World)
@@ -133,7 +133,8 @@ class World:
             for path, value in zip(paths, chosen.values(), strict=True):
                 self._store(step.place, step.place.type, path, value)
                 self.spend_on(self.bindings[step.place.variable], step.span, path)
-            self._remember(step.variable)
+            if chosen:
+                self._remember(step.variable)
         elif step.joint:
             self.bind(step.variable, {**(self.bindings.get(step.variable) or {}), **chosen})
         else:
@@ -200,7 +201,7 @@ class World:
     # telling
 
     def tell(
-        self, step: Choose | Draw | Show, owner: str | None, seat: str, value: Any, type: Type,
+        self, step: Binding, owner: str | None, seat: str, value: Any, type: Type,
         name: str, me: str | None,
     ) -> None:  # fmt: skip
         """Let those who see a value know it, in an event of `seat`; the value is `owner`'s."""
@@ -208,6 +209,8 @@ class World:
         self.spend(1 + len(past) // COPIED, step.span)
         self.spend_on(value, step.span)
         chooser = seat if isinstance(step, Choose) and step.knows is None else ""
-        for reader, shown in told(step.readers, owner, chooser, value, type, name, self.scope(me)):
+        for reader, shown in told(
+            step.readers, owner, chooser, value, type, name, self.scope(me), self._ir.everyone
+        ):
             self.spend(1 + len(self.seen[reader]) // SCANNED, step.span)
             self.seen[reader] = appended(self.seen[reader], step.id, seat, shown)

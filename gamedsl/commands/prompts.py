@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
             return _usage(f"{args.file} is a {result.document.kind} file; prompts belong to a game")
         return PROBLEMS
     ir = result.ir
-    seats = [s for s in ir.seats if args.role in (None, s, ir.role_of[s])]
+    seats = [s for s in ir.everyone if args.role in (None, s, ir.role_of[s])]
     if not seats:
         return _usage(_no_role(ir, args.role))
     tokenizer = None
@@ -77,18 +77,20 @@ def describe(
     from gamedsl.backends.histories import pasts
     from gamedsl.backends.labels import draw_labels
     from gamedsl.backends.prompts import Prompter
+    from gamedsl.backends.spoken import schema_of
 
     book = draw_labels(ir, run_seed=run_seed, seed=seed, tokenizer=tokenizer)
     prompter = Prompter(ir)
     prompts = []
     for step in ir.steps:
-        shown: set[str] = set()
+        shown: set[tuple[str, bool]] = set()
         for past in pasts(ir, step):
-            if past.seat not in seats or past.seat in shown:
+            kind = past.seat, bool(past.before)
+            if past.seat not in seats or kind in shown:
                 continue
-            shown.add(past.seat)
+            shown.add(kind)
             messages = prompter.messages(
-                past.seat, step, past.legal, book, past.seen, past.variables
+                past.seat, step, past.legal, book, past.seen, past.variables, past.before
             )
             prompt: dict[str, Any] = {
                 "seat": past.seat,
@@ -96,8 +98,12 @@ def describe(
                 "step": step.id,
                 "after": [told(ir, event) for event in past.seen],
                 "messages": [{"role": role, "content": content} for role, content in messages],
-                "answers": {book.label(name): name for name in past.legal},
+                "answers": {
+                    book.label(name): name for name in (past.legal if step.said is None else ())
+                },
             }
+            if step.said is not None and step.said.form == "json":
+                prompt["schema"] = schema_of(step.type, ir.seats)
             if tokenizer is not None:
                 prompt["sent"] = tokenizer.render(messages)
                 prompt["tokens"] = tokenizer.count(prompt["sent"])
@@ -113,6 +119,8 @@ def describe(
 
 def told(ir: GameIR, event: Event) -> str:
     """An event in words, by canonical names."""
+    if any(step.id == event.step and step.said is not None for step in ir.steps):
+        return f"{event.seat} said {event.name or 'nothing'}"
     if any(step.id == event.step for step in ir.steps):
         return f"{event.seat} chose {event.name}"
     whose = f" of {event.seat}" if event.seat else ""
@@ -132,6 +140,9 @@ def text(report: dict[str, Any]) -> str:
         else:
             for message in prompt["messages"]:
                 lines += [f"[{message['role']}]", message["content"]]
+        if "schema" in prompt:
+            schema = json.dumps(prompt["schema"], ensure_ascii=False)
+            lines.append(f"(what is read fits this JSON Schema: {schema})")
         lines.append("")
     names = report["labels"]["names"]
     if report["labels"]["kind"] == "plain":
@@ -158,7 +169,7 @@ def tokenizer_of(name: str) -> HFTokenizer:
 def _no_role(ir: GameIR, wanted: str) -> str:
     from gamedsl.diagnostics.suggest import did_you_mean
 
-    known = list(dict.fromkeys((*(role.name for role in ir.roles), *ir.seats)))
+    known = list(dict.fromkeys((*(role.name for role in (*ir.roles, *ir.referees)), *ir.everyone)))
     guess = did_you_mean(wanted, known)
     fix = f"did you mean `{guess}`?" if guess else f"known: {', '.join(known)}"
     return f"`{ir.name}` has no role `{wanted}`; {fix}"

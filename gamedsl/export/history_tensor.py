@@ -14,7 +14,7 @@ from functools import partial
 from gamedsl.backends.events import Seen
 from gamedsl.export.bounds import visible
 from gamedsl.ir.lengths import most
-from gamedsl.ir.program import Choose, Draw, Show, Step, walk_steps
+from gamedsl.ir.program import Binding, Choose, Draw, Show, Step, walk_steps
 from gamedsl.ir.types import domain
 from gamedsl.ir.values import name_of
 from gamedsl.runtime.vectors import may_see
@@ -79,7 +79,7 @@ def _events(step: Step, seat: str) -> int:
 
 def _kinds(step: Step, seats: tuple[str, ...]) -> list[Kind] | None:
     """The events of a step, for any seat; None where they are not known or not finite."""
-    if isinstance(step, Choose | Draw | Show) and step.readers.fields:
+    if isinstance(step, Binding) and step.readers.fields:
         return None
     if isinstance(step, Choose):
         options = zip(step.actors, step.options, strict=True)

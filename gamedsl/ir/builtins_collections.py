@@ -38,6 +38,7 @@ from gamedsl.ir.types import (
     Set,
     Tuple,
     Type,
+    has_text,
     join,
     plain,
     range_type,
@@ -63,7 +64,8 @@ def fields_of(type: Type) -> tuple[Type, ...]:
 def _membership(types: tuple[Type, ...]) -> Type | None:
     if len(types) != 2:
         return None
-    return BOOL if any(join(types[0], part) for part in fields_of(types[1])) else None
+    found = any(join(types[0], part) for part in fields_of(types[1]))
+    return BOOL if found and not has_text(types[0]) else None
 
 
 def _size(types: tuple[Type, ...]) -> Type | None:
@@ -97,7 +99,7 @@ def _count(types: tuple[Type, ...]) -> Type | None:
     if len(types) == 1:
         return WHOLE if isinstance(inner, Bool | Never) else None
     known = len(types) == 2 and inner is not None and join(inner, types[1]) is not None
-    return WHOLE if known else None
+    return WHOLE if known and not has_text(types[1]) else None
 
 
 def _key(type: Type) -> Type | None:

@@ -32,10 +32,12 @@ from gamedsl.ir.types import (
     Enum,
     List,
     Never,
+    NoneType,
     Number,
     Seat,
     Tuple,
     Type,
+    has_text,
     join,
 )
 
@@ -90,7 +92,10 @@ def _negation(types: tuple[Type, ...]) -> Type | None:
 
 
 def _equality(types: tuple[Type, ...]) -> Type | None:
-    return BOOL if len(types) == 2 and join(*types) is not None else None
+    if len(types) != 2 or join(*types) is None:
+        return None
+    with_none = any(isinstance(type, NoneType) for type in types)
+    return BOOL if with_none or not any(map(has_text, types)) else None
 
 
 def _order(types: tuple[Type, ...]) -> Type | None:

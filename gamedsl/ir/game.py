@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from gamedsl.ir.expr import Expr
-from gamedsl.ir.program import Choose, Draw, Entry, Stage, State, Step, walk_steps
+from gamedsl.ir.program import Call, Choose, Draw, Entry, Stage, State, Step, walk_steps
+from gamedsl.ir.replies import FORFEIT, LABEL, VOID, Form, OnInvalid
 from gamedsl.ir.types import Enum, Type
 from gamedsl.source.spans import Span
 
@@ -161,6 +162,12 @@ class GameIR:
 
     claims: tuple[Claim, ...] = ()
     """What the file says of the payoffs."""
+    referees: tuple[Role, ...] = ()
+    """Those who act and see, and have no payoff: `roles`, and the seats, are the others."""
+    respond: Form = LABEL
+    """How closed decisions are answered."""
+    on_invalid: tuple[tuple[str, OnInvalid], ...] = ()
+    """What an invalid reply costs, by role, where the file says it."""
 
     @cached_property
     def views(self) -> dict[str, tuple[Entry, ...]]:
@@ -171,6 +178,14 @@ class GameIR:
     def steps(self) -> tuple[Choose, ...]:
         """Its decisions, in the order written, those inside loops, blocks and actions included."""
         return tuple(step for step in walk_steps(self.turns) if isinstance(step, Choose))
+
+    @cached_property
+    def open(self) -> bool:
+        """Whether something is said or called in it: then its histories cannot all be listed."""
+        return any(
+            isinstance(step, Call) or (isinstance(step, Choose) and step.said is not None)
+            for step in walk_steps(self.turns)
+        )
 
     @cached_property
     def states(self) -> tuple[State, ...]:
@@ -211,6 +226,7 @@ class GameIR:
             and self.end is None
             and all(
                 isinstance(step, Choose)
+                and step.said is None
                 and step.static
                 and step.condition is None
                 and step.place is None
@@ -220,6 +236,15 @@ class GameIR:
                 for step in self.turns
             )
         )
+
+    @cached_property
+    def costs(self) -> dict[str, OnInvalid]:
+        """What an invalid reply costs each seat, those of referees too."""
+        said = dict(self.on_invalid)
+        usual = dict.fromkeys((role.name for role in self.referees), VOID)
+        return {
+            seat: said.get(role, usual.get(role, FORFEIT)) for seat, role in self.role_of.items()
+        }
 
     @cached_property
     def one_group(self) -> bool:
@@ -242,9 +267,14 @@ class GameIR:
         return tuple(seat for role in self.roles for seat in role.seats)
 
     @cached_property
+    def everyone(self) -> tuple[str, ...]:
+        """The seats, then those of referees: all who act and see."""
+        return (*self.seats, *(seat for role in self.referees for seat in role.seats))
+
+    @cached_property
     def role_of(self) -> dict[str, str]:
-        """The role each seat belongs to."""
-        return {seat: role.name for role in self.roles for seat in role.seats}
+        """The role each seat belongs to, those of referees too."""
+        return {seat: role.name for role in (*self.roles, *self.referees) for seat in role.seats}
 
     @cached_property
     def lets_by_name(self) -> dict[str, Let]:
@@ -257,6 +287,8 @@ class GameIR:
         return digest(
             self.params, self.roles, self.enums, self.turns, self.lets, self.payoffs, self.reward,
             self.state, self.end, self.no_move, self.scores,
+            *((self.referees,) if self.referees else ()),
+            *((self.on_invalid,) if self.on_invalid else ()),
         )  # fmt: skip
 
     @cached_property
@@ -264,7 +296,8 @@ class GameIR:
         from gamedsl.ir.hashing import digest
 
         views = (self.view,) if self.view else ()
-        return digest(self.name, self.about, self.labels, self.templates, *views)
+        form = (self.respond,) if self.respond != LABEL else ()
+        return digest(self.name, self.about, self.labels, self.templates, *views, *form)
 
     @cached_property
     def kept_hash(self) -> str:

@@ -309,6 +309,10 @@ class Show:
     span: Span = field(compare=False, repr=False)
     condition: Expr | None = None
 
+    @property
+    def type(self) -> Type:
+        return self.value.type
+
 
 @dataclass(frozen=True)
 class Do:
@@ -329,6 +333,27 @@ class Pay:
     amounts: tuple[tuple[str, Expr], ...]
     span: Span = field(compare=False, repr=False)
     condition: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """A registered function works something out, and a variable is bound to it.
+
+    `type` is that of the variable. `over` says whether it is called once, or for each of the
+    "seats" or "items" of the arguments in `mapped`, which are all maps or lists of as many.
+    """
+
+    id: str
+    variable: str
+    function: str
+    version: int
+    arguments: tuple[tuple[str, Expr], ...]
+    type: Type
+    readers: Readers
+    span: Span = field(compare=False, repr=False)
+    condition: Expr | None = None
+    over: Literal["one", "seats", "items"] = "one"
+    mapped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -391,7 +416,10 @@ class Stage:
     condition: Expr | None = None
 
 
-Step = Choose | Draw | Show | Do | Pay | Block | Loop | Stage
+Step = Choose | Draw | Show | Do | Pay | Call | Block | Loop | Stage
+
+Binding = Choose | Draw | Show | Call
+"""The steps that bind a variable to something that seats come to see."""
 
 
 def inside(step: Step) -> tuple[Step, ...]:

@@ -221,6 +221,20 @@ def plain(type: Type) -> Type:
     return type.of if isinstance(type, Option) else type
 
 
+def has_text(type: Type) -> bool:
+    """Whether there is text in values of a type, into which no rule looks."""
+    match type:
+        case Text():
+            return True
+        case Record():
+            return any(map(has_text, type.types))
+        case Tuple(of=parts) | Union(of=parts):
+            return any(map(has_text, parts))
+        case Option() | List() | Set() | Bag() | Grid() | PerValue() | PerSeat():
+            return has_text(type.of)
+    return False
+
+
 def range_type(low: int, high: int) -> Number:
     """The whole numbers from one to the other."""
     return Number(True, low, high)

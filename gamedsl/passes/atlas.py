@@ -4,7 +4,7 @@ First some random plays are made by the reference backend, within a budget. What
 many histories there are likely to be (Knuth, Estimating the efficiency of backtrack programs,
 1975); a game that is small enough is then gone through whole. Of a larger one the plays are all
 that is known: what passes find in them is sampled. Effort is counted and never timed, so that the
-same is found everywhere.
+same is found everywhere. Where something is said, plays choose among examples of it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from itertools import zip_longest
 from math import prod
 from random import Random
 
+from gamedsl.backends.examples import rehearsal
 from gamedsl.backends.interpreter import Interpreter
 from gamedsl.backends.kernel import Ask, Kernel
 from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
@@ -96,7 +97,7 @@ class Atlas:
         self.limit = limit
         self.tokenizer = tokenizer
         self.watch = Watch(WORK)
-        self.reference = Interpreter(ir, self.watch)
+        self.reference = rehearsal(ir, self.watch)
         self.nodes: list[Node] = []
         self.whole = False
         self.interpreted = False
@@ -207,7 +208,8 @@ class Atlas:
     def _explore(self) -> None:
         if not (self.ir.plain and self._outcomes() <= INTERPRETED):
             self._play()
-            if self.failure is not None or self.estimate > HOPELESS * self.limit:
+            hopeless = self.ir.open or self.estimate > HOPELESS * self.limit
+            if self.failure is not None or hopeless:
                 return
         few = self.estimate <= INTERPRETED
         found = self._walk(self.reference if few else self._fast())
@@ -218,6 +220,8 @@ class Atlas:
         return prod(len(options) for step in self.ir.steps for options in step.options)
 
     def _fast(self) -> Kernel:
+        if self.ir.referees:
+            return Interpreter(self.ir)
         from gamedsl.backends.generated import Generated
 
         return Generated(self.ir)

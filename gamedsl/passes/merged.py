@@ -15,7 +15,7 @@ from typing import NamedTuple
 from gamedsl.backends.templating import template_for
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.ir.program import Choose, Draw, Show, walk_steps
+from gamedsl.ir.program import Binding, walk_steps
 from gamedsl.passes.atlas import Atlas
 from gamedsl.passes.nodes import Node, replay, story
 from gamedsl.passes.prompted import Prompts, text_of
@@ -82,7 +82,8 @@ def _seats_apart(atlas: Atlas, problems: Problems) -> Proof:
         prompts = Prompts(atlas.ir)
         prompts.book = replace(book, key="")
     for node, ask in atlas.asked:
-        messages = prompts.of(node, ask) if len(ask.legal) > 1 else ()
+        plays = ask.seat in atlas.ir.seats and (len(ask.legal) > 1 or ask.open)
+        messages = prompts.of(node, ask) if plays else ()
         seat, other = first.setdefault(
             (_adapter(atlas.ir, ask.seat), messages), (ask.seat, node)
         )  # fmt: skip
@@ -183,7 +184,7 @@ def _silent(ir: GameIR, pair: Pair) -> Template | None:
     for events in zip_longest(one, other):
         for event in events if events[0] != events[1] else ():
             step = steps[event.step] if event is not None else None
-            if isinstance(step, Choose | Draw | Show):
+            if isinstance(step, Binding):
                 found = template_for(ir, "seen", step.id, step.variable)
                 if found is not None:
                     return found

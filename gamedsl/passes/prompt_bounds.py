@@ -12,10 +12,10 @@ from functools import cache, cached_property
 from math import prod
 from typing import NamedTuple
 
+from gamedsl.backends.asking import default_ask
+from gamedsl.backends.forms import instruction
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.prompts import (
-    FORM,
-    default_ask,
     default_rules,
     default_title,
     role_names,
@@ -26,7 +26,7 @@ from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.expr import Expr, Past, Read
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.lengths import highest, most, most_before, size
-from gamedsl.ir.program import Choose, Draw, Entry, Readers, Show, Step, walk_steps
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Readers, Show, Step, walk_steps
 from gamedsl.ir.types import Record, Type, plain
 from gamedsl.ir.values import name_of
 from gamedsl.passes.template_lengths import (
@@ -47,8 +47,6 @@ from gamedsl.passes.value_lengths import (
     below,
     titled,
 )
-
-Binding = Choose | Draw | Show
 
 
 class Event(NamedTuple):
@@ -83,7 +81,7 @@ class PromptBounds:
 
     def prompt(self, seat: str, step: Choose) -> int:
         """Of the prompt of a seat at a step: its two messages, and the mark between them."""
-        system = self._rules(seat) + 1 + self._measure(FORM)
+        system = self._rules(seat) + 1 + self._measure(instruction(self._ir.respond))
         told = self._told(seat, step)
         return system + 1 + told + self._who(seat) + 1 + self._ask(seat, step)
 
@@ -172,7 +170,7 @@ class PromptBounds:
         if isinstance(step, Choose):
             whose = actor + 1 if self._count > 1 else len("You ")
             return whose + len("chose .") + event.choice
-        what = "Shown" if isinstance(step, Show) else "Drawn"
+        what = "Shown" if isinstance(step, Show | Call) else "Drawn"
         if self._ir.labels.kind != "masked":
             what = step.variable
         whom = actor + len(" for ") if actor else 0
@@ -188,6 +186,8 @@ class PromptBounds:
             return [Event("", max(found, unbound))] if found else []
         if isinstance(step, Draw):
             return self._drawn(step, seat)
+        if isinstance(step, Call):  # no bound is looked for where something is said or called
+            return []
         events = [
             Event(self._roles[actor], self._values.label(o.name for o in options))
             for actor, options in zip(step.actors, step.options, strict=True)

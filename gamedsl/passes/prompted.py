@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from gamedsl.backends.events import Turn
 from gamedsl.backends.kernel import Ask
 from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
 from gamedsl.backends.prompts import Messages, Prompter, RenderError
@@ -43,11 +44,27 @@ class Prompts:
         state = node.state
         variables = state.variables if self._ir.told_at(ask.seat, ask.step) is not None else {}
         step, seen = self._steps[ask.step], state.seen(ask.seat)
+        before = turns_before(node, ask.seat) if self._prompter.is_chat else ()
         try:
-            return self._prompter.messages(ask.seat, step, ask.legal, self.book, seen, variables)
+            return self._prompter.messages(
+                ask.seat, step, ask.legal, self.book, seen, variables, before
+            )
         except (RenderError, EvaluationError) as error:
             self.failures.append((node, ask, error))
             return ()
+
+
+def turns_before(node: Node, seat: str) -> tuple[Turn, ...]:
+    """What a seat was asked before a history, and how it replied; what is forced is not asked."""
+    found: list[Turn] = []
+    while node.before is not None:
+        at, moved = node.before, node.move
+        for ask, number in zip(at.state.asks, moved, strict=False):
+            if ask.seat == seat and (len(ask.legal) > 1 or ask.open):
+                told = len(at.state.seen(seat))
+                found.append(Turn(ask.step, ask.legal, told, ask.legal[number]))
+        node = at
+    return tuple(reversed(found))
 
 
 def text_of(messages: Messages) -> str:

@@ -66,7 +66,7 @@ def all_prompts_render(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
 def sample_parts(prompter: Prompter, step: Choose, book: LabelBook, past: Past) -> tuple[Part, ...]:
     """The prompt of a step after one of the sampled histories. RenderError passes through, and
     EvaluationError of a view."""
-    return prompter.parts(past.seat, step, past.legal, book, past.seen, past.variables)
+    return prompter.parts(past.seat, step, past.legal, book, past.seen, past.variables, past.before)
 
 
 def _failed(seat: str, step: Choose, error: RenderError, problems: Problems) -> None:
@@ -97,7 +97,7 @@ def _options_shown(
     problems: Problems,
 ) -> None:
     template = template_for(ir, "ask", step.id, step.variable)
-    if template is None:
+    if template is None or step.said is not None:
         return
     told = (p for p in parts if p.template is not None or p.slot not in ("rules", "form", "who"))
     text = "\n".join(part.text for part in told)

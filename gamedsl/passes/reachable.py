@@ -181,7 +181,7 @@ def _met(atlas: Atlas) -> set[object]:
     for step_id, legal in asked:
         met.add(("step", step_id))
         for name in legal:
-            met.update(places[step_id, name])
+            met.update(places.get((step_id, name), ()))
     met |= {("step", n.state.draws[0]) for n in atlas.nodes if n.state.kind == "chance"}
     return met
 

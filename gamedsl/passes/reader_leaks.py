@@ -8,13 +8,14 @@ from dataclasses import replace
 from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
+    Binding,
+    Call,
     Choose,
     Draw,
     Entry,
     Loop,
     Place,
     Readers,
-    Show,
     Stage,
     walk_steps,
 )
@@ -76,13 +77,23 @@ class Leaks:
             notes=(Note(step.span, f"`{self._seats[seat]}` chooses {named(step.variable)} here"),),
         )  # fmt: skip
 
-    def watched(self, step: Choose | Draw | Show, cause: Cause, audience: Seats) -> None:
+    def watched(self, step: Binding, cause: Cause, audience: Seats) -> None:
         """What decides whether a step happens is hidden from some who see that it does."""
         names = self._names(audience & ~cause.readers)
         self._add(
             "GD0442", f"{names} would learn {shown(cause.expr)} by seeing {named(step.variable)}",
             cause, audience & ~cause.readers, needs=audience, why="this decides whether it happens",
             notes=(Note(step.span, f"{named(step.variable)} is seen by {self._names(audience)}"),),
+        )  # fmt: skip
+
+    def called(self, step: Call, cause: Cause, missing: Seats) -> None:
+        """What a function is given is hidden from some who see its result."""
+        self._add(
+            "GD0448", f"{self._names(missing)} would learn of {shown(cause.expr)} from "
+            f"{named(step.variable)}", cause, missing, why=f"`{step.function}` is given this",
+            notes=(Note(step.span, f"{named(step.variable)} is {_sight(step.readers)}"),),
+            otherwise=f", or leave `seen_by` out here and `show` what of {named(step.variable)} "
+            "may be known",
         )  # fmt: skip
 
     def stored(self, variable: str, span: Span, cause: Cause, missing: Seats, what: str) -> None:
@@ -241,7 +252,7 @@ def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
     found: dict[str, tuple[Span, str]] = {}
     public: dict[str, tuple[Span, str]] = {}
     for step in walk_steps(ir.turns):
-        if isinstance(step, Choose | Draw | Show) and getattr(step, "place", None) is None:
+        if isinstance(step, Binding) and getattr(step, "place", None) is None:
             open = step.readers.kind == "all" and not step.readers.fields
             (public if open else found).setdefault(
                 step.variable, (step.span, _sight(step.readers, isinstance(step, Choose)))

@@ -12,6 +12,7 @@ from gamedsl.ir.expr import Const, Expr, Local, Read
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Assign,
+    Call,
     Choose,
     Draw,
     DropItem,
@@ -154,7 +155,21 @@ class Stores:
         self.test(step.readers, step.variable, here.scope)
         return sure.being(self.reading.sight(step.value, here.scope).seats)
 
-    def watched(self, step: Draw | Show, here: Context, audience: Seats) -> None:
+    def call(self, step: Call, here: Context) -> Sight:
+        """Go through a call: who sees its result must be able to read all that it is given."""
+        sure = self.sight(step.readers, here.scope, step.type, here.scope.me)
+        may = self.sight(step.readers, here.scope, step.type, here.scope.me, sure=False)
+        self.learn(step.variable, sure)
+        self.watched(step, here, may.any)
+        self.test(step.readers, step.variable, here.scope)
+        for _, given in step.arguments if self.leaks is not None else ():
+            missing = may.any & ~self.reading.readers(given, here.scope)
+            if missing and self.leaks is not None:
+                cause = self.first(given, missing, here.scope)
+                self.leaks.called(step, cause, missing)
+        return sure
+
+    def watched(self, step: Draw | Show | Call, here: Context, audience: Seats) -> None:
         """Check that those who see a step happen know whether it does."""
         for condition in here.conditions:
             if self.leaks is not None and audience & ~condition.readers:

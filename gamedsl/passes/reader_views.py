@@ -17,7 +17,7 @@ from gamedsl.passes.reader_roles import top
 def views_show_what_is_seen(ir: GameIR, reading: Reading, leaks: Leaks) -> None:
     """Every expression of a view is read by the seat whose view it is, wherever it is asked."""
     for seat, entries in ir.view:
-        number = ir.seats.index(seat)
+        number = ir.everyone.index(seat)
         scope = top().seated(number)
         for place, entry in enumerate(entries):
             sight = reading.sight(entry.value, scope)

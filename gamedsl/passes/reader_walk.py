@@ -17,6 +17,7 @@ from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Action,
     Block,
+    Call,
     Choose,
     Do,
     Draw,
@@ -64,7 +65,7 @@ class Walk(Stores):
                     names |= {variable, *(name for move in moves for name, _ in move.parameters)}
                 case Draw(variable=variable, source=source):
                     names |= {variable} if source.bag is None else {variable, source.bag.variable}
-                case Show(variable=variable):
+                case Show(variable=variable) | Call(variable=variable):
                     names.add(variable)
                 case Loop(item=item, count=count):
                     names |= {name for name in (item, count) if name is not None}
@@ -107,6 +108,8 @@ class Walk(Stores):
                 now = self.draw(step, inner)
             case Show():
                 now = self.show(step, inner)
+            case Call():
+                now = self.call(step, inner)
             case Do(statements=statements):
                 for statement in statements:
                     self.statement(statement, inner)
@@ -114,7 +117,7 @@ class Walk(Stores):
                     inner = inner.knowing(left)
         if now is None or step.condition is not None:
             return after
-        assert isinstance(step, Draw | Show)
+        assert isinstance(step, Draw | Show | Call)
         return after.knowing(after.scope.given(**{step.variable: now}))
 
     def loop(self, loop: Loop, here: Context) -> Scope:
@@ -239,7 +242,7 @@ class Walk(Stores):
             if step.knows is None:
                 sure = sure.also(1 << seat)
             if step.type == SEAT:
-                chosen = tuple(option.value for option in step.options_of(self.ir.seats[seat]))
+                chosen = tuple(option.value for option in step.options_of(self.ir.everyone[seat]))
                 sure = sure.being(self.reading.table.of(chosen))
             found.append(sure)
             if step.place is None:
@@ -364,7 +367,7 @@ def who_reads(ir: GameIR) -> Reading:
     variables themselves: at first they are taken to be public, then what follows from that, until
     nothing changes.
     """
-    reading = Reading(ir, Table(ir.seats), frozenset(state.name for state in ir.states))
+    reading = Reading(ir, Table(ir.everyone), frozenset(state.name for state in ir.states))
     before = None
     while before != reading.variables:
         walk, before = Walk(ir, reading, None), reading.variables

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Readers, Show, walk_steps
+from gamedsl.ir.program import Binding, Readers, walk_steps
 from gamedsl.passes.knowing import options_follow_from_what_is_known
 
 
@@ -56,5 +56,5 @@ def is_open(ir: GameIR) -> bool:
 def _readers(ir: GameIR) -> Iterator[Readers]:
     yield from (state.readers for state in ir.states)
     for step in walk_steps(ir.turns):
-        if isinstance(step, Choose | Draw | Show):
+        if isinstance(step, Binding):
             yield step.readers

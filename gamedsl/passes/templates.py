@@ -7,8 +7,8 @@ from gamedsl.backends.templating import SCOPE, names_in, template_for, variables
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.ir.program import Choose, Draw, Show, walk_steps
-from gamedsl.ir.types import SEAT
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
+from gamedsl.ir.types import SEAT, Record, plain
 from gamedsl.passes.reader_walk import who_reads
 from gamedsl.passes.readers import is_open
 from gamedsl.passes.taint import PAYOFF_WORDS, payoff_flows
@@ -16,8 +16,6 @@ from gamedsl.source.spans import Span
 
 _NONE: tuple[str, ...] = ()
 
-Binding = Choose | Draw | Show
-"""A step that binds a variable."""
 
 _VERBS = {Choose: "chosen", Draw: "drawn", Show: "shown"}
 
@@ -54,7 +52,10 @@ def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
     if template.slot == "rules":
         what, known = "part of the rules", _NONE
     elif template.slot == "who":
-        what, known = "role", tuple(dict.fromkeys((*(r.name for r in ir.roles), *ir.seats)))
+        what, known = (
+            "role",
+            tuple(dict.fromkeys((*(r.name for r in (*ir.roles, *ir.referees)), *ir.everyone))),
+        )
     elif template.slot == "view":
         what = "role with a view"
         known = tuple(dict.fromkeys(n for seat in ir.views for n in (ir.role_of[seat], seat)))
@@ -184,11 +185,13 @@ def _check_variable(
                 help="show it in the `ask` of a later step",
             )  # fmt: skip
             return
-    keys = _keys(ir, first)
-    if mention.attribute is None and keys:
+    keys, parts = _keys(ir, first), _parts(first)
+    if mention.attribute in parts:
+        _check_readers(ir, mention, span, first, asking, problems)
+    elif mention.attribute is None and keys:
         _is_map(mention.name, keys, span, problems)
     elif mention.attribute is not None and mention.attribute not in keys:
-        _no_part(template, mention, keys, problems)
+        _no_part(template, mention, keys or parts, problems)
     else:
         _check_readers(ir, mention, span, first, asking, problems)
 
@@ -234,10 +237,12 @@ def _check_readers(
     if sight is None:
         return
     if mention.attribute is not None and sight.by == "seat":
-        sight = sight.part(ir.seats.index(mention.attribute))
+        sight = sight.part(ir.everyone.index(mention.attribute))
+    if mention.attribute is not None and sight.by == "field":
+        sight = sight.part(_parts(first).index(mention.attribute))
     readers = sight.any if sight.by == "field" else sight.all
     for seat in (seat for step in asking for seat in step.actors):
-        if not readers >> ir.seats.index(seat) & 1:
+        if not readers >> ir.everyone.index(seat) & 1:
             shown = f"{mention.name}.{mention.attribute}" if mention.attribute else mention.name
             problems.add(
                 "GD0508", f"`{seat}` reads this, and cannot see `{shown}`", span,
@@ -253,11 +258,20 @@ def _bindings(ir: GameIR) -> tuple[Binding, ...]:
     return tuple(step for step in walk_steps(ir.turns) if isinstance(step, Binding))
 
 
+def _parts(step: Binding) -> tuple[str, ...]:
+    """The fields of what was said, or of a record whose fields have readers of their own."""
+    type = plain(step.type)
+    if not isinstance(type, Record) or (isinstance(step, Choose) and step.said is None):
+        return ()
+    told = isinstance(step, Choose) or step.readers.fields
+    return tuple(name for name, _ in type.fields) if told else ()
+
+
 def _keys(ir: GameIR, step: Binding) -> tuple[str, ...]:
     """The seats of which each has a value of its own; none where there is one value."""
     if isinstance(step, Choose):
         return step.actors if step.joint else ()
-    if isinstance(step, Show):
+    if isinstance(step, Show | Call):
         return ()
     if step.by_seat:
         return tuple(map(str, step.per[0]))

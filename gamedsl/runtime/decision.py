@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gamedsl.backends.events import Seen, information_set
+from gamedsl.backends.asking import again
+from gamedsl.backends.events import Seen, Turn, information_set
 from gamedsl.backends.kernel import Ask, State
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.prompts import NOTHING
+from gamedsl.backends.replies import ParseFailure
+from gamedsl.backends.spoken import schema_of
+from gamedsl.ir.program import Said
+from gamedsl.ir.replies import Form
+from gamedsl.ir.types import Type
 
 if TYPE_CHECKING:
     from gamedsl.runtime.env import Env
@@ -38,7 +45,8 @@ class Decision:
     `information_set` names all that the seat knows here in canonical names, and never in labels, so
     that policies, metrics and solvers agree on it. `occurrence` is how often the seat has chosen at
     this step before. `legal` are canonical names, in the order of the step's options; `labels` are
-    parallel to them; the prompt shows them in an order of its own.
+    parallel to them; the prompt shows them in an order of its own. Of an open decision there are
+    none, and `said` says what is asked for.
     """
 
     seat: str
@@ -49,9 +57,13 @@ class Decision:
     legal: tuple[str, ...]
     labels: tuple[str, ...]
     seen: Seen = field(repr=False)
+    before: tuple[Turn, ...] = field(repr=False, compare=False)
+    """What the seat was asked before, where its prompt is a chat that goes on."""
     _env: Env = field(repr=False, compare=False)
     _book: LabelBook = field(repr=False, compare=False)
     _state: State = field(repr=False, compare=False)
+    failed: tuple[ParseFailure, ...] = ()
+    """The invalid replies after which it is asked again."""
 
     @property
     def view(self) -> dict[str, Any]:
@@ -77,4 +89,57 @@ class Decision:
         step = env.step_of(self.step)
         restricted = env.ir.told_at(self.seat, self.step) is not None
         variables = self._state.variables if restricted else NOTHING
-        return env.prompter.messages(self.seat, step, self.legal, book, self.seen, variables)
+        asked = env.prompter.messages(
+            self.seat, step, self.legal, book, self.seen, variables, self.before
+        )
+        return (*asked, *(part for failure in self.failed for part in again(failure)))
+
+    @property
+    def said(self) -> Said | None:
+        """What an open decision asks for; None of a closed one, which has `legal` options."""
+        return self._env.step_of(self.step).said
+
+    @property
+    def type(self) -> Type:
+        """Of what is chosen or said."""
+        return self._env.step_of(self.step).type
+
+    @property
+    def env(self) -> Env:
+        """Where it is asked."""
+        return self._env
+
+    @property
+    def may_be_silent(self) -> bool:
+        """Whether the game goes on where there is no valid reply."""
+        return self._env.ir.costs[self.seat].then in ("skip", "play")
+
+    @property
+    def form(self) -> Form:
+        """How a closed decision is answered."""
+        return self._env.ir.respond
+
+    @cached_property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of what is read from a reply; None where that is no JSON."""
+        if self.said is None or self.said.form != "json":
+            return None
+        return schema_of(self.type, self._env.ir.seats)
+
+
+class Mistake(NamedTuple):
+    """An invalid reply: to which decision, why, whether it was the last try, and what it earns in
+    training (None: nothing is known that it could)."""
+
+    decision: Decision
+    failure: ParseFailure
+    last: bool
+    pay: int | Fraction | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For transcripts: JSON-able data."""
+        decision, failure = self.decision, self.failure
+        return {
+            "seat": decision.seat, "step": decision.step, "occurrence": decision.occurrence,
+            "try": len(decision.failed) + 1, "reason": failure.reason, "text": failure.text,
+        }  # fmt: skip

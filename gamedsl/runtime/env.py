@@ -1,26 +1,29 @@
 """`Env` and `Episode`: the one interface through which a compiled game is played.
 
 Same rules, run seed, tokenizer and seed: same episode, byte for byte. An episode asks one seat, or
-several at once and each blind to the others; it takes an `Action`, a label's text, or a
+several at once and each blind to the others; it takes an `Action`, the text of a reply, or a
 `ParseFailure` from each. Chance is drawn from the seed, or asked for as well; nothing else moves an
-episode. Nothing is guessed: text that is not a legal label is a failure, and a failure forfeits.
+episode. Nothing is guessed: a text that is no valid reply is a failure. A failure costs what the
+game says (`on_invalid`): its author is asked again, or the episode ends, or it goes on without.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
-from gamedsl.backends.events import Seen, information
+from gamedsl.backends.events import SILENCE, Seen, information
 from gamedsl.backends.kernel import Outcome, State
 from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
 from gamedsl.backends.prompts import Prompter
-from gamedsl.backends.replies import ParseFailure, parse_reply
+from gamedsl.backends.replies import ParseFailure
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
-from gamedsl.runtime.decision import Action, Decision, key_of
+from gamedsl.runtime.decision import Action, Decision, Mistake, key_of
+from gamedsl.runtime.hearing import read_reply
 from gamedsl.runtime.history import Position, Tree, entries
 from gamedsl.runtime.kernels import kernel_of
 from gamedsl.runtime.least import Amount, least_payoffs
@@ -99,7 +102,7 @@ class Env:
     @cached_property
     def root(self) -> Position:
         """The history in which nothing has happened."""
-        return Tree(self.kernel).root
+        return Tree(self.kernel, talks=self.prompter.is_chat).root
 
     def decisions(
         self, book: LabelBook, position: Position, forced: bool = False
@@ -114,18 +117,35 @@ class Env:
     def _decide(self, book: LabelBook, position: Position, forced: bool) -> list[Decision]:
         decisions, state = [], position.state
         for ask in state.asks:
-            seat, step, occurrence, legal, declared = ask
-            if forced or len(legal) > 1:
+            seat, step, occurrence, legal, declared, _ = ask
+            if forced or len(legal) != 1:
                 seen = state.seen(seat) if declared is None else ()
                 labels = tuple(map(book.label, legal))
                 key, role = key_of(state, ask), self.ir.role_of[seat]
                 step = self.ir.asked_as.get(step, step)
                 decisions.append(
                     Decision(
-                        seat, role, step, occurrence, key, legal, labels, seen, self, book, state
+                        seat,
+                        role,
+                        step,
+                        occurrence,
+                        key,
+                        legal,
+                        labels,
+                        seen,
+                        position.talk.get(seat, ()),
+                        self,
+                        book,
+                        state,
                     )
                 )
         return decisions
+
+    def cost_of(self, seat: str) -> Amount:
+        """What an invalid reply earns a seat: what the game says, else its least payoff; None of a
+        referee, and where no bound is seen."""
+        pay = self.ir.costs[seat].pay
+        return self.least.get(seat) if pay is None else pay
 
     @cached_property
     def least(self) -> dict[str, Amount]:
@@ -137,8 +157,8 @@ class Episode:
     """One play of a game, driven by `step` (and `draw`) until `done`."""
 
     __slots__ = (
-        "_book", "_chance", "_forced", "_position", "env", "failures", "payoffs", "rewards",
-        "seed",
+        "_book", "_chance", "_failed", "_forced", "_held", "_position", "env", "failures",
+        "mistakes", "payoffs", "rewards", "seed",
     )  # fmt: skip
 
     def __init__(
@@ -151,6 +171,13 @@ class Episode:
         self.rewards: dict[str, Amount] = {}
         """What each seat is trained on, exact, once done; None is void."""
         self.failures: dict[str, ParseFailure] = {}
+        """Those that ended the episode."""
+        self.mistakes: list[Mistake] = []
+        """All invalid replies, in order."""
+        self._held: dict[str, str] = {}
+        """What those have replied that wait for others, who are asked again."""
+        self._failed: dict[str, tuple[ParseFailure, ...]] = {}
+        """The failures of those who are asked again."""
         self._book = book
         self._chance = chance
         self._forced = forced
@@ -165,7 +192,14 @@ class Episode:
         """The seats that must act now; empty at a chance node and when done."""
         if self.payoffs:
             return ()
-        return self.env.decisions(self._book, self._position, self._forced)
+        found = self.env.decisions(self._book, self._position, self._forced)
+        if not self._failed:
+            return found
+        return tuple(
+            replace(decision, failed=self._failed[decision.seat])
+            for decision in found
+            if decision.seat in self._failed
+        )
 
     @property
     def asking(self) -> str | None:
@@ -203,7 +237,8 @@ class Episode:
         return self._position.state.streams
 
     def step(self, replies: Mapping[str, Action | str | ParseFailure]) -> None:
-        """Answer every decision. A text is read as a label; what is not one forfeits the episode.
+        """Answer every decision. A text is read as a reply; one that is invalid costs what the game
+        says, and where its author has a further try, the others' replies are kept until then.
 
         ValueError if a seat that must act is missing, another is there, the episode is done, chance
         must draw first, or an `Action` is not legal. `gamedsl.EvaluationError`, which points into
@@ -216,14 +251,51 @@ class Episode:
             raise ValueError(
                 f"replies are needed from {[d.seat for d in asked]}, not {sorted(replies)}"
             )
-        read = {d.seat: self._read(d, replies[d.seat]) for d in asked}
+        state, book = self._position.state, self._book
+        read = {d.seat: read_reply(d, replies[d.seat], state, book) for d in asked}
         failures = {seat: name for seat, name in read.items() if isinstance(name, ParseFailure)}
+        self._failed = {}
         if failures:
-            self._forfeit(failures)
+            read = self._failing(asked, read, failures)
+        if self._failed or self.payoffs:
             return
-        asks = self._position.state.asks
-        names = tuple(str(read.get(ask.seat, ask.legal[0])) for ask in asks)
-        self._go_on(self._position.after(names))
+        named = {**self._held, **read}
+        names = tuple(
+            str(named[ask.seat] if ask.seat in named else ask.legal[0])
+            for ask in self._position.state.asks
+        )
+        position = self._position.after(names)
+        self._held = {}
+        self._go_on(position)
+
+    def _failing(
+        self, asked: tuple[Decision, ...], read: Mapping[str, str | ParseFailure],
+        failures: dict[str, ParseFailure],
+    ) -> dict[str, str | ParseFailure]:  # fmt: skip
+        """What was replied, once it is known what becomes of those who failed: they are asked
+        again, or the episode is over, or it goes on with what stands for their replies."""
+        costs, held = self.env.ir.costs, dict(read)
+        again: dict[str, tuple[ParseFailure, ...]] = {}
+        for decision in asked:
+            seat = decision.seat
+            if seat in failures:
+                tries, rule = (*decision.failed, failures[seat]), costs[seat]
+                last = len(tries) > rule.retry
+                pay = self.env.cost_of(seat)
+                self.mistakes.append(Mistake(decision, failures[seat], last, pay))
+                if not last:
+                    again[seat] = tries
+                elif rule.then == "play" and rule.play in decision.legal:
+                    held[seat] = rule.play
+                elif rule.then in ("play", "skip"):
+                    held[seat] = SILENCE
+        ended = {s: f for s, f in failures.items() if s not in again and held[s] is f}
+        if ended:
+            self._forfeit(ended)
+            return {}
+        self._held |= {s: str(held[s]) for s in held if s not in again}
+        self._failed = again
+        return {}
 
     def draw(self, outcome: int) -> None:
         """Let chance bring the outcome of this number, of those in `chance`.
@@ -271,7 +343,8 @@ class Episode:
         copy._chance, copy._forced = self._chance, self._forced
         copy._position = self._position
         copy.payoffs, copy.rewards = dict(self.payoffs), dict(self.rewards)
-        copy.failures = dict(self.failures)
+        copy.failures, copy.mistakes = dict(self.failures), list(self.mistakes)
+        copy._held, copy._failed = dict(self._held), dict(self._failed)
         return copy
 
     @property
@@ -288,26 +361,20 @@ class Episode:
             "tokenizer": tokenizer.fingerprint if tokenizer is not None else None,
             "labels": self._book.as_dict(),
             "steps": entries(self._position.log),
+            "mistakes": [mistake.as_dict() for mistake in self.mistakes],
             "failures": {s: {"reason": f.reason, "text": f.text} for s, f in self.failures.items()},
             "payoffs": {seat: _text(amount) for seat, amount in self.payoffs.items()},
             "rewards": {seat: _text(amount) for seat, amount in self.rewards.items()},
         }
 
-    def _read(self, decision: Decision, reply: Action | str | ParseFailure) -> str | ParseFailure:
-        if isinstance(reply, Action):
-            if reply.name not in decision.legal:
-                raise ValueError(
-                    f"`{reply.name}` is not legal for {decision.seat}: {', '.join(decision.legal)}"
-                )
-            return reply.name
-        if isinstance(reply, str):
-            return parse_reply(reply, decision.legal, self._book)
-        return reply
-
     def _forfeit(self, failures: dict[str, ParseFailure]) -> None:
-        """End now: who failed gets the least payoff, everyone else's is void."""
+        """End now: who failed is paid what that costs, everyone else's payoff is void; or all."""
         self.failures = failures
-        self.payoffs = {s: self.env.least[s] if s in failures else None for s in self.env.ir.seats}
+        ir, self._failed = self.env.ir, {}
+        void = any(ir.costs[seat].then == "void" or seat not in ir.seats for seat in failures)
+        self.payoffs = {
+            s: self.env.cost_of(s) if s in failures and not void else None for s in ir.seats
+        }
         self.rewards = dict(self.payoffs)
 
     def _go_on(self, position: Position) -> None:
@@ -322,7 +389,7 @@ class Episode:
                     break
                 position = position.after(0 if certain else state.pick(self.seed))
             else:
-                if self._forced or max(state.counts) > 1:
+                if self._forced or any(count != 1 for count in state.counts):
                     break
                 position = position.after(tuple(ask.legal[0] for ask in state.asks))
         self._position = position

@@ -8,10 +8,12 @@ that no two plays are alike, an episode leaves little behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import product
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from gamedsl.backends.events import Turn
 from gamedsl.backends.kernel import Amounts, Kernel, State
 
 MANY = 50_000
@@ -19,6 +21,10 @@ MANY = 50_000
 
 Move = tuple[str, ...] | int
 """The names that all who are asked choose, in their order; or the number of an outcome."""
+
+
+Talk = Mapping[str, tuple[Turn, ...]]
+NO_TALK: Talk = MappingProxyType({})
 
 
 class Log(NamedTuple):
@@ -38,9 +44,11 @@ def entries(log: Log | None) -> list[dict[str, Any]]:
 
 
 class Tree:
-    """The positions of one game that were come to, and how many are kept."""
+    """The positions of one game that were come to, and how many are kept. With `talks`, they know
+    what each seat was asked before."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, *, talks: bool = False) -> None:
+        self.talks = talks
         self.root = Position(self, kernel.start(), None)
         self.root.known = True
         self.kept = 1
@@ -52,13 +60,17 @@ class Position:
     `cache` is for what the owner of the tree derives from it.
     """
 
-    __slots__ = ("_after", "_tree", "cache", "known", "log", "payoffs", "rewards", "state")
+    __slots__ = (
+        "_after", "_tree", "cache", "known", "log", "payoffs", "rewards", "state", "talk",
+    )  # fmt: skip
 
-    def __init__(self, tree: Tree, state: State, log: Log | None) -> None:
+    def __init__(self, tree: Tree, state: State, log: Log | None, talk: Talk = NO_TALK) -> None:
         """Raises `gamedsl.EvaluationError` where a game is over and its payoffs have no value."""
         over = state.kind == "end"
         self.state = state
         self.log = log
+        self.talk = talk
+        """What each seat was asked before, and how it replied, where the tree keeps that."""
         self.payoffs: Amounts = state.payoffs if over else {}
         self.rewards: Amounts = state.rewards if over else {}
         self.cache: Any = None
@@ -90,7 +102,19 @@ class Position:
             state.choose(move)
             chosen = {ask.seat: name for ask, name in zip(asks, move, strict=True)}
             entry = {"step": asks[0].step, "choices": chosen}
-        return Position(self._tree, state, Log(entry, self.log))
+            if self._tree.talks:
+                return Position(self._tree, state, Log(entry, self.log), self._told(move))
+        return Position(self._tree, state, Log(entry, self.log), self.talk)
+
+    def _told(self, names: tuple[str, ...]) -> Talk:
+        """The talk after what those who are asked here reply; what is forced is not asked."""
+        talk = dict(self.talk)
+        for ask, name in zip(self.state.asks, names, strict=True):
+            if len(ask.legal) != 1:
+                seen = len(self.state.seen(ask.seat))
+                turn = Turn(ask.step, ask.legal, seen, name)
+                talk[ask.seat] = (*talk.get(ask.seat, ()), turn)
+        return talk
 
 
 def moved(before: State, move: Move | None) -> State:

@@ -35,8 +35,17 @@ DEFAULT_BACKEND = "generated"
 
 def kernel_of(ir: GameIR, backend: str | None = None) -> Kernel:
     """The rules of a game, run by a backend. ValueError where there is none of this name, and for a
-    game with too many histories to be tabulated."""
+    game that it cannot run: with too many histories to be tabulated; with words or referees, which
+    the interpreter alone runs."""
+    if ir.open or ir.referees:
+        return _interpreted(ir, backend)
     name = backend or DEFAULT_BACKEND
     if name not in BACKENDS:
         raise ValueError(f"no backend `{name}`; there are {', '.join(BACKENDS)}")
     return BACKENDS[name](ir)
+
+
+def _interpreted(ir: GameIR, backend: str | None) -> Kernel:
+    if backend not in (None, "interpreter"):
+        raise ValueError(f"`{ir.name}` has open decisions, calls or referees: it is interpreted")
+    return Interpreter(ir)

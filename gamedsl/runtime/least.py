@@ -31,6 +31,8 @@ def least_payoffs(ir: GameIR, kernel: Kernel) -> dict[str, Amount]:
     that its form shows (`gamedsl.ir.amounts`), and None where it shows none, or where some history
     has no payoffs.
     """
+    if ir.open:
+        return _bounded(ir)
     if not ir.plain:
         try:
             return _of_histories(kernel) or _bounded(ir)

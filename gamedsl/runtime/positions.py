@@ -17,7 +17,7 @@ from gamedsl.backends.interpreter import History, Interpreter
 from gamedsl.backends.kernel import Kernel, State
 from gamedsl.ir.expr import LastBy, Past, Read, expressions_in
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Show, walk_steps
+from gamedsl.ir.program import Binding, Choose, Draw, walk_steps
 
 if TYPE_CHECKING:
     from gamedsl.backends.codegen.playing import Play
@@ -35,7 +35,7 @@ def seen_by_all(ir: GameIR) -> bool:
             and (step.knows is not None or (step.joint and len(step.actors) > 1))
         )
         for step in walk_steps(ir.turns)
-        if isinstance(step, Choose | Draw | Show)
+        if isinstance(step, Binding)
     )  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def unread(ir: GameIR) -> set[str]:
     """The variables of which no rule reads what they hold where a game stops: choices that are told
     and no more, and arguments that only their own action reads, whose steps never stop."""
     steps = tuple(walk_steps(ir.turns))
-    bound = {s.variable for s in steps if isinstance(s, Choose | Draw | Show)}
+    bound = {s.variable for s in steps if isinstance(s, Binding)}
     reads = _reads(ir)
     found = {name for name in bound if not reads[name]}
     inside: Counter[str] = Counter()

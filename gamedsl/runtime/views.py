@@ -14,13 +14,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.backends.events import Event, Seen, occurrences
+from gamedsl.backends.events import SILENCE, Event, Seen, occurrences
+from gamedsl.backends.fields import ways
 from gamedsl.backends.kernel import State as Play
 from gamedsl.backends.readers import reads
+from gamedsl.backends.spoken import value_said
 from gamedsl.backends.value_text import HIDDEN, Hidden
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Readers, Show, State, walk_steps
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Readers, Show, State, walk_steps
 from gamedsl.ir.types import (
     Bag,
     Grid,
@@ -143,7 +145,7 @@ class Viewer:
         self.ir = ir
         self.states: tuple[State, ...] = ir.states
         self.types = {state.name: state.type for state in self.states}
-        self._steps = {step.id: step for step in steps if isinstance(step, Choose | Draw | Show)}
+        self._steps = {step.id: step for step in steps if isinstance(step, Binding)}
         self.knows = {step.id: step.knows for step in ir.steps if step.knows is not None}
         self.slots = self._find_slots()
         self.names = {
@@ -205,10 +207,15 @@ class Viewer:
             key: Key = (event.seat,)
             if (step.variable, key) not in self.slots:
                 key = ()
+            said = step.said
+            if said is not None and event.name != SILENCE:
+                return self.slots[step.variable, key], value_said(
+                    event.name, said, step.type, self.ir.seats
+                )
             return self.slots[step.variable, key], event.name
         name = event.name
-        if isinstance(step, Show):
-            return self.slots[step.variable, ()], self._named(name, step.value.type, step.readers)
+        if isinstance(step, Show | Call):
+            return self.slots[step.variable, ()], self._named(name, step.type, step.readers)
         for key in keys_of(step):
             head = "".join(f"{part}:" for part in key[step.by_seat :])
             if (not step.by_seat or key[0] == event.seat) and name.startswith(head):
@@ -244,14 +251,14 @@ class Viewer:
                 )  # fmt: skip
         return slots
 
-    def _slots_of(self, step: Choose | Draw | Show, many: bool) -> Iterable[Slot]:
+    def _slots_of(self, step: Binding, many: bool) -> Iterable[Slot]:
         if isinstance(step, Choose):
             for seat, options in zip(step.actors, step.options, strict=True):
                 names = tuple(option.name for option in options)
                 key: Key = (seat,) if step.joint or many else ()
                 yield Slot(step.variable, key, step.type, names, ((step.readers, seat),))
-        elif isinstance(step, Show):
-            yield Slot(step.variable, (), step.value.type, (), ((step.readers, ""),))
+        elif isinstance(step, Show | Call):
+            yield Slot(step.variable, (), step.type, (), ((step.readers, ""),))
         else:
             for key in keys_of(step):
                 readers = (step.readers, key[0] if step.by_seat else "")
@@ -274,13 +281,12 @@ def _fields(name: str, record: Record, seats: tuple[str, ...]) -> tuple[Any, ...
         head = f"{field_name}="
         if not rest.startswith(head):
             continue
-        ends = [i for i in range(len(head), len(rest) + 1) if rest[i : i + 1] in ("", ",")]
-        for end in ends:
+        for name_of_field, left in ways(rest[len(head) :], type):
             try:
-                value[place] = value_of(rest[len(head) : end], type, seats)
+                value[place] = value_of(name_of_field, type, seats)
             except ValueError:
                 continue
-            rest = rest[end + 1 :]
+            rest = left
             break
     return tuple(value)
 

@@ -16,7 +16,9 @@ from gamedsl.schema.words import listed
 from gamedsl.source.nodes import Mapping
 from gamedsl.source.spans import Span
 
-STEP_HEADS = ("choose", "draw", "deal", "show", "do", "pay", "use", "turns")
+STEP_HEADS = (
+    "choose", "say", "draw", "deal", "show", "do", "pay", "call", "use", "turns",
+)  # fmt: skip
 """The heads of steps anywhere; those of an action may have fewer."""
 
 MOST_KEYS = 50

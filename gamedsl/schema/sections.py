@@ -10,6 +10,7 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.schema.heads import MOST_KEYS, STEP_HEADS
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
+_ASKING = (["choose"], ["say"])
 _LOOPS = ("repeat", "each", "until")
 PARAM_KEYS = ("default", "type", "in", "about")
 """Keys that make a map the declaration of a param; any other map is a value."""
@@ -24,7 +25,7 @@ def check_steps(kind: str, root: Mapping, problems: Problems) -> None:
     """
     for step, acted in _steps(root.get("turns"), kind != "game"):
         _check_loop(step, problems)
-        if not acted and step.get("role") is None and _heads(step) == ["choose"]:
+        if not acted and step.get("role") is None and _heads(step) in _ASKING:
             _nobody_chooses(step, problems)
     actions = root.get("actions")
     for entry in actions.entries if isinstance(actions, Mapping) else ():
@@ -63,7 +64,7 @@ def _nobody_chooses(step: Mapping, problems: Problems) -> None:
         "GD0102",
         "`role` is missing",
         step.entries[0].key.span,
-        why="a `choose` step needs `role`, or an `each` of roles around it",
+        why=f"a `{_heads(step)[0]}` step needs `role`, or an `each` of roles around it",
         help="add `role: all`",
     )
 

@@ -205,7 +205,7 @@ class Bindings:
                 )
                 return False
             type = joined
-            actors = tuple(s for s in self.names.seats if s in (*earlier.actors, *actors))
+            actors = tuple(s for s in self.names.everyone if s in (*earlier.actors, *actors))
         else:
             here, first = span, self.taken(variable)
             if self.chain and first is not None:

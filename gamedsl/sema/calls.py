@@ -177,7 +177,7 @@ class Calls(Entries):
                 if node.name.id == "past":
                     return past
                 return ir.Apply(Option(plain(type)), node.span, "prev", (past,))
-            if variable is None and named.id not in (*self.names.seats, *self.names.members):
+            if variable is None and named.id not in (*self.names.everyone, *self.names.members):
                 return self.unknown(named)
         self.problems.add(
             "GD0326",

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.types import Bool, Enum, Number, Option, Record, Seat, Type
+from gamedsl.ir.types import Bool, Enum, Number, Option, Record, Seat, Text, Type
 from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import DataName, report_taken
 from gamedsl.sema.types import Types
@@ -115,6 +115,8 @@ def _is_of(value: Any, type: Type, seats: tuple[str, ...]) -> bool:
             return whole and (low is None or high is None or low <= value <= high)
         case Enum(members=members):
             return value in members
+        case Text():
+            return isinstance(value, str) and (type.limit is None or len(value) <= type.limit)
         case Seat():
             return value in seats
         case Option(of=inner):

@@ -57,7 +57,7 @@ class Entries(Misfits):
             index = record.index(key.id)
             if index is not None:
                 return ir.Field(record.types[index], node.span, of, index)
-        if key.id in self.names.seats:
+        if key.id in self.names.everyone:
             return self.entry(node, of, ir.Const(SEAT, key.span, key.id))
         if isinstance(record, Record):
             self.no_field(key, record)

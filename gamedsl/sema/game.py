@@ -19,8 +19,9 @@ from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
 from gamedsl.sema.params import Params
 from gamedsl.sema.payoffs import read_payoffs
+from gamedsl.sema.replies import read_on_invalid, read_respond
 from gamedsl.sema.rewards import read_reward
-from gamedsl.sema.roles import declare_roles
+from gamedsl.sema.roles import declare_referees, declare_roles
 from gamedsl.sema.scope import Names, TypeName, is_reserved_stream
 from gamedsl.sema.stages import Stages
 from gamedsl.sema.state import States
@@ -87,6 +88,7 @@ class _Reader:
         declared = Params(names, problems, what, root.span, self.given, names)
         folded = declared.declare(root.get("params"))
         roles = declare_roles(root.get("roles") or self.roles_of_stage(), names, problems)
+        referees = declare_referees(root.get("referees"), names, problems)
         types = Types(names, problems, self.near)
         types.declare(root.get("types"))
         state = States(types, problems, self.typer.learned).declare(root.get("state"))
@@ -136,6 +138,11 @@ class _Reader:
             view=view,
             uses=tuple((name, tuple(places)) for name, places in turns.used_at.items()),
             claims=claims,
+            referees=referees,
+            respond=read_respond(root.get("respond"), names, problems),
+            on_invalid=read_on_invalid(
+                root.get("on_invalid"), roles, referees, choices_in(steps), names, problems
+            ),
         )
         actions_are_offered(root, turns, problems)
         params_are_read(root, problems)
@@ -215,7 +222,7 @@ class _Reader:
         decisions = choices_in(steps)
         acting = {seat for step in decisions for seat in step.actors}
         for role, span in self.names.role_spans.items():
-            if role in self.names.seats and role not in acting:
+            if role in self.names.everyone and role not in acting:
                 self.problems.add(
                     "GD0418",
                     f"`{role}` never acts",

@@ -14,21 +14,19 @@ from gamedsl.ir.program import (
     Entry,
     ForEach,
     Pay,
-    Place,
     Show,
     Step,
     walk_steps,
 )
 from gamedsl.ir.types import (
     NUMBER,
-    SEAT,
     PerSeat,
     Type,
     join,
 )
-from gamedsl.sema.draws import Draws
 from gamedsl.sema.options import Options, read_options
 from gamedsl.sema.roles import unknown_role
+from gamedsl.sema.sayings import Sayings
 from gamedsl.sema.scope import LetName, StateName, TypeName, is_reserved_stream
 from gamedsl.sema.statements import read_statements
 from gamedsl.sema.view import read_entries
@@ -41,7 +39,7 @@ NOTHING = "nothing"
 """What `knows` says of who knows nothing."""
 
 
-class Heads(Draws, ABC):
+class Heads(Sayings, ABC):
     """Reads one step after another."""
 
     offers = False
@@ -50,8 +48,9 @@ class Heads(Draws, ABC):
     def head(self, item: Mapping, condition: ir.Expr | None) -> Step | None:
         """The step of a map that has a head."""
         for word, read in (
-            ("choose", self.choose), ("draw", self.draw), ("deal", self.draw),
-            ("show", self.show), ("do", self.do), ("pay", self.pay),
+            ("choose", self.choose), ("say", self.say), ("draw", self.draw),
+            ("deal", self.draw), ("show", self.show), ("do", self.do), ("pay", self.pay),
+            ("call", self.call),
         ):  # fmt: skip
             entry = item.entry(word)
             if entry is not None:
@@ -64,7 +63,12 @@ class Heads(Draws, ABC):
     def lost(self, item: Mapping, head: nodes.Entry) -> None:
         """The names that a wrong step would have bound: reading them is no second problem."""
         source, moves = item.get("from"), self.moves.section.entries if self.moves else ()
-        named: list[Node | None] = [head.value, item.get("as"), *(entry.key for entry in moves)]
+        named: list[Node | None] = [
+            head.value,
+            item.get("as"),
+            item.get("gives"),
+            *(entry.key for entry in moves),
+        ]
         if isinstance(source, Mapping | Sequence):
             named += [part.key if isinstance(part, nodes.Entry) else part for part in source]
         self.names.broken.update(node.text for node in named if isinstance(node, Scalar))
@@ -78,24 +82,13 @@ class Heads(Draws, ABC):
         if options is None:
             return None
         type = self.common(options, source)
-        target = self.target(head.value)
         alone = not joint or len(seats) == 1 or self.apart(options[0].moves)
-        if type is None or target is None or not alone:
+        if type is None or not alone:
             return None
-        variable, place, span = target
-        readers = self.readers(item.get("seen_by"))
-        if place is not None:
-            shared = place
-            place = self.own(place, type)
-            if joint and len(seats) > 1 and place is shared and not place.keys:
-                self.one_for_several(place, head.value.span)
-                return None
-            if not self.storable(type, place, head.value.span):
-                return None
-            if item.get("seen_by") is None:
-                readers = self.readers_of(variable)
-        elif not self.declare(variable, type, joint, seats, span):
+        bound = self.binding(item, head, type, seats, joint)
+        if bound is None:
             return None
+        variable, place, readers = bound
         choices = tuple(o.choices for o in options)
         knows = self.knows(item.get("knows"))
         return Choose(
@@ -133,56 +126,6 @@ class Heads(Draws, ABC):
             )  # fmt: skip
             return False
         return True
-
-    def one_for_several(self, place: Place, span: Span) -> None:
-        """Report that several roles choose what is one value of the state."""
-        declared = self.names.place(place.variable)
-        self.problems.add(
-            "GD0306", f"`{span.text}` must be per role", span,
-            why=f"several roles choose it, and it is {place.type}",
-            notes=(Note(declared, "declared here"),) if declared else (),
-            help="declare it with `per: role`",
-        )  # fmt: skip
-
-    def actors(self, item: Mapping) -> tuple[tuple[str, ...], bool, ir.Expr | None] | None:
-        """Who may act, whether all do at once, and else whose turn it is where that depends."""
-        role, seats = item.get("role"), self.names.seats
-        if role is None:
-            if self.acting is not None:
-                return self.acting, False, ir.Me(SEAT, item.span)
-            if len(seats) == 1:
-                return seats, False, None
-            self.problems.add(
-                "GD0428", "it is not said who chooses", item.entries[0].key.span,
-                why="no `role:`, and no loop over roles around it",
-                help=f"add `role: {seats[0]}`, or `role: all`",
-            )  # fmt: skip
-            return None
-        items = role.items if isinstance(role, Sequence) else (role,)
-        found: list[str] = []
-        for part in items:
-            text = part.text if isinstance(part, Scalar) else ""
-            named = seats if text == "all" else self.names.seats_of(text)
-            if not named and len(items) == 1 and self.is_expression(part):
-                typed = self.checked(part, SEAT, "who acts")
-                if isinstance(typed, ir.Const):
-                    return (typed.value,), False, None
-                return None if typed is None else (seats, False, typed)
-            if not named:
-                if text not in self.names.broken:
-                    unknown_role(text, part.span, self.names, self.problems, "all")
-                return None
-            found += [s for s in named if s not in found]
-        single = len(items) == 1 and not isinstance(role, Sequence) and len(found) == 1
-        joint = not single or getattr(items[0], "text", "") == "all"
-        return tuple(s for s in seats if s in found), joint, None
-
-    def is_expression(self, node: Node) -> bool:
-        """Whether who acts is worked out: no bare name, or one that is declared."""
-        if not isinstance(node, Scalar):
-            return False
-        known = node.text in self.names.declared or node.text in ("me", "other")
-        return known or not node.text.isidentifier()
 
     def options(self, source: Node, seats: tuple[str, ...]) -> tuple[Options, ...] | None:
         """The options of each acting seat."""

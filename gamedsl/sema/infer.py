@@ -189,7 +189,7 @@ class Typer(Calls):
         return (
             node.id in self.locals
             or node.id in self.names.declared
-            or node.id in self.names.seats
+            or node.id in self.names.everyone
             or node.id in ("me", "other", "others", "roles")
         )
 

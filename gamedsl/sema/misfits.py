@@ -7,7 +7,18 @@ import re
 from gamedsl.diagnostics import Note
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, COMPARISONS, MAPS
-from gamedsl.ir.types import BOOL, Bool, Never, NoneType, Number, Option, PerSeat, Type, fits
+from gamedsl.ir.types import (
+    BOOL,
+    Bool,
+    Never,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    Type,
+    fits,
+    has_text,
+)
 from gamedsl.sema.resolve import Resolver
 from gamedsl.syntax import ast
 
@@ -62,7 +73,9 @@ class Misfits(Resolver):
                 self.one_wanted(argument)
                 return
         given, help = " and ".join(str(a.type) for a in arguments), ""
-        if function in COMPARISONS:
+        if any(has_text(argument.type) for argument in arguments):
+            help = "text is stored, shown, or given to a function (`call:`); no rule looks into it"
+        elif function in COMPARISONS:
             help = "numbers and values of one enum have an order, and tuples and records of these"
         if function == "**" and isinstance(arguments[1].type, Number):
             help = "an exponent is a whole number, such as `2` or `-1`"

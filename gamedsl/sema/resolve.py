@@ -105,7 +105,7 @@ class Resolver(ABC):
                 return ir.Stream(type, node.span, node.id)
             case LetName() as let:
                 return self.let_call(node, let, ())
-        if node.id in self.names.seats:
+        if node.id in self.names.everyone:
             return ir.Const(SEAT, node.span, node.id)
         only = self.names.enum_of(node.id)
         if only is not None:

@@ -18,6 +18,21 @@ MAX_SEATS = 64
 
 def declare_roles(section: Node | None, names: Names, problems: Problems) -> tuple[Role, ...]:
     """The roles, in order, declared in `names`."""
+    roles = _declared(section, names, problems)
+    names.seats = tuple(seat for role in roles for seat in role.seats)
+    names.roles = {role.name: role.seats for role in roles if role.seats != (role.name,)}
+    return roles
+
+
+def declare_referees(section: Node | None, names: Names, problems: Problems) -> tuple[Role, ...]:
+    """Those who act and have no payoff, declared in `names` after the roles."""
+    roles = _declared(section, names, problems)
+    names.referees = tuple(seat for role in roles for seat in role.seats)
+    names.roles |= {role.name: role.seats for role in roles if role.seats != (role.name,)}
+    return roles
+
+
+def _declared(section: Node | None, names: Names, problems: Problems) -> tuple[Role, ...]:
     roles: list[Role] = []
     if isinstance(section, Sequence):
         for item in section:
@@ -31,10 +46,9 @@ def declare_roles(section: Node | None, names: Names, problems: Problems) -> tup
     for role in roles:
         for name in dict.fromkeys((role.name, *role.seats)):
             _claim(name, role, names, problems)
-    names.seats = tuple(seat for role in roles for seat in role.seats)
-    names.roles = {role.name: role.seats for role in roles if role.seats != (role.name,)}
-    if len(names.seats) > MAX_SEATS:
-        _too_many(len(names.seats), roles[0].span, problems)
+    count_all = sum(len(role.seats) for role in roles)
+    if count_all > MAX_SEATS:
+        _too_many(count_all, roles[0].span, problems)
     return tuple(roles)
 
 
@@ -92,7 +106,7 @@ def unknown_role(
             help="name its seats: " + ", ".join(seats[:6]),
         )
         return
-    guess = did_you_mean(name, [*names.roles, *names.seats, *others])
+    guess = did_you_mean(name, [*names.roles, *names.everyone, *others])
     place = names.role_spans.get(guess) if guess else None
     if place is None:
         place = next(iter(names.role_spans.values()), None)

@@ -15,7 +15,7 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Setting
 from gamedsl.ir.outcome import Amounts, History, count_outcomes, evaluate_outcome, histories
-from gamedsl.ir.program import Choose, Draw, Show, walk_steps
+from gamedsl.ir.program import Binding, Choose, walk_steps
 from gamedsl.ir.recipe import Recipe
 
 MANY = 10_000
@@ -103,5 +103,5 @@ def _open(ir: GameIR) -> bool:
         and not step.readers.fields
         and not (isinstance(step, Choose) and step.joint and len(step.actors) > 1)
         for step in walk_steps(ir.turns)
-        if isinstance(step, Choose | Draw | Show)
+        if isinstance(step, Binding)
     )

@@ -120,7 +120,7 @@ class Names:
 
     seats: tuple[str, ...] = ()
     roles: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Roles whose seats have names of their own."""
+    """Roles whose seats have names of their own, those of referees too."""
     role_spans: dict[str, Span] = field(default_factory=dict)
     """Of roles and of seats."""
     enums: list[Enum] = field(default_factory=list)
@@ -133,6 +133,8 @@ class Names:
     withheld: dict[str, list[Diagnostic]] = field(default_factory=dict)
     """What is wrong with those that only a step binds which the params switch off: reported where
     something reads them."""
+    referees: tuple[str, ...] = ()
+    """The seats of those who act and have no payoff; they are not among `seats`."""
     hidden: set[str] = field(default_factory=set)
     """Names of lets that only one use of a protocol can say, shared by all scopes of a game."""
     later: dict[str, Span] = field(default_factory=dict)
@@ -141,7 +143,7 @@ class Names:
     def all(self) -> Iterable[str]:
         """Every name, for suggestions."""
         yield from self.declared
-        yield from self.seats
+        yield from self.everyone
         yield from self.roles
         yield from MEANINGS
         yield from ("true", "false", "none")
@@ -165,7 +167,12 @@ class Names:
 
     def seats_of(self, role: str) -> tuple[str, ...]:
         """The seats of a role, or the seat of that name; empty where there is none."""
-        return self.roles.get(role) or ((role,) if role in self.seats else ())
+        return self.roles.get(role) or ((role,) if role in self.everyone else ())
+
+    @property
+    def everyone(self) -> tuple[str, ...]:
+        """The seats, then those of referees."""
+        return (*self.seats, *self.referees)
 
 
 def is_reserved_stream(name: Scalar, problems: Problems, *others: str) -> bool:

@@ -283,7 +283,7 @@ def read_readers(
                 help="write `owner` for who acts in this step, or an expression over `me`",
             )
         seats += [seat for seat in found if seat not in seats]
-    ordered = tuple(seat for seat in names.seats if seat in seats)
+    ordered = tuple(seat for seat in names.everyone if seat in seats)
     return Readers("seats", ordered, span=node.span)
 
 

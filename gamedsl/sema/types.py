@@ -1,6 +1,7 @@
 """`types:` sections, and the texts that name a type wherever one is wanted.
 
-A type is a name (`Card`, `role`, `truth`, `integer`), a range, a list of names or numbers, an
+A type is a name (`Card`, `role`, `truth`, `integer`, `text`), a text of so many characters
+(`text(80)`), a range, a list of names or numbers, an
 expression over params that gives one, `A | B`, `T or none`, `set of T`, `list of T`, `bag of T`, or
 a map: `{values: …}`, `{cell: …}`, `{fresh: n}`, `{file: …, take: n}`, or a record of fields.
 """
@@ -19,6 +20,7 @@ from gamedsl.ir.types import (
     BOOL,
     NUMBER,
     SEAT,
+    TEXT,
     WHOLE,
     Bag,
     Enum,
@@ -27,6 +29,7 @@ from gamedsl.ir.types import (
     Option,
     Record,
     Set,
+    Text,
     Tuple,
     Type,
     Union,
@@ -43,16 +46,20 @@ from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.source.spans import Span
 
 WORDS: dict[str, Type] = {
-    "role": SEAT, "truth": BOOL, "number": NUMBER, "integer": WHOLE,
+    "role": SEAT, "truth": BOOL, "number": NUMBER, "integer": WHOLE, "text": TEXT,
 }  # fmt: skip
 """Types that have a name without being declared."""
 
 FORMS = ("values", "cell", "fresh", "file", "take")
 """Keys that make a map something else than a record."""
 
+MAX_TEXT = 1_000_000
+"""Characters that a text may be allowed."""
+
 MAX_VALUES = 4096
 """Values of a declared type."""
 
+_TEXT = re.compile(r"text\((.+)\)\Z", re.DOTALL)
 _COLLECTION = re.compile(r"(set|list|bag)\s+of\s+")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
@@ -157,6 +164,9 @@ class Types:
             inner = self.type(part_of(scalar, head.end(), len(text)))
             kinds: dict[str, Any] = {"set": Set, "list": List, "bag": Bag}
             return None if inner is None else TypeName(kinds[head[1]](inner), (), scalar.span)
+        if limited := _TEXT.match(text):
+            limit = self.number(part_of(scalar, *limited.span(1)), 1, MAX_TEXT)
+            return None if limit is None else TypeName(Text(limit), (), scalar.span)
         known = self.names.declared.get(text)
         if isinstance(known, TypeName):
             return known

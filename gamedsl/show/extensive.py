@@ -230,7 +230,7 @@ class _Growth:
         chosen: tuple[int, ...],
     ) -> Node:  # fmt: skip
         ask = asks[movers[len(chosen)]]
-        seat, step, _, legal, declared = ask
+        seat, step, _, legal, declared, _ = ask
         number, step = self._ir.seats.index(seat), self._ir.asked_as.get(step, step)
         key = key_of(state, ask)
         known = state.known(seat) if declared is None else known_in(key)

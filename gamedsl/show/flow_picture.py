@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Show
+from gamedsl.ir.program import Binding
 from gamedsl.report.svg import COLOURS
 from gamedsl.show.figure import MARK, SIZE, Figure
 from gamedsl.show.metrics import Box, width_of
@@ -98,7 +98,7 @@ class _Painter:
         first = 99 if item.kind == "do" else len(lines)
         for more in item.more:
             lines += filled(more, WIDEST)
-        readers = item.step.readers if isinstance(item.step, Choose | Draw | Show) else None
+        readers = item.step.readers if isinstance(item.step, Binding) else None
         if readers is not None and readers.kind != "all":
             lines.append(seen_by(readers))
         style = {"chance": "edge tint", "do": "edge paper", "pay": "edge paper"}.get(item.kind)

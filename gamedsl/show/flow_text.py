@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Show
+from gamedsl.ir.program import Binding
 from gamedsl.show.figure import Run
 from gamedsl.show.paint import Line, padded, role
 from gamedsl.show.program import Item, definitions, last_words, outline, seen_by
@@ -36,7 +36,7 @@ def _lines(item: Item, wide: int, bars: str) -> Iterator[Line]:
     style = role(item.seats[0]) if len(item.seats) == 1 else ""
     if item.text:
         line = [*head, Run(bars, "soft"), Run(f"{SIGNS[item.kind]} ", style), Run(item.text, style)]
-        if isinstance(item.step, Choose | Draw | Show) and item.step.readers.kind != "all":
+        if isinstance(item.step, Binding) and item.step.readers.kind != "all":
             line.append(Run(f" · {seen_by(item.step.readers)}", "soft"))
         yield line
     inner = bars if item.kind == "stage" and not item.text else bars + "│ "

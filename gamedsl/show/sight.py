@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Show, Step, walk_steps
+from gamedsl.ir.program import Binding, Choose, Draw, Show, Step, walk_steps
 from gamedsl.ir.types import Record, Type, plain
 from gamedsl.passes.reader_expressions import Reading, has_length
 from gamedsl.passes.reader_roles import Scope
@@ -54,7 +54,7 @@ def who_sees(ir: GameIR) -> tuple[Row, ...]:
     rows: list[Row] = []
     for step in walk_steps(ir.turns):
         noted = walk.noted.get(step.id)
-        if noted is None or not isinstance(step, Choose | Draw | Show):
+        if noted is None or not isinstance(step, Binding):
             continue
         kind: Literal["choice", "chance", "shown"] = "chance"
         if not isinstance(step, Draw):
@@ -126,11 +126,11 @@ class _Noting(Walk):
         return super().show(step, here)
 
 
-def _glance(ir: GameIR, step: Choose | Draw | Show, note: _Note, seat: int) -> Glance:
+def _glance(ir: GameIR, step: Binding, note: _Note, seat: int) -> Glance:
     """What a seat has of a step, all its owners together."""
     asked = bool(note.asked >> seat & 1)
     own = asked and not (isinstance(step, Choose) and step.knows is not None)
-    type = step.value.type if isinstance(step, Show) else step.type
+    type = step.type
     parts = {
         owner: _of_sight(sight, seat, ir, type)
         for owner, sight in note.sights.items()

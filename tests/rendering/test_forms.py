@@ -18,13 +18,13 @@ from gamedsl.backends.forms import (
     written,
 )  # fmt: skip
 from gamedsl.backends.labels import LabelBook
-from gamedsl.backends.prompts import FORM
 from gamedsl.backends.replies import REASONS, ParseFailure, parse_reply
 from gamedsl.backends.strict_json import LONGEST
 from gamedsl.backends.words import STYLES
 
 BOOK = LabelBook("fixed", (("stag", "bako"), ("hare", "two words"), ("rest", 'Ü"nd\\')))
 ALL = ("stag", "hare", "rest")
+FORM = instruction(LABEL)
 TAG, TOOL = Form("tag"), Form("tool")
 FORMS = [Form(kind, think) for kind in ("label", "tag", "tool") for think in (None, 64)]
 

@@ -8,10 +8,13 @@ import sys
 import pytest
 
 from gamedsl.backends.events import Event
+from gamedsl.backends.forms import instruction
 from gamedsl.backends.labels import draw_labels
-from gamedsl.backends.prompts import FORM, Prompter, RenderError
+from gamedsl.backends.prompts import Prompter, RenderError
+from gamedsl.ir.replies import LABEL
 from tests.rendering.games import STAG_HUNT, ULTIMATUM, options_game
 
+FORM = instruction(LABEL)
 LABELS = "labels: {low: A, fair: B, high: C, accept: Y, reject: N}\n"
 
 

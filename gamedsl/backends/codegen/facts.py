@@ -9,10 +9,11 @@ from gamedsl.backends.codegen.grids import grid_size, lined_grid
 from gamedsl.ir.builtins import element, values
 from gamedsl.ir.expr import Apply, Const, Expr, expressions_in
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import (
+from gamedsl.ir.program import (  # fmt: skip
     Action,
     Add,
     Assign,
+    Binding,
     Choose,
     Do,
     Draw,
@@ -25,7 +26,7 @@ from gamedsl.ir.program import (
     Statement,
     Step,
     walk_steps,
-)  # fmt: skip
+)
 from gamedsl.ir.types import Bag, Enum, Never, NoneType, Option, Type, Union, domain
 
 
@@ -145,7 +146,7 @@ def _in_order(state: State, ir: GameIR) -> bool:
 
 def _is_public(ir: GameIR) -> bool:
     """Whether everybody is told everything."""
-    told = (s.readers for s in walk_steps(ir.turns) if isinstance(s, Choose | Draw | Show))
+    told = (s.readers for s in walk_steps(ir.turns) if isinstance(s, Binding))
     return all(readers.kind == "all" and not readers.fields for readers in told)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gamedsl.backends.codegen.expressions import Expressions, Reader
 from gamedsl.backends.codegen.writer import Lines, literal
-from gamedsl.ir.program import Choose, Draw, Readers, Show
+from gamedsl.ir.program import Binding, Choose, Readers
 from gamedsl.ir.types import (
     Bool,
     Enum,
@@ -64,7 +64,7 @@ class Telling:
         return f"known_as({module.own('NAMES', '{}')}, {code})"
 
     def tell(
-        self, lines: Lines, step: Choose | Draw | Show, type: Type, *, owner: str, seat: str,
+        self, lines: Lines, step: Binding, type: Type, *, owner: str, seat: str,
         name: str, value: str,
     ) -> None:  # fmt: skip
         """Log an event of `seat`. All but the step and the type of its value are code: whose the

@@ -1,0 +1,111 @@
+"""Calls of registered functions during play: values of the game to plain data, and back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from gamedsl.calls.registry import lookup
+from gamedsl.ir.program import Call
+from gamedsl.ir.types import List, Option, PerSeat, Record, Type, plain
+from gamedsl.ir.values import name_of
+
+
+class Caller(Protocol):
+    """Works out a call. `arguments` are plain data, and so is the result."""
+
+    def __call__(self, name: str, arguments: Mapping[str, Any]) -> Any: ...
+
+
+def registered(name: str, arguments: Mapping[str, Any]) -> Any:
+    """The `Caller` that asks the registry. Raises `gamedsl.calls.registry.CallError`."""
+    found = lookup(name)
+    assert found is not None, "the compiler has looked it up"
+    return found.call(**arguments)
+
+
+@dataclass
+class Recorded:
+    """A `Caller` that keeps what the one behind it answered, and answers from `known` first.
+
+    `log` has a row for each call, in order: the name, the arguments as text, and the result. With
+    `known`, the rows of an earlier log, the same calls have the same results whatever their
+    functions would say now; of calls with the same arguments, the first has the first.
+    """
+
+    behind: Callable[[str, Mapping[str, Any]], Any] = registered
+    known: list[tuple[str, str, Any]] = field(default_factory=list)
+    log: list[tuple[str, str, Any]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __call__(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        key = ", ".join(f"{a}={name_of_data(v)}" for a, v in arguments.items())
+        with self._lock:
+            place = next((i for i, row in enumerate(self.known) if row[:2] == (name, key)), None)
+            if place is not None:
+                row = self.known.pop(place)
+                self.log.append(row)
+                return row[2]
+        result = self.behind(name, arguments)
+        with self._lock:
+            self.log.append((name, key, result))
+        return result
+
+
+def answer(call: Call, values: Mapping[str, Any], caller: Caller) -> Any:
+    """What a call gives, as a value of the variable's type. `values` are those of its arguments.
+
+    Raises `gamedsl.calls.registry.CallError`.
+    """
+    types = {name: expr.type for name, expr in call.arguments}
+
+    def one(given: Mapping[str, Any], type: Type) -> Any:
+        data = {name: as_data(given[name], types[name], name in call.mapped) for name in given}
+        return from_data(caller(call.function, data), type)
+
+    if call.over == "one":
+        return one(values, call.type)
+    inner = plain(call.type)
+    assert isinstance(inner, List | PerSeat)
+    first = values[call.mapped[0]]
+    keys = list(first) if isinstance(first, dict) else range(len(first))
+    found = {
+        key: one({n: v[key] if n in call.mapped else v for n, v in values.items()}, inner.of)
+        for key in keys
+    }
+    return found if call.over == "seats" else tuple(found.values())
+
+
+def as_data(value: Any, type: Type, each: bool = False) -> Any:
+    """A value of the game as functions take it: a record as a dict of its fields."""
+    of = plain(type)
+    if each and isinstance(of, PerSeat | List):
+        of = plain(of.of)
+    if value is None:
+        return None
+    if isinstance(of, Record):
+        return {name: as_data(v, t) for (name, t), v in zip(of.fields, value, strict=True)}
+    if isinstance(of, List):
+        return tuple(as_data(item, of.of) for item in value)
+    return value
+
+
+def from_data(data: Any, type: Type) -> Any:
+    """The value of the game that a function gave."""
+    of = type.of if isinstance(type, Option) else type
+    if data is None:
+        return None
+    if isinstance(of, Record):
+        return tuple(from_data(data[name], inner) for name, inner in of.fields)
+    if isinstance(of, List):
+        return tuple(from_data(item, of.of) for item in data)
+    return data
+
+
+def name_of_data(data: Any) -> str:
+    """One text for each datum that a function is given."""
+    if isinstance(data, Mapping):
+        return "{" + ", ".join(f"{k}: {name_of_data(v)}" for k, v in data.items()) + "}"
+    return repr(data) if isinstance(data, str) else name_of(data)

@@ -1,0 +1,102 @@
+"""Examples of what may be said and of what functions may give, for random plays of open games.
+
+An open decision has no list of options: plays choose among a few valid replies, drawn from a seed
+of the step and of what has been seen. A function that may take long is not called: its result is
+drawn from its type, as often as its arguments differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from gamedsl.backends.babble import sample_said
+from gamedsl.backends.calling import name_of_data, registered
+from gamedsl.backends.events import SILENCE
+from gamedsl.backends.interpreter import Interpreter
+from gamedsl.backends.spoken import value_said
+from gamedsl.calls.registry import lookup
+from gamedsl.calls.types import ListOf, OrNone
+from gamedsl.calls.types import Type as Described
+from gamedsl.ir.evaluate import Budget, EvaluationError, Scope, evaluate
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose
+
+MANY = 4
+"""Examples of one decision."""
+
+TRIES = 60
+"""Replies that are drawn to find valid ones."""
+
+LONG = 0.1
+"""Seconds that a function may take before plays do without it."""
+
+
+def rehearsal(ir: GameIR, budget: Budget | None = None) -> Interpreter:
+    """The rules of a game, interpreted, for plays at random: every decision has some options."""
+    if not ir.open:
+        return Interpreter(ir, budget)
+    return Interpreter(ir, budget, quick, spoken(ir))
+
+
+def spoken(ir: GameIR) -> Callable[[Choose, str, Scope], tuple[str, ...]]:
+    """Examples of what a seat may say at a step, by canonical name; silence is one where the game
+    goes on without a valid reply."""
+    silent = {seat for seat, cost in ir.costs.items() if cost.then in ("skip", "play")}
+
+    def examples(step: Choose, seat: str, scope: Scope) -> tuple[str, ...]:
+        assert step.said is not None
+        counted = sum(len(v) for k, v in scope.bindings.items() if k.endswith("@past"))
+        random, found = Random(f"{step.id} {seat} {len(scope.bindings)} {counted}"), list[str]()
+        for _ in range(TRIES):
+            name = sample_said(step.said, step.type, ir.seats, random)
+            if name not in found and _is_valid(ir, step, seat, name, scope):
+                found.append(name)
+            if len(found) == MANY:
+                break
+        return (*found, SILENCE) if seat in silent else tuple(found)
+
+    return examples
+
+
+def _is_valid(ir: GameIR, step: Choose, seat: str, name: str, scope: Scope) -> bool:
+    assert step.said is not None
+    if step.said.valid is None:
+        return True
+    value: Any = value_said(name, step.said, step.type, ir.seats)
+    if step.joint:
+        value = {**(scope.bindings.get(step.variable) or {}), seat: value}
+    given = scope._replace(bindings={**scope.bindings, step.variable: value})
+    try:
+        return bool(evaluate(step.said.valid, given))
+    except EvaluationError:
+        return False
+
+
+def quick(name: str, arguments: Mapping[str, Any]) -> Any:
+    """A `gamedsl.backends.calling.Caller` for plays that are only looked at."""
+    function = lookup(name)
+    if function is None or function.time_limit <= LONG:
+        return registered(name, arguments)
+    told = ", ".join(map(name_of_data, arguments.values()))
+    return _drawn(function.result, Random(f"{name} {told}"))
+
+
+def _drawn(type: Described, random: Random) -> Any:
+    """A value of a described type."""
+    match type:
+        case OrNone(of=inner):
+            return _drawn(inner, random) if random.random() < 0.5 else None
+        case ListOf(of=inner):
+            return tuple(_drawn(inner, random) for _ in range(random.randrange(4)))
+        case tuple():
+            return random.choice(type)
+        case Mapping():
+            return {field: _drawn(inner, random) for field, inner in type.items()}
+    plain = {
+        "text": ("", "yes", "3 + 4"), "int": (0, 1, 2), "bool": (False, True),
+        "number": (0, Fraction(1, 2), 1), "any": (0, "yes"),
+    }  # fmt: skip
+    return random.choice(plain[type])

@@ -1,0 +1,206 @@
+"""Types as JSON: which values a JSON text can say, the JSON Schema of them, and how long they are.
+
+`gamedsl.backends.json_values` reads and writes the values.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gamedsl.ir.types import (
+    Bag,
+    Bool,
+    Enum,
+    Grid,
+    List,
+    Never,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Text,
+    Tuple,
+    Type,
+    Union,
+    domain,
+)  # fmt: skip
+from gamedsl.ir.values import name_of
+
+LARGEST = 2**53 - 1
+"""Numbers lie between this and its negative: there every reader of JSON has the same integers."""
+
+DEEPEST = 64
+"""Objects and lists inside one another."""
+
+
+def readable(type: Type, seats: tuple[str, ...] = ()) -> str | None:
+    """Why values of a type cannot be read from JSON; None where they can be."""
+    return _unreadable(type, seats, "", 0)
+
+
+def schema_of(type: Type, seats: tuple[str, ...]) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a type that is `readable`."""
+    match type:
+        case Bool():
+            return {"type": "boolean"}
+        case Number(whole=whole):
+            least, most = range_of(type)
+            kind = "integer" if whole else "number"
+            return {"type": kind, "minimum": least, "maximum": most}
+        case Enum(members=members):
+            return {"type": "string", "enum": list(members)}
+        case Seat():
+            return {"type": "string", "enum": list(seats)}
+        case NoneType():
+            return {"type": "null"}
+        case Text(limit=limit):
+            return {"type": "string"} | ({} if limit is None else {"maxLength": limit})
+        case Option(of=inner):
+            return {"anyOf": [schema_of(inner, seats), {"type": "null"}]}
+        case Union(of=options):
+            return {"anyOf": [schema_of(option, seats) for option in options]}
+        case List(of=inner):
+            least, most = lengths(type)
+            return _array(schema_of(inner, seats), least, most)
+        case Grid(rows=rows, columns=columns, of=inner):
+            return _array(_array(schema_of(inner, seats), columns, columns), rows, rows)
+        case Set(of=inner):
+            most = len(domain(inner, seats) or ())
+            return _array(schema_of(inner, seats), 0, most) | {"uniqueItems": True}
+        case Tuple(of=types):
+            items = [schema_of(part, seats) for part in types]
+            size = len(items)
+            whole_row = {"prefixItems": items, "items": False, "minItems": size, "maxItems": size}
+            return {"type": "array", **whole_row}
+        case Record() | PerValue() | PerSeat():
+            fields = fields_of(type, seats)
+            return {
+                "type": "object",
+                "properties": {field.name: schema_of(field.type, seats) for field in fields},
+                "required": [field.name for field in fields if field.needed],
+                "additionalProperties": False,
+            }
+    raise TypeError(readable(type, seats))
+
+
+class Field(NamedTuple):
+    """A field of an object: its name in JSON, the key of the map or the place in the record."""
+
+    name: str
+    key: Any
+    type: Type
+    needed: bool
+
+
+def fields_of(type: Record | PerValue | PerSeat, seats: tuple[str, ...]) -> list[Field]:
+    """The fields of a record, or the entries of a map, in order."""
+    if isinstance(type, Record):
+        return [Field(name, i, of, True) for i, (name, of) in enumerate(type.fields)]
+    if isinstance(type, PerSeat):
+        return [Field(seat, seat, type.of, not type.partial) for seat in seats]
+    return [Field(name_of(key), key, type.of, True) for key in domain(type.key, seats) or ()]
+
+
+def lengths(type: List) -> tuple[int, int]:
+    """The least and the greatest length of a list that has one."""
+    if type.length is not None:
+        return type.length, type.length
+    return 0, type.at_most or 0
+
+
+def range_of(type: Number) -> tuple[int, int]:
+    """From where to where its numbers go in JSON."""
+    low, high = type.low, type.high
+    return (-LARGEST, LARGEST) if low is None or high is None else (low, high)
+
+
+def _array(items: dict[str, Any], least: int, most: int) -> dict[str, Any]:
+    return {"type": "array", "items": items, "minItems": least, "maxItems": most}
+
+
+def _unreadable(type: Type, seats: tuple[str, ...], where: str, depth: int) -> str | None:
+    """As `readable`, of a part at a place; `depth` is how many objects and lists it lies in."""
+    why = ""
+    parts: list[tuple[str, Type]] = []
+    match type:
+        case Bag():
+            why = "a bag has no form in JSON: use a list"
+        case Never():
+            why = "it has no type"
+        case Number(low=int() as low, high=int() as high) if max(-low, high) > LARGEST:
+            why = "JSON has no exact numbers beyond 2**53 - 1"
+        case List(length=None, at_most=None):
+            why = "the list has no greatest length: write `at_most`"
+        case Set(of=inner) if domain(inner, seats) is None:
+            why = "it is a set of things that cannot all be listed"
+        case PerValue(key=key) if domain(key, seats) is None:
+            why = "its keys cannot all be listed"
+        case Union(of=types) if any(domain(of, seats) is None for of in types):
+            why = "it may be things that cannot all be listed"
+        case Record(fields=fields):
+            parts = [(f"{where}.{name}" if where else name, of) for name, of in fields]
+        case Tuple(of=types) | Union(of=types):
+            parts = [(where, of) for of in types]
+        case Option(of=of) | List(of=of) | Set(of=of) | Grid(of=of) | PerValue(of=of):
+            parts = [(where, of)]
+        case PerSeat(of=of):
+            parts = [(where, of)]
+    inside = depth + (0 if isinstance(type, Option | Union) else 2 if isinstance(type, Grid) else 1)
+    if not why and parts and inside > DEEPEST:
+        why = f"it is nested more than {DEEPEST} deep"
+    if why:
+        return f"`{where}`: {why}" if where else why
+    reasons = (_unreadable(of, seats, at, inside) for at, of in parts)
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def longest(type: Type, seats: tuple[str, ...]) -> int | None:
+    """Characters of the longest JSON text of a type's values, written without blanks; None where
+    there is no longest. Characters of a text may each take six: `\\u0000`."""
+    match type:
+        case Text(limit=limit):
+            return None if limit is None else 2 + 6 * limit
+        case Option(of=inner):
+            return _most((longest(inner, seats), len("null")))
+        case List(of=inner, length=length, at_most=at_most):
+            count = at_most if length is None else length
+            return _repeated(longest(inner, seats), count)
+        case Set(of=inner):
+            values = domain(inner, seats)
+            return _repeated(longest(inner, seats), None if values is None else len(values))
+        case PerSeat(of=inner):
+            return _mapped(seats, longest(inner, seats))
+        case PerValue(key=key, of=inner):
+            keys = domain(key, seats)
+            names = None if keys is None else tuple(map(name_of, keys))
+            return None if names is None else _mapped(names, longest(inner, seats))
+        case Record(fields=fields):
+            parts = [longest(inner, seats) for _, inner in fields]
+            known = [part for part in parts if part is not None]
+            written = sum(len(name) + 4 for name, _ in fields)
+            return None if len(known) < len(parts) else 2 + written + sum(known)
+        case Tuple(of=of):
+            parts = [longest(inner, seats) for inner in of]
+            known = [part for part in parts if part is not None]
+            return None if len(known) < len(parts) else 2 + sum(known) + len(known)
+        case Union(of=of):
+            return _most(tuple(longest(inner, seats) for inner in of))
+    values = domain(type, seats)
+    return None if not values else 2 + max(len(name_of(value)) for value in values)
+
+
+def _most(lengths: tuple[int | None, ...]) -> int | None:
+    known = [length for length in lengths if length is not None]
+    return max(known) if len(known) == len(lengths) else None
+
+
+def _repeated(length: int | None, count: int | None) -> int | None:
+    return None if length is None or count is None else 2 + count * (length + 1)
+
+
+def _mapped(names: tuple[str, ...], length: int | None) -> int | None:
+    return None if length is None else 2 + sum(len(name) + 4 + length for name in names)

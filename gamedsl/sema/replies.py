@@ -1,0 +1,134 @@
+"""The sections that say how players reply: `respond` and `on_invalid`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.ir.game import Role
+from gamedsl.ir.program import Choose
+from gamedsl.ir.replies import FORFEIT, LABEL, VOID, Form, OnInvalid
+from gamedsl.ir.types import NUMBER, WHOLE, Type
+from gamedsl.sema.infer import Typer
+from gamedsl.sema.roles import unknown_role
+from gamedsl.sema.scope import Names
+from gamedsl.sema.values import constant
+from gamedsl.source.nodes import Mapping, Node, Scalar
+
+MOST = 32_768
+"""Tokens of a thought, and retries, at most."""
+
+KEYS = ("retry", "then", "play", "pay")
+
+
+def read_respond(node: Node | None, names: Names, problems: Problems) -> Form:
+    """`label` (the default), `tag` or `tool`; or a map with `form`, `think` and `at_limit`."""
+    if node is None:
+        return LABEL
+    if isinstance(node, Scalar):
+        return Form(_kind(node))
+    assert isinstance(node, Mapping)
+    kind, think, limit = node.get("form"), node.get("think"), node.get("at_limit")
+    tokens = None if think is None else _number(think, WHOLE, names, problems, 1)
+    assert isinstance(kind, Scalar)
+    closes = not (isinstance(limit, Scalar) and limit.text == "invalid")
+    return Form(_kind(kind), tokens, "close" if closes else "invalid")
+
+
+def _kind(node: Scalar) -> Any:
+    return node.text
+
+
+def read_on_invalid(
+    node: Node | None, roles: tuple[Role, ...], referees: tuple[Role, ...],
+    steps: list[Choose], names: Names, problems: Problems,
+) -> tuple[tuple[str, OnInvalid], ...]:  # fmt: skip
+    """What an invalid reply costs each role, where the file says it: for all, or in a map of `all`
+    and roles. Without it that is `FORFEIT`, and `VOID` of a referee."""
+    if not isinstance(node, Mapping):
+        return ()
+    known = [role.name for role in (*roles, *referees)]
+    players = [role.name for role in roles]
+    found: dict[str, OnInvalid] = {}
+    if any(entry.key.text in KEYS for entry in node):
+        rule = _rule(node, FORFEIT, names, problems)
+        found = dict.fromkeys(players, rule)
+        _may_be_played(node, found, roles, steps, problems)
+        return tuple(found.items())
+    for entry in sorted(node, key=lambda entry: entry.key.text != "all"):
+        assert isinstance(entry.value, Mapping)
+        name = entry.key.text
+        if name != "all" and name not in known:
+            unknown_role(name, entry.key.span, names, problems, "all")
+            continue
+        meant = players if name == "all" else [name]
+        rule = _rule(entry.value, FORFEIT if meant[0] in players else VOID, names, problems)
+        own = dict.fromkeys(meant, rule)
+        _may_be_played(entry.value, own, (*roles, *referees), steps, problems)
+        found |= own
+    return tuple((name, found[name]) for name in known if name in found)
+
+
+def _rule(node: Mapping, usual: OnInvalid, names: Names, problems: Problems) -> OnInvalid:
+    then, play, retry, pay = (node.get(key) for key in ("then", "play", "retry", "pay"))
+    how: Any = then.text if isinstance(then, Scalar) else "play" if play else usual.then
+    if (how == "play") != (play is not None):
+        place = then if then is not None else play
+        assert place is not None
+        problems.add(
+            "GD0484", "`then: play` names the option that is taken", place.span,
+            why="no `play:`" if play is None else f"`then: {how}` takes none",
+            help="write `then: play` and `play:` with the name of an option",
+        )  # fmt: skip
+    return OnInvalid(
+        int(_number(retry, WHOLE, names, problems, 0) or 0) if retry is not None else usual.retry,
+        how,
+        play.text if isinstance(play, Scalar) else None,
+        None if pay is None else _number(pay, NUMBER, names, problems, None),
+    )
+
+
+def _number(node: Node, wanted: Type, names: Names, problems: Problems, least: int | None) -> Any:
+    found = constant(node, Typer(names, problems), problems, wanted)
+    if found is None:
+        return None
+    value = found[1]
+    number = isinstance(value, int | Fraction) and not isinstance(value, bool)
+    if number and (least is None or (isinstance(value, int) and least <= value <= MOST)):
+        return value
+    problems.add(
+        "GD0421", f"a whole number from {least} to {MOST:,} is needed here"
+        if least is not None else "a number is needed here", node.span,
+        why=f"this is {found[2]}" if not number else f"this is {value}",
+    )  # fmt: skip
+    return None
+
+
+def _may_be_played(
+    node: Mapping, rules: dict[str, OnInvalid], roles: tuple[Role, ...], steps: list[Choose],
+    problems: Problems,
+) -> None:  # fmt: skip
+    """Whether each role has the option that an invalid reply of it stands for."""
+    written = node.get("play")
+    for role in roles:
+        play = rules[role.name].play if role.name in rules else None
+        if play is None or not isinstance(written, Scalar):
+            continue
+        options = {
+            option.name: option.span
+            for step in steps for seat in step.actors if seat in role.seats
+            for option in step.options_of(seat)
+        }  # fmt: skip
+        if play not in options:
+            guess = did_you_mean(play, list(options))
+            place = options.get(guess) if guess else None
+            problems.add(
+                "GD0484", f"`{role.name}` never has an option `{play}`", written.span,
+                why="taken in place of an invalid reply",
+                notes=(Note(place, "written here"),) if place else (),
+                help=f"did you mean `{guess}`?" if guess
+                else "the options: " + ", ".join(list(options)[:8]),
+            )  # fmt: skip
+            return
