@@ -30,7 +30,7 @@ MANY = 4
 TRIES = 60
 """Replies that are drawn to find valid ones."""
 
-LONG = 0.1
+LONG = 1
 """Seconds that a function may take before plays do without it."""
 
 

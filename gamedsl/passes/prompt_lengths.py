@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gamedsl.diagnostics import Problems
+from gamedsl.ir.lengths import most
+from gamedsl.ir.program import Choose, Step
 from gamedsl.passes.atlas import Atlas
 from gamedsl.passes.nodes import Node, replay, story
 from gamedsl.passes.prompted import text_of
@@ -32,6 +34,8 @@ def prompts_are_so_long(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     if atlas.whole or problems.errors:
         why = "nobody is asked" if atlas.whole else "there are errors that come before it"
         yield Proof("prompts.length", "prompts are so long", "undecided", why)
+    elif atlas.ir.open:
+        yield _said(atlas)
     else:
         yield _bound(atlas, unit)
     if where is not None:
@@ -40,6 +44,27 @@ def prompts_are_so_long(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
         yield Proof(
             "prompts.length.met", claim, atlas.grade, atlas.extent, (), witness, replays, short
         )
+
+
+def _said(atlas: Atlas) -> Proof:
+    """How much of what players write a prompt can hold, in tokens of the model that writes it."""
+    most_said = most(atlas.ir.turns, _tokens, len(atlas.ir.everyone))
+    if most_said is None:
+        why = "the form of a loop does not tell how often it runs"
+        return Proof("prompts.length", "what prompts hold of replies is bounded", "undecided", why)
+    short = f"prompts hold at most {most_said:,} tokens of replies"
+    claim = "prompts hold no more of what was said than"
+    return Proof(
+        "prompts.length", f"{claim} {most_said:,} tokens of the models that said it", "proved",
+        FORM, short=short,
+    )  # fmt: skip
+
+
+def _tokens(step: Step) -> int:
+    """The tokens that replies to a step can have together."""
+    if not isinstance(step, Choose) or step.said is None:
+        return 0
+    return step.said.max_tokens * (len(step.actors) if step.joint else 1)
 
 
 def _met(atlas: Atlas) -> tuple[int, Node | None]:

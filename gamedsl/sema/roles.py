@@ -1,4 +1,7 @@
-"""Roles and their seats: `roles: [hunter_1, hunter_2]` or `roles: {player: 4}`."""
+"""Roles and their seats: `roles: [hunter_1, hunter_2]` or `roles: {player: 4}`.
+
+A role with one seat and the seat have one name.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,8 @@ def _declared(section: Node | None, names: Names, problems: Problems) -> tuple[R
     elif isinstance(section, Mapping):
         for entry in section:
             count = _count(entry.value, names, problems)
-            seats = tuple(f"{entry.key.text}_{i}" for i in range(1, (count or 1) + 1))
+            numbered = tuple(f"{entry.key.text}_{i}" for i in range(1, (count or 1) + 1))
+            seats = numbered if len(numbered) > 1 else (entry.key.text,)
             roles.append(Role(entry.key.text, seats, entry.key.span))
     for role in roles:
         for name in dict.fromkeys((role.name, *role.seats)):

@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gamedsl.backends.forms import (
-    LABEL,
-    Form,
     can_hold,
     instruction,
     read_choice,
@@ -21,6 +19,7 @@ from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.replies import REASONS, ParseFailure, parse_reply
 from gamedsl.backends.strict_json import LONGEST
 from gamedsl.backends.words import STYLES
+from gamedsl.ir.replies import LABEL, Form
 
 BOOK = LabelBook("fixed", (("stag", "bako"), ("hare", "two words"), ("rest", 'Ü"nd\\')))
 ALL = ("stag", "hare", "rest")
