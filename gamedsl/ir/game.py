@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import Any, Literal
 
 from gamedsl.ir.expr import Expr
+from gamedsl.ir.form import LABEL, Form
 from gamedsl.ir.program import Call, Choose, Draw, Entry, Stage, State, Step, walk_steps
-from gamedsl.ir.replies import FORFEIT, LABEL, VOID, Form, OnInvalid
+from gamedsl.ir.replies import FORFEIT, VOID, OnInvalid
 from gamedsl.ir.types import Enum, Type
 from gamedsl.source.spans import Span
 

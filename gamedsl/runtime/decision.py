@@ -14,8 +14,8 @@ from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.prompts import NOTHING
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.backends.spoken import schema_of
+from gamedsl.ir.form import Form
 from gamedsl.ir.program import Said
-from gamedsl.ir.replies import Form
 from gamedsl.ir.types import Type
 
 if TYPE_CHECKING:

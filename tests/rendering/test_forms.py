@@ -19,7 +19,7 @@ from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.replies import REASONS, ParseFailure, parse_reply
 from gamedsl.backends.strict_json import LONGEST
 from gamedsl.backends.words import STYLES
-from gamedsl.ir.replies import LABEL, Form
+from gamedsl.ir.form import LABEL, Form
 
 BOOK = LabelBook("fixed", (("stag", "bako"), ("hare", "two words"), ("rest", 'Ü"nd\\')))
 ALL = ("stag", "hare", "rest")

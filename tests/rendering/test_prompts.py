@@ -11,7 +11,7 @@ from gamedsl.backends.events import Event
 from gamedsl.backends.forms import instruction
 from gamedsl.backends.labels import draw_labels
 from gamedsl.backends.prompts import Prompter, RenderError
-from gamedsl.ir.replies import LABEL
+from gamedsl.ir.form import LABEL
 from tests.rendering.games import STAG_HUNT, ULTIMATUM, options_game
 
 FORM = instruction(LABEL)
