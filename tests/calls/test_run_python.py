@@ -67,6 +67,9 @@ COUNTED: list[tuple[str, str, tuple[int, int, str]]] = [
     ("f = int", "import os\nos._exit(0)\nassert True", (0, 1, "the tests ended before their end")),
     ("f = int", "assert True\nimport sys\nsys.exit(0)", (1, 0, "import sys")),
     ("x" * 100_001, "assert True", (0, 0, "more than 100000 characters")),
+    ("f = '\ud800'", "assert f == '\ud800'", (0, 0, "the tests cannot be read: ")),
+    ("f = '\ud800'", "assert f", (0, 1, "the code does not load: UnicodeEncodeError")),
+    ("f = '\0'", "assert f", (0, 1, "the code does not load: ")),
     ("f = int", "assert " + "(" * 500 + ")" * 500, (0, 0, "the tests cannot be read: ")),
 ]
 
@@ -212,6 +215,11 @@ FORGED = {
         "    sys.modules[name] = types.ModuleType(name)\nf = lambda x: None"
     ),
     "tracing": "import sys\nsys.settrace(lambda *a: None)\nf = lambda x: 0",
+    "the end of a loop": "def f(x): raise StopIteration",
+    "a class for the end of a loop": (
+        "class E(StopIteration): pass\ndef f(x): raise E\nclass L:\n"
+        "    def __getattr__(self, name): raise StopIteration"
+    ),
     "no end of its stack": "def f(x): return f(x)",
     "a value without end": "def f(x):\n    xs = []\n    xs.append(xs)\n    return xs",
     "a value too large": "def f(x): return 'x' * (2 << 20)",
@@ -227,9 +235,11 @@ def test_no_code_passes_tests_that_it_does_not_pass(code: str) -> None:
         SQUARE + "assert all(f(i) == i * i for i in (2, 3))\nassert f(2) in [4, 5]\n"
         "assert {f(2): 1} == {4: 1}\nassert abs(f(2) - 4) < 1e-9\nassert f(2) - 4 == 0\n"
         "assert not f(2) != 4\nassert f(2) > 3\nassert [f(2)] == [4]\n"
+        "assert all(map(lambda i: f(i) == i * i, range(5)))\n"
+        "for square in map(f, [2, 2]):\n    assert square == 4\nassert list(map(f, [2])) == [4]\n"
     )
     passed, failed, error = tried(code, tests)
-    assert (passed, failed) == (0, 11), error
+    assert (passed, failed) == (0, 14), error
 
 
 def test_what_the_channel_refuses() -> None:

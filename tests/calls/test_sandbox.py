@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from gamedsl.calls.registry import CallError, lookup
-from gamedsl.calls.sandbox import report
+from gamedsl.calls.sandbox import kernel, report
 from gamedsl.calls.sandbox.launch import (
     WAYS,
     Confined,
@@ -470,13 +470,20 @@ def test_where_nothing_holds_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(report, "run_script", nothing)
     monkeypatch.setattr(report, "what_holds", what_holds.__wrapped__)
-    with pytest.raises(SandboxError, match="by way of landlock: OSError: unshare"):
+    with pytest.raises(SandboxError, match="landlock: OSError: unshare"):
         best_way()
     function = lookup("run_python")
     assert function is not None
     assert str(function.missing_here()).startswith("a program cannot be confined here")
     with pytest.raises(CallError, match="`run_python`: a program cannot be confined here"):
         function.call(code="x = 'refused'", tests="assert x")
+
+
+def test_a_machine_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "KNOWN", False)
+    assert what_holds.__wrapped__().refused["all"].endswith(" are not listed")
+    monkeypatch.setattr(report.sys, "platform", "darwin")
+    assert what_holds.__wrapped__() == Report(None, {"all": "this is not Linux"})
 
 
 def test_a_way_that_lets_something_through_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

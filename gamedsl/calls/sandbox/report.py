@@ -93,6 +93,10 @@ def what_holds() -> Report:
     refused: dict[str, str] = {}
     if sys.platform != "linux":
         return Report(None, {"all": "this is not Linux"})
+    from gamedsl.calls.sandbox import kernel
+
+    if not kernel.KNOWN:
+        return Report(None, {"all": f"the system calls of {kernel.MACHINE} are not listed"})
     for way in WAYS:
         if way == "root" and os.geteuid() != 0:
             refused[way] = "this process is not root"
@@ -135,7 +139,7 @@ def best_way() -> Way:
     """The strongest way that holds. Raises `SandboxError`, which says what is missing."""
     report = what_holds()
     if report.way is None:
-        why = "; ".join(f"by way of {way}: {why}" for way, why in report.refused.items())
+        why = "; ".join(f"{way}: {why}" for way, why in report.refused.items())
         raise SandboxError(
             f"a program cannot be confined here, so it is not run ({why}); what is needed is Linux "
             "with seccomp, and namespaces (as root or by user namespaces) or Landlock"

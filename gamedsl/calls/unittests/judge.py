@@ -50,7 +50,11 @@ class Code:
                     break
         except (EOFError, OSError) as error:
             raise CodeEnded("the code has ended") from error
-        raise self.exception(*rest)
+        raised = self.exception(*rest)
+        if isinstance(raised, StopIteration) and operation != "next":
+            # it would end the loop of a test, as `all(map(…))`, which then saw nothing wrong
+            raise RuntimeError("the code raised StopIteration")
+        raise raised
 
     def called(self, number: int, data: Any) -> list[Any]:
         """The answer to a call of a function of ours."""
