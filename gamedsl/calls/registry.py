@@ -23,7 +23,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
-from gamedsl.calls.types import Type, WrongType, checked, key_of, shown
+from gamedsl.calls.types import Type, WrongType, checked, is_definite, key_of, shown
 
 GROUP = "gamedsl.calls"
 SHIPPED = {
@@ -157,6 +157,8 @@ def function(
             raise ValueError(f"the function `{name}` has no docstring")
         if set(inspect.signature(body).parameters) != set(arguments):
             raise ValueError(f"the parameters of `{name}` are not {', '.join(arguments)}")
+        if not is_definite(result):
+            raise ValueError(f"the result of `{name}` is of any type; games need to know which")
         if time_limit <= 0 or version < 1:
             raise ValueError(f"`{name}`: its time limit is above 0 and its version 1 or more")
         try:

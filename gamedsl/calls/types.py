@@ -10,7 +10,7 @@
 | `ListOf(type)` | a list or tuple of them |
 | `OrNone(type)` | one of them, or None |
 | `{"field": type}` | a record: a dict of exactly these fields |
-| `"any"` | a value of any game type, as plain data |
+| `"any"` | a value of any game type, as plain data: of arguments alone |
 """
 
 from __future__ import annotations
@@ -43,6 +43,17 @@ Type = (
     | OrNone
     | Mapping[str, "Type"]
 )
+
+
+def is_definite(type: Type) -> bool:
+    """Whether a type says what its values are, as that of a result must."""
+    match type:
+        case ListOf(of=inner) | OrNone(of=inner):
+            return is_definite(inner)
+        case Mapping():
+            return all(map(is_definite, type.values()))
+    return type != "any"
+
 
 MAX_DEPTH = 32
 """Levels of lists and records in one value."""

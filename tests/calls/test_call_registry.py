@@ -28,8 +28,8 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def registered(body: Any, **settings: Any) -> Function:
     defaults: dict[str, Any] = {
-        "arguments": {"x": "any"}, "result": "any", "pure": True, "version": 1, "time_limit": 1,
-        "on_timeout": None,
+        "arguments": {"x": "any"}, "result": OrNone("bool"), "pure": True, "version": 1,
+        "time_limit": 1, "on_timeout": None,
     }  # fmt: skip
     function(**{**defaults, **settings})(body)
     found = lookup(body.__name__)
@@ -98,14 +98,14 @@ def test_a_pure_function_is_called_once_for_equal_arguments() -> None:
     def echo(x: Any) -> Any:
         """Give it back."""
         calls.append(x)
-        return {"x": [x]}
+        return {"x": [str(x)]}
 
-    kept = registered(echo, result={"x": ListOf("any")}, on_timeout={"x": []})
+    kept = registered(echo, result={"x": ListOf("text")}, on_timeout={"x": []})
     first = kept.call(x=1)
-    assert first == {"x": (1,)}
+    assert first == {"x": ("1",)}
     first["x"] = "spoiled"
-    assert kept.call(x=1) == {"x": (1,)}
-    assert kept.call(x=True) == {"x": (True,)}
+    assert kept.call(x=1) == {"x": ("1",)}
+    assert kept.call(x=True) == {"x": ("True",)}
     assert kept.call(x="1") == {"x": ("1",)}
     assert calls == [1, True, "1"]
 
@@ -187,6 +187,8 @@ def test_what_may_not_be_registered() -> None:
         (plain, {"version": 0}, "version"),
         (plain, {"time_limit": 0}, "time limit"),
         (plain, {"result": "int", "on_timeout": None}, "time out"),
+        (plain, {"result": "any"}, "any type"),
+        (plain, {"result": {"a": ListOf(OrNone("any"))}, "on_timeout": {"a": []}}, "any type"),
     ]:
         with pytest.raises(ValueError, match=said):
             registered(body, **settings)
@@ -206,11 +208,11 @@ def test_functions_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     def registered_here() -> None:
         function(
             arguments={"x": "any"},
-            result="any",
+            result="bool",
             pure=True,
             version=1,
             time_limit=1,
-            on_timeout=None,
+            on_timeout=False,
         )(brought)
 
     asked: list[str] = []
