@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import platform
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -405,6 +406,13 @@ def gone(pid: int) -> bool:
         return True
 
 
+def wait_until_gone(pids: list[int]) -> None:
+    end = time.monotonic() + 20
+    while not all(map(gone, pids)):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 @pytest.fixture
 def sleeper(way: Way) -> Iterator[Confined]:
     """A program that runs, said so, and does not end."""
@@ -426,10 +434,29 @@ def test_nothing_lives_after_it_was_killed(sleeper: Confined) -> None:
 def test_it_ends_with_its_keeper(sleeper: Confined) -> None:
     _, pid = descendants(sleeper.keeper.pid)
     sleeper.keeper.kill()
-    end = time.monotonic() + 20
-    while not gone(pid):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_until_gone([pid])
+
+
+def test_it_ends_with_the_process_that_started_it(way: Way) -> None:
+    text = f"""
+import os, signal
+from gamedsl.calls.sandbox.launch import Limits, confined
+script = "import time\\nprint('up', flush=True)\\ntime.sleep(1000)"
+target = "gamedsl.calls.sandbox.script"
+with confined(target, script, limits=Limits(seconds=60), way={way!r}, output=True) as program:
+    program.keeper.stdout.read(2)
+    print(program.keeper.pid, flush=True)
+    input()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    starter = [sys.executable, "-c", text]
+    with subprocess.Popen(starter, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        pids = descendants(int(process.stdout.readline()))
+        process.stdin.write(b"\n")
+    assert (process.returncode, len(pids)) == (-9, 2)
+    wait_until_gone(pids)
 
 
 def test_what_python_can_do_in_it(way: Way) -> None:
