@@ -47,7 +47,8 @@ payoffs:
 labels: masked
 """
 RPS = "biased_rock_paper_scissors"
-CYCLING = {"games": 512, "lr": 2e-4, "betas": [0, 0.999], "entropy": 0.02, "steps": 60}
+ALONE = {"method": "grpo", "adapters": "shared", "magnet": {"every": "never"}}
+CYCLING = ALONE | {"games": 512, "lr": 2e-4, "betas": [0, 0.999], "entropy": 0.02, "steps": 60}
 
 
 def _cast(game, recipe, **opponents: Player) -> Cast:
