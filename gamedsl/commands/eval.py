@@ -87,6 +87,8 @@ def _endpoints(parser: argparse.ArgumentParser) -> None:
         help="attempts after the first, with growing pauses (default: 5)")  # fmt: skip
     add("--calls", type=_count, default=1000, metavar="N",
         help="the most calls to one endpoint, repeated ones included (default: 1,000)")  # fmt: skip
+    add("--tokens", type=_count, metavar="N",
+        help="the most tokens of an endpoint, as it counts them (default: any number)")  # fmt: skip
     add("--temperature", type=float, metavar="T", help="(default: as the server has it)")
     add("--max-tokens", type=_count, metavar="N", help="of a reply (default: as the server has it)")
 
@@ -243,8 +245,8 @@ def _settings(args: argparse.Namespace) -> EndpointSettings:
 
     return EndpointSettings(
         key_env=args.key_env, concurrency=args.concurrency, timeout=args.timeout,
-        retries=args.retries, calls=args.calls, temperature=args.temperature,
-        max_tokens=args.max_tokens,
+        retries=args.retries, calls=args.calls, tokens=args.tokens,
+        temperature=args.temperature, max_tokens=args.max_tokens,
     )  # fmt: skip
 
 

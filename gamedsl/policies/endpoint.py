@@ -3,8 +3,9 @@
 The wire form is that of OpenAI's chat completions, which vLLM, llama.cpp, Ollama and most hosted
 models speak as well. What can pass (429, 5xx, time-outs, lost connections) is tried again, later
 each time (exponential back-off with jitter, at least what `Retry-After` says); what cannot, such as
-a wrong key, ends at once. Every attempt is a call of the budget. The key is read from the
-environment, goes into one header, and is struck out of all that is quoted from the server.
+a wrong key, ends at once. Every attempt is a call of the budget; the tokens that the server
+counts are of another. The key is read from the environment, goes into one header, and is struck out
+of all that is quoted from the server.
 """
 
 from __future__ import annotations
@@ -17,9 +18,20 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gamedsl.policies.base import Message
+from gamedsl.policies.endpoint_wire import (
+    Answer,
+    Body,
+    Constrain,
+    Kept,
+    answer_of,
+    body_of,
+    generated,
+    tokens_of,
+)
+from gamedsl.policies.generation import Generated, Request
 
 if TYPE_CHECKING:
     import httpx2
@@ -42,7 +54,7 @@ class EndpointError(Exception):
 
 
 class BudgetSpent(EndpointError):
-    """All calls that were allowed have been made."""
+    """All calls that were allowed have been made, or all tokens used."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +73,16 @@ class EndpointSettings:
     """The first back-off; each further one is twice as long."""
     calls: int = 1000
     """The most attempts in all."""
+    tokens: int | None = None
+    """The most tokens in all, of prompts and replies, as the server counts them: no call is made
+    after so many. None: any number."""
     temperature: float | None = None
     """None leaves it to the server."""
     max_tokens: int | None = None
+    constrain: Constrain | None = None
+    """How the server is told of the choices and schemas of requests; None: it is not."""
+    kept: int = 4096
+    """Replies to requests that are kept, so that the same request is asked once."""
 
 
 class Endpoint:
@@ -77,7 +96,8 @@ class Endpoint:
         self._key = _key(self.settings.key_env)
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._client = _client(headers, self.settings)
-        self._calls = 0
+        self._calls = self._tokens = 0
+        self._kept = Kept(self.settings.kept)
         self._lock = threading.Lock()
         self._failed = threading.Event()
         self._jitter = random.Random(0)
@@ -87,14 +107,43 @@ class Endpoint:
         """Attempts made so far."""
         return self._calls
 
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts and replies so far, as the server counts them."""
+        return self._tokens
+
+    def generate(self, requests: Sequence[Request]) -> list[Generated]:
+        """A reply to each request, without ids or log-probabilities; the adapter has no say.
+
+        The same request, seed included, is asked once. A server that does not say which stop string
+        ended a reply leaves it out of the text. Raises as `replies`, and ValueError for requests
+        that are given in tokens.
+        """
+        bodies = [body_of(request, self.model, self.settings.constrain) for request in requests]
+        todo: list[Body] = []
+        for body in bodies:
+            if self._kept.find(body) is None and body not in todo:
+                todo.append(body)
+        new = list(zip(todo, self._all(todo), strict=True))
+        known = [self._kept.find(body) for body in bodies]
+        for body, answer in new:
+            self._kept.keep(body, answer)
+        return [
+            generated(found or next(answer for body, answer in new if body == asked))
+            for asked, found in zip(bodies, known, strict=True)
+        ]
+
     def replies(self, asked: Sequence[Sequence[Message]]) -> list[str]:
         """The text of one reply to each conversation, as it came; empty where there is none.
 
         Raises EndpointError where one cannot be had, after all attempts, and `BudgetSpent`.
         """
+        return [answer.text for answer in self._all([self._body(one) for one in asked])]
+
+    def _all(self, bodies: Sequence[Body]) -> list[Answer]:
         self._failed.clear()
         with ThreadPoolExecutor(self.settings.concurrency) as pool:
-            waiting = [pool.submit(self._reply, messages) for messages in asked]
+            waiting = [pool.submit(self._ask, body) for body in bodies]
             try:
                 return [one.result() for one in waiting]
             except BaseException:
@@ -102,8 +151,8 @@ class Endpoint:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
-    def _reply(self, messages: Sequence[Message]) -> str:
-        body: dict[str, Any] = {
+    def _body(self, messages: Sequence[Message]) -> Body:
+        body: Body = {
             "model": self.model,
             "messages": [{"role": role, "content": text} for role, text in messages],
         }
@@ -111,9 +160,12 @@ class Endpoint:
             body["temperature"] = self.settings.temperature
         if self.settings.max_tokens is not None:
             body["max_tokens"] = self.settings.max_tokens
+        return body
+
+    def _ask(self, body: Body) -> Answer:
         for attempt in range(self.settings.retries + 1):
             found = self._attempt(body)
-            if isinstance(found, str):
+            if isinstance(found, Answer):
                 return found
             why, least = found
             if attempt < self.settings.retries and self._failed.wait(self._wait(attempt, least)):
@@ -124,7 +176,7 @@ class Endpoint:
             "--concurrency say how patient to be",
         )
 
-    def _attempt(self, body: dict[str, Any]) -> str | tuple[str, float]:
+    def _attempt(self, body: Body) -> Answer | tuple[str, float]:
         """The reply; or why there is none this time, and how long to wait at least."""
         import httpx2
 
@@ -133,6 +185,11 @@ class Endpoint:
                 raise BudgetSpent(
                     f"the budget of {self.settings.calls:,} calls to {self.url} is spent",
                     "allow more with --calls, or play fewer games with --games",
+                )
+            if self.settings.tokens is not None and self._tokens >= self.settings.tokens:
+                raise BudgetSpent(
+                    f"the budget of {self.settings.tokens:,} tokens of {self.url} is spent",
+                    "allow more with --tokens, or play fewer games with --games",
                 )
             self._calls += 1
         try:
@@ -150,18 +207,21 @@ class Endpoint:
             return self._said(answer), _retry_after(answer)
         if answer.status_code != 200:
             raise EndpointError(f"{self.url} refuses: {self._said(answer)}", self._remedy(answer))
-        return self._text(answer)
+        return self._read(answer)
 
-    def _text(self, answer: httpx2.Response) -> str:
+    def _read(self, answer: httpx2.Response) -> Answer:
         try:
-            content = answer.json()["choices"][0]["message"].get("content")
+            found = answer.json()
+            read = answer_of(found)
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise EndpointError(
                 f"{self.url} does not answer in the form of chat completions",
                 "give the address that ends before `/chat/completions`, such as "
                 "http://localhost:8000/v1",
             ) from error
-        return content if isinstance(content, str) else ""
+        with self._lock:
+            self._tokens += tokens_of(found)
+        return read
 
     def _said(self, answer: httpx2.Response) -> str:
         """The status and the beginning of what the server says of it, without the key."""

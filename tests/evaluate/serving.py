@@ -23,6 +23,11 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     wait: float = 0.0
     raw: str | None = None
+    finish: str = "stop"
+    tokens: int | None = None
+    """Of the prompt and the reply; None: the server does not say."""
+    more: Body = field(default_factory=dict)
+    """What else is said of the choice."""
 
 
 @dataclass
@@ -55,7 +60,11 @@ def serving(answer: Callable[[int, Body], Reply]) -> Iterator[Served]:
             with lock:
                 under_way[0] -= 1
             message = {"role": "assistant", "content": reply.content}
-            text = json.dumps({"choices": [{"index": 0, "message": message}]})
+            choice = {"index": 0, "message": message, "finish_reason": reply.finish, **reply.more}
+            whole: Body = {"choices": [choice]}
+            if reply.tokens is not None:
+                whole["usage"] = {"total_tokens": reply.tokens}
+            text = json.dumps(whole)
             data = (text if reply.raw is None else reply.raw).encode()
             try:
                 self.send_response(reply.status)

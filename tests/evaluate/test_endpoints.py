@@ -65,7 +65,7 @@ def test_pauses_grow_and_are_at_least_what_the_server_asks(monkeypatch) -> None:
     headers = iter([0.0, 0.0, 30.0, 900.0, 0.0])
     monkeypatch.setattr(endpoint, "_attempt", lambda body: ("busy", next(headers)))
     with pytest.raises(EndpointError, match="no reply in 5 attempts: busy"):
-        endpoint._reply(ASKED)
+        endpoint._ask({})
     assert 0.5 <= pauses[0] <= 1 <= pauses[1] <= 2
     assert pauses[2:] == [30.0, 900.0]
 

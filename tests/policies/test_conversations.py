@@ -4,11 +4,11 @@ ids."""
 from __future__ import annotations
 
 import pytest
-from templates import CHATML, EMPTY_THOUGHT, HEADERS, THINKING, tokenizer
 
 from gamedsl.policies.base import Query
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.generation import Generated, TokenRow, Turn, join_turns
+from tests.policies.templates import CHATML, EMPTY_THOUGHT, HEADERS, THINKING, tokenizer
 
 TEMPLATES = pytest.mark.parametrize(
     "template", [CHATML, THINKING, HEADERS], ids=["chatml", "thinking", "headers"]
