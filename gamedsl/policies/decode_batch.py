@@ -55,6 +55,11 @@ class DecodeBatch:
     def __len__(self) -> int:
         return len(self._adapters)
 
+    @property
+    def age(self) -> int:
+        """Steps made."""
+        return self._width - self.first
+
     def step(self, tokens: Sequence[int]) -> torch.Tensor:
         """Add a token to each row; float32 logits [B, V] of the next."""
         self._width += 1

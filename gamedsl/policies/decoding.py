@@ -5,14 +5,13 @@ What prompts have in common is computed once, over calls too, until the adapter'
 when it is done (`decode_batch`). Always true: a reply is a function of the request and the weights,
 but for the last bits of the probabilities, which depend on what else is in the batch.
 
-Requests are decoded in waves whose distinct tokens fit the pool.
+Rows are admitted while their distinct tokens fit the pool, and as others leave: `serve` takes the
+requests that replies lead to, so that no game waits for the slow turn of another.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -20,71 +19,22 @@ from gamedsl.policies.base import Query
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.constraints import Choices, Constraint, Schemas
 from gamedsl.policies.decode_batch import DecodeBatch
+from gamedsl.policies.decode_row import Row
 from gamedsl.policies.drawing_tokens import draw
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.generation import Finish, Generated, Ids, Request, Turn
+from gamedsl.policies.generation import Finish, Generated, Ids, Request, Then, Turn
 from gamedsl.policies.kv_pool import KVPool
 from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
 from gamedsl.policies.prefill import fill, segments
-from gamedsl.policies.prefix_tree import common_prefix
 
 SHARE = 256
 """Reads of a slot that a shared block must spare a step to be worth its bookkeeping."""
-_LEAVE = 1 / 8  # of the batch is done before its rows leave
+_LEAVE = 1 / 8  # of the batch is done before its rows leave and others come
+_WAIT = 32  # steps that new rows wait for that, at most
 _PROBES = ("Is it day or night?", "Is it day?", "Is it night?")
 _TOLERANCE = {torch.float32: 2e-2, torch.float64: 1e-6}  # of log-probabilities; else _COARSE
 _COARSE = 0.25
-
-
-@dataclass(eq=False)
-class _Row:
-    """A reply under way."""
-
-    index: int
-    request: Request
-    prompt: Ids
-    room: int
-    """The most tokens."""
-    ends: frozenset[int]
-    text: Callable[[Ids], str]
-    constraint: Constraint | None
-    path: list[int] = field(default_factory=list)
-    """Slots of all prompt tokens but the last."""
-    reply: list[int] = field(default_factory=list)
-    log_probs: list[float] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._random = random.Random(self.request.seed)
-
-    @property
-    def last(self) -> int:
-        return self.reply[-1] if self.reply else self.prompt[-1]
-
-    def uniform(self) -> float:
-        return self._random.random()
-
-    def take(self, token: int, log_prob: float) -> Finish | None:
-        """Add a token; how the reply ends, if it does."""
-        self.reply.append(token)
-        self.log_probs.append(log_prob)
-        complete = self.constraint is not None and self.constraint.take(token)
-        if complete or token in self.ends or self._stopped():
-            return "stop"
-        return "length" if len(self.reply) == self.room else None
-
-    def result(self, finish: Finish) -> Generated:
-        reply = tuple(self.reply)
-        said = reply[:-1] if reply[-1] in self.ends else reply
-        return Generated(self.prompt, reply, tuple(self.log_probs), self.text(said), finish)
-
-    def _stopped(self) -> bool:
-        """Whether a stop string is complete: no token is without a byte, so it is in as many."""
-        if not self.request.stop:
-            return False
-        longest = max(len(stop.encode()) for stop in self.request.stop)
-        tail = self.text(tuple(self.reply[-longest - 1 :]))
-        return any(stop in tail for stop in self.request.stop)
 
 
 class Decoder:
@@ -119,16 +69,41 @@ class Decoder:
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         """A reply to each request. Raises KeyError for an unknown adapter, ModelError for a prompt
         without room for a reply, a schema that cannot be used, and a model that cannot decode."""
-        self._drop_stale({request.adapter for request in requests})
-        self._prompts = {}
-        rows = [self._row(index, request) for index, request in enumerate(requests)]
         results: dict[int, Generated] = {}
-        with torch.inference_mode():
-            if rows and not self._checked:
-                self._check(rows[0].request.adapter)
-            for wave in self._waves(rows):
-                results.update(self._run(wave))
+
+        def keep(index: int, reply: Generated) -> tuple[Request, ...]:
+            results[index] = reply
+            return ()
+
+        self.serve(requests, keep)
         return [results[index] for index in range(len(requests))]
+
+    def serve(self, requests: Sequence[Request], then: Then) -> None:
+        """Reply to requests, and to those that replies lead to; raises as `generate`.
+
+        `then(index, reply)` is called as each reply ends, and gives the requests that follow;
+        indices count on in the order in which requests were given.
+        """
+        waiting = self._rows(0, requests)
+        count, arrived = len(waiting), False
+        batch: DecodeBatch | None = None
+        members: list[Row | None] = []
+        while waiting or any(members):
+            gone = members.count(None)
+            if batch is None or gone >= len(members) * _LEAVE or (arrived and batch.age >= _WAIT):
+                batch, members = self._renew(batch, members, waiting)
+                arrived = False
+            for index, reply in self._advance(batch, members):
+                new = self._rows(count, then(index, reply))
+                waiting += new
+                count, arrived = count + len(new), arrived or bool(new)
+
+    def _rows(self, first: int, requests: Sequence[Request]) -> list[Row]:
+        self._drop_stale({request.adapter for request in requests})
+        if requests and not self._checked:
+            self._check(requests[0].adapter)
+        self._prompts = {}
+        return [self._row(first + index, request) for index, request in enumerate(requests)]
 
     def _drop_stale(self, adapters: set[str]) -> None:
         for adapter in sorted(adapters):
@@ -137,7 +112,7 @@ class Decoder:
                 self.pool.forget(adapter)
             self._versions[adapter] = version
 
-    def _row(self, index: int, request: Request) -> _Row:
+    def _row(self, index: int, request: Request) -> Row:
         if request.messages not in self._prompts:
             self._prompts[request.messages] = self._tokenizer.converse(request.messages).ids
         prompt = self._prompts[request.messages] + request.prefix
@@ -149,7 +124,7 @@ class Decoder:
                 f"a prompt of {len(prompt)} tokens leaves the model no room for a reply",
                 "shorten what prompts show, or choose a model with a longer context",
             )
-        return _Row(
+        return Row(
             index, request, prompt, int(min(request.max_tokens, room)), self.ends,
             self._tokenizer.text, self._constraint(request),
         )  # fmt: skip
@@ -165,48 +140,63 @@ class Decoder:
         query = Query(messages, request.choices, request.adapter)
         return Choices(self._tokenizer.encode(query).labels)
 
-    def _waves(self, rows: Sequence[_Row]) -> Iterator[list[_Row]]:
-        """Rows sorted by adapter and prompt, in groups whose distinct tokens fit the pool."""
-        wave: list[_Row] = []
-        used = 0
-        for row in sorted(rows, key=lambda row: (row.request.adapter, row.prompt)):
-            cost = len(row.prompt) + row.room
-            if wave and wave[-1].request.adapter == row.request.adapter:
-                cost -= common_prefix(wave[-1].prompt, row.prompt)
-            if wave and used + cost > self.pool.limit:
-                yield wave
-                wave, used, cost = [], 0, len(row.prompt) + row.room
-            wave.append(row)
-            used += cost
-        if wave:
-            yield wave
-
-    def _run(self, wave: list[_Row]) -> dict[int, Generated]:
-        """Decode a wave to its end."""
-        adapters = [row.request.adapter for row in wave]
-        prompts = [row.prompt[:-1] for row in wave]
-        paths = self._fill(list(zip(adapters, prompts)), sum(row.room for row in wave))
-        for row, path in zip(wave, paths, strict=True):
+    @torch.inference_mode()
+    def _renew(
+        self, batch: DecodeBatch | None, members: list[Row | None], waiting: list[Row]
+    ) -> tuple[DecodeBatch, list[Row | None]]:
+        """The batch without rows that are done, and with those of `waiting` for which the pool has
+        room: these are taken out of it."""
+        live = [(at, row) for at, row in enumerate(members) if row is not None]
+        admitted = self._admit([row for _, row in live], waiting)
+        if batch is not None and not admitted:
+            batch.keep([at for at, _ in live])
+            return batch, [row for _, row in live]
+        for at, row in live:
+            assert batch is not None
+            self._keep(batch, at, row)
+        rows = sorted([*(row for _, row in live), *admitted], key=_order)
+        adapters = [row.request.adapter for row in rows]
+        read = [row.ids[:-1] for row in rows]
+        room = sum(row.room - len(row.reply) for row in rows)
+        for row, path in zip(rows, self._fill(list(zip(adapters, read)), room), strict=True):
             row.path = path
-        batch = DecodeBatch(self._network, self._router, self.pool, adapters, paths, self._share)
-        results: dict[int, Generated] = {}
-        members: list[_Row | None] = list(wave)
-        while any(member is not None for member in members):
-            live = [at for at, member in enumerate(members) if member is not None]
-            if len(live) < len(members) * (1 - _LEAVE):
-                batch.keep(live)
-                members = [members[at] for at in live]
-                live = list(range(len(members)))
-            logits_BV = batch.step([0 if row is None else row.last for row in members])
-            for at, finish in self._draw(members, logits_BV):
-                done, members[at] = members[at], None
-                assert done is not None
-                results[done.index] = done.result(finish)
-                self._keep(batch, at, done)
-        return results
+        paths = [row.path for row in rows]
+        fresh = DecodeBatch(self._network, self._router, self.pool, adapters, paths, self._share)
+        return fresh, list(rows)
+
+    def _admit(self, live: Sequence[Row], waiting: list[Row]) -> list[Row]:
+        """Take rows out of `waiting` while the distinct tokens fit the pool; one at least, if
+        nothing else is under way."""
+        admitted: list[Row] = []
+        used, last = 0, None
+        for row in sorted(live, key=_order):
+            used, last = used + row.cost(last), row
+        last = None
+        for row in sorted(waiting, key=_order):
+            cost = row.cost(last)
+            if not (live or admitted) or used + cost <= self.pool.limit:
+                admitted.append(row)
+                used, last = used + cost, row
+        taken = {row.index for row in admitted}
+        waiting[:] = [row for row in waiting if row.index not in taken]
+        return admitted
+
+    @torch.inference_mode()
+    def _advance(
+        self, batch: DecodeBatch, members: list[Row | None]
+    ) -> list[tuple[int, Generated]]:
+        """One more token for each row; the replies that end with it, whose rows become None."""
+        logits_BV = batch.step([0 if row is None else row.last for row in members])
+        ended = []
+        for at, finish in self._draw(members, logits_BV):
+            row, members[at] = members[at], None
+            assert row is not None
+            self._keep(batch, at, row)
+            ended.append((row.index, row.result(finish)))
+        return ended
 
     def _draw(
-        self, members: Sequence[_Row | None], logits_BV: torch.Tensor
+        self, members: Sequence[Row | None], logits_BV: torch.Tensor
     ) -> list[tuple[int, Finish]]:
         """Give each row under way its next token; which rows are done, and how."""
         rows = [(at, row) for at, row in enumerate(members) if row is not None]
@@ -236,14 +226,16 @@ class Decoder:
         path_of = dict(zip(distinct, paths, strict=True))
         return [path_of[sequence] for sequence in sequences]
 
-    def _keep(self, batch: DecodeBatch, at: int, row: _Row) -> None:
-        """Put what the row computed into the pool, for the next turn."""
-        tokens = (row.prompt[-1], *row.reply[:-1])
+    def _keep(self, batch: DecodeBatch, at: int, row: Row) -> None:
+        """Put what the batch read of a row into the pool: for the next turn, or a new batch."""
+        tokens = row.ids[len(row.path) : -1]
         slots = self.pool.claim(row.request.adapter, tokens, row.path[-1] if row.path else None)
         slot_T = torch.tensor(slots, device=self._network.device)
         for layer, (key_THD, value_THD) in enumerate(batch.own(at, len(tokens))):
             self.pool.write(layer, slot_T, key_THD, value_THD)
+        row.path = row.path + slots
 
+    @torch.inference_mode()
     def _check(self, adapter: str) -> None:
         """Decoding must give what the whole model gives for the same tokens; where it does only
         without sharing, nothing is shared."""
@@ -280,6 +272,11 @@ class Decoder:
         with self._router.route(segments([adapter], len(ids))):
             hidden_1SD = self._network.whole(token_1S, torch.ones_like(token_1S), position_1S)
         return self._network.head(hidden_1SD[:, -1]).log_softmax(-1)[0]
+
+
+def _order(row: Row) -> tuple[str, Ids]:
+    """Rows of one adapter lie together, and those that begin alike."""
+    return row.request.adapter, row.ids
 
 
 def _ends(network: Network) -> list[int]:

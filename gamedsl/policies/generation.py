@@ -6,7 +6,7 @@ ids of a text that was split into tokens again, so what is trained is what was s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -71,6 +71,10 @@ class Generated:
     """`length`: the reply was cut off at `max_tokens`."""
 
 
+Then = Callable[[int, Generated], Sequence[Request]]
+"""What follows a reply: the number of its request, and the reply, to further requests."""
+
+
 @dataclass(frozen=True)
 class TokenRow:
     """Token ids, and which of them are trained: the ranges [start, stop) of positions, in order.
@@ -103,6 +107,15 @@ class Generator(Protocol):
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         """A reply to each. Raises KeyError for an unknown adapter, ModelError where a prompt or a
         schema cannot be used."""
+        ...
+
+    def serve(self, requests: Sequence[Request], then: Then) -> None:
+        """Reply to requests, and to those that replies lead to; raises as `generate`.
+
+        `then(index, reply)` is called as each reply ends, in no fixed order, and gives the requests
+        that follow from it: no reply waits for one that another game is still writing. Indices
+        count on in the order in which requests were given.
+        """
         ...
 
     def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:

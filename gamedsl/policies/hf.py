@@ -21,7 +21,7 @@ from torch import nn
 from gamedsl.policies.base import Encoded, Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.generation import Generated, Request, TokenRow
+from gamedsl.policies.generation import Generated, Request, Then, TokenRow
 from gamedsl.policies.lora import Adapters, LoraSpec
 from gamedsl.policies.models import load
 from gamedsl.policies.network import Network
@@ -139,6 +139,10 @@ class HFPolicy:
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         """Replies; see `generation.Generator` and `decoding`."""
         return self._writer.generate(requests)
+
+    def serve(self, requests: Sequence[Request], then: Then) -> None:
+        """Reply to requests, and to those that `then` gives as each reply ends."""
+        self._writer.serve(requests, then)
 
     def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
         """Per row log pi of its trained tokens, float32 on the CPU. Raises KeyError."""

@@ -9,7 +9,7 @@ import torch
 
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.decoding import Decoder
-from gamedsl.policies.generation import Generated, Request, TokenRow
+from gamedsl.policies.generation import Generated, Request, Then, TokenRow
 from gamedsl.policies.lora import Adapters
 from gamedsl.policies.network import Network
 from gamedsl.policies.token_rows import TokenRows
@@ -51,6 +51,9 @@ class Writer:
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         return self.decoder.generate(requests)
+
+    def serve(self, requests: Sequence[Request], then: Then) -> None:
+        self.decoder.serve(requests, then)
 
     def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
         self._know(rows)

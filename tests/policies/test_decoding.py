@@ -173,6 +173,36 @@ def test_shared_beginnings_are_computed_once_and_the_next_turn_computes_what_is_
     assert [t.reply_ids for t in turns] == [t.reply_ids for t in fresh]
 
 
+@pytest.mark.parametrize("limit", [10**6, 250], ids=["room", "tight"])
+def test_requests_that_follow_are_served_with_what_is_under_way(limit: int) -> None:
+    policy = _policy()
+    policy._writer.decoder.pool.limit = limit
+    first = _requests(6, max_tokens=4)
+    first[2] = Request(first[2].messages, "hunter", 40, seed=9)  # the slow one
+    asked, order = list(first), []
+    replies: dict[int, Generated] = {}
+
+    def then(index: int, reply: Generated) -> list[Request]:
+        replies[index] = reply
+        order.append(index)
+        if len(asked) >= 15 or index == 2:
+            return []
+        said = (("assistant", reply.reply_ids), ("user", "And then?"))
+        follows = Request((*asked[index].messages, *said), asked[index].adapter, 4, seed=index)
+        asked.append(follows)
+        return [follows]
+
+    policy.serve(first, then)
+    assert sorted(order) == list(range(15))
+    if limit > 250:
+        assert order[-1] == 2, "others waited for the slow one"
+    alone = _policy().generate(asked)
+    assert [replies[index].reply_ids for index in range(15)] == [r.reply_ids for r in alone]
+    for index, reply in enumerate(alone):
+        ours = torch.tensor(replies[index].log_probs)
+        torch.testing.assert_close(ours, torch.tensor(reply.log_probs), atol=1e-4, rtol=0)
+
+
 def test_what_is_kept_goes_when_the_weights_change() -> None:
     policy, requests = _policy(), _requests(temperature=0.7)
     policy.generate(requests)
