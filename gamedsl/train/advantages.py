@@ -78,8 +78,12 @@ class Advantages:
 
     def weigh(self, batch: Batch, learns: Collection[str]) -> Weights:
         """The advantages of a step's games, of the roles that learn in it."""
-        earned = self._earned(batch)
-        advantages = self._credited(batch) if self._replays else self._over(earned)
+        samples = self._counted(batch, learns)
+        earned = [self._earned(batch, number, sample) for number, sample in samples]
+        if self._replays is None:
+            advantages = self._over(earned)
+        else:
+            advantages = list(map(Fraction, self._replays.advantages(batch, samples)))
         divisors = _divisors(earned, advantages, self._scale)
         sizes = [len(query.labels) for query in batch.queries]
         gains, losses, counts = ([np.zeros(size) for size in sizes] for _ in range(3))
@@ -106,21 +110,23 @@ class Advantages:
         """Go on from what `state` returned."""
         self._running.restore(state["running"])
 
-    def _earned(self, batch: Batch) -> list[Earned]:
-        """What the samples of all roles that are trained earned, but those that are void."""
-        found = []
-        for number, history in enumerate(batch.histories):
-            for sample in history.samples:
-                if self._counts(history, sample):
-                    made = sample.query, sample.action, history.games, number, sample.role
-                    cell = self._cell(history.group, sample)
-                    found.append(Earned(*made, cell, self._to_go(history, sample)))
-        return found
+    def _counted(self, batch: Batch, learns: Collection[str]) -> list[tuple[int, Sample]]:
+        """The samples that take part in anything, with the numbers of their histories: not void,
+        and of a role that is trained. Credit by replays compares nothing with what other roles
+        earned, so only those that learn now."""
+        return [
+            (number, sample)
+            for number, history in enumerate(batch.histories)
+            for sample in history.samples
+            if history.episode.rewards[sample.seat] is not None
+            and self._recipe.part(sample.role).learns
+            and (self._replays is None or sample.role in learns)
+        ]
 
-    def _counts(self, history: History, sample: Sample) -> bool:
-        """Whether a sample takes part in anything: its role is trained, and it is not void."""
-        trained = self._recipe.part(sample.role).learns
-        return trained and history.episode.rewards[sample.seat] is not None
+    def _earned(self, batch: Batch, number: int, sample: Sample) -> Earned:
+        history = batch.histories[number]
+        made = sample.query, sample.action, history.games, number, sample.role
+        return Earned(*made, self._cell(history.group, sample), self._to_go(history, sample))
 
     def _to_go(self, history: History, sample: Sample) -> Fraction:
         """The return from a sample on: its seat's, or the mean of all seats'."""
@@ -130,17 +136,6 @@ class Advantages:
         before = rewards_so_far(history.episode.env.ir, sample.asked.episode.paid)
         to_go = [Fraction(reward) - before.get(seat, 0) for seat, reward in rewards.items()]
         return sum(to_go, Fraction(0)) / len(to_go)
-
-    def _credited(self, batch: Batch) -> list[Fraction]:
-        """What each sample did beside its seat's other choices, in the order of `_earned`."""
-        assert self._replays is not None
-        worth = self._replays.advantages(batch)
-        return [
-            Fraction(advantage)
-            for history, advantages in zip(batch.histories, worth, strict=True)
-            for sample, advantage in zip(history.samples, advantages, strict=True)
-            if self._counts(history, sample)
-        ]
 
 
 def _divisors(earned: Sequence[Earned], advantages: Sequence[Fraction], scale: str) -> list[float]:

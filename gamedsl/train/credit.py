@@ -16,7 +16,8 @@ follows. With Q the mean of what comes out and pi the seat's policy, the advanta
 
 Where no more courses of play than `replays` are left they are all followed, weighted by their
 odds, and Q is exact; else as many are drawn, without bias. Chance that the episode's seed decides
-stays as it was.
+stays as it was. Ends that are void, since somebody forfeited, are left out of Q, and alternatives
+of which nothing else is left out of the mean.
 
 Shape letters: A labels of a query, S seats.
 """
@@ -48,16 +49,26 @@ class _Course:
     """An alternative that is followed: where it may stand by now, with weights that sum to 1, and
     what came out where it ended."""
 
-    points: list[tuple[Episode, float]]
     script: Script
     rewards_S: np.ndarray
     lineup: Lineup
-    ended: float = field(default=0.0)
+    points: list[tuple[Episode, float]] = field(default_factory=list)
+    ended: float = 0.0
     """The weight of the ends that are not void."""
 
+    def arrive(self, episode: Episode, weight: float) -> None:
+        """Take where a move led: a point to go on from, or an end, left out where it is void."""
+        if not episode.done:
+            self.points.append((episode, weight))
+            return
+        amounts = [amount for amount in episode.rewards.values() if amount is not None]
+        if len(amounts) == len(self.rewards_S):
+            self.rewards_S += weight * np.array(amounts, dtype=np.float64)
+            self.ended += weight
+
     def mean_S(self) -> np.ndarray:
-        """What each seat earns on average."""
-        found: np.ndarray = self.rewards_S / self.ended if self.ended else self.rewards_S
+        """What each seat earns on average; NaN where all ends are void."""
+        found: np.ndarray = self.rewards_S / (self.ended or np.nan)
         return found
 
 
@@ -69,22 +80,22 @@ class Replays:
         self._seed, self._most = recipe.seed, recipe.replays
         self._held = recipe.credit == "difference"
 
-    def advantages(self, batch: Batch) -> list[list[float]]:
-        """The advantage of every sample, by history and sample."""
+    def advantages(self, batch: Batch, samples: Sequence[tuple[int, Sample]]) -> list[float]:
+        """The advantage of each of the `samples`, which come with the numbers of their
+        histories."""
         rng = generator(self._seed, batch.step, "replays")
         courses: dict[Any, list[_Course]] = {}
-        for number, history in enumerate(batch.histories):
-            script = _script(batch, history) if self._held else {}
-            for sample in history.samples:
-                key = self._key(number, sample)
-                if key not in courses:
-                    courses[key] = list(_alternatives(batch, sample, script, batch.lineup(history)))
+        for number, sample in samples:
+            key = self._key(number, sample)
+            if key not in courses:
+                history = batch.histories[number]
+                script = _script(batch, history) if self._held else {}
+                courses[key] = list(_alternatives(batch, sample, script, batch.lineup(history)))
         self._follow([course for each in courses.values() for course in each], rng)
         return [
-            [self._advantage(batch, sample, courses[self._key(number, sample)])
-             for sample in history.samples]
-            for number, history in enumerate(batch.histories)
-        ]  # fmt: skip
+            self._advantage(batch, sample, courses[self._key(number, sample)])
+            for number, sample in samples
+        ]
 
     def _key(self, number: int, sample: Sample) -> Any:
         """What two samples have in common whose alternatives are the same."""
@@ -100,6 +111,12 @@ class Replays:
             own = batch.histories[0].episode.env.ir.seats.index(sample.seat)
             q_A = np.array([course.mean_S()[own] for course in courses])
         pi_A = self._scorer.probabilities(batch.queries[sample.query])
+        void_A = np.isnan(q_A)
+        if void_A[sample.action]:
+            return 0.0
+        if void_A.any():
+            pi_A = np.where(void_A, 0.0, pi_A)
+            q_A, pi_A = np.nan_to_num(q_A), pi_A / pi_A.sum()
         return float(q_A[sample.action] - pi_A @ q_A)
 
     def _follow(self, courses: Sequence[_Course], rng: np.random.Generator) -> None:
@@ -117,18 +134,9 @@ class Replays:
                 course.points = []
                 for episode, weight in points:
                     for child, share in self._next(course, episode, rng):
-                        self._arrive(course, child, weight * share)
+                        course.arrive(child, weight * share)
                 course.points = _thinned(course.points, self._most, rng)
             going = [course for course in going if course.points]
-
-    def _arrive(self, course: _Course, episode: Episode, weight: float) -> None:
-        if not episode.done:
-            course.points.append((episode, weight))
-            return
-        amounts = list(episode.rewards.values())
-        if None not in amounts:
-            course.rewards_S += weight * np.array([float(amount or 0) for amount in amounts])
-            course.ended += weight
 
     def _ask(self, course: _Course, decision: Decision) -> tuple[Decision, Query | None]:
         held = self._cast.holder(decision, course.lineup) is not None
@@ -202,12 +210,8 @@ def _alternatives(
     for name in batch.places[sample.query].legal:
         episode = before.fork()
         episode.step({**moves, sample.seat: Action(name)})
-        course = _Course([], script, np.zeros(seats), lineup)
-        if episode.done:
-            course.rewards_S += [float(amount or 0) for amount in episode.rewards.values()]
-            course.ended = 1.0
-        else:
-            course.points.append((episode, 1.0))
+        course = _Course(script, np.zeros(seats), lineup)
+        course.arrive(episode, 1.0)
         yield course
 
 

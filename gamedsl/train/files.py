@@ -32,6 +32,14 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         shutil.rmtree(work, ignore_errors=True)
 
 
+def drop(folder: Path) -> None:
+    """Remove a folder, if it is there: for readers, all of it at once."""
+    if folder.exists():
+        going = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=folder.parent))
+        folder.rename(going / folder.name)
+        shutil.rmtree(going)
+
+
 def drop_partial(folder: Path) -> None:
     """Remove what writes that were killed left anywhere below a folder."""
     for left in list(folder.rglob(f"{_PARTIAL}*")):

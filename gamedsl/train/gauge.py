@@ -19,7 +19,7 @@ from gamedsl.policies.base import Policy, Query
 from gamedsl.train.advantages import Weights
 from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
-from gamedsl.train.rollout import Batch, Place, adapter_of, place_of, query_of
+from gamedsl.train.rollout import Batch, Place, place_of, query_of
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.survey import walk
 from gamedsl.train.telling import tellers
@@ -62,7 +62,7 @@ class Gauge:
         self.told = all(row_A is not None for _, row_A in self._held.values())
         """Whether the odds of everybody's moves are known, if all decisions are."""
         self._all_learn = len(cast.learners) == len(env.ir.roles)
-        self._coupling = _coupling(env, recipe)
+        self._coupling = _coupling(env, recipe, cast)
         self.tree = self._tabulate(env, recipe)
         self._tellers = tellers(env.ir)
         self._extinct = recipe.extinct
@@ -212,14 +212,13 @@ def _policy(shown: Shown) -> dict[str, dict[str, float]]:
     return {key: one["probs"] for key, one in shown.items()}
 
 
-def _coupling(env: Env, recipe: Recipe) -> Any:
+def _coupling(env: Env, recipe: Recipe, cast: Cast) -> Any:
     """Which information sets move together: those of one adapter; none in a table."""
     from gamedsl.policies.tabular import NAME
 
     if recipe.model == NAME:
         return "independent"
-    adapter = adapter_of(recipe)
-    return {role.name: adapter(role.name) for role in env.ir.roles}
+    return {role.name: cast.adapter(role.name) for role in env.ir.roles}
 
 
 def earned(batch: Batch) -> dict[str, dict[str, float | None]]:

@@ -5,6 +5,9 @@ equilibrium of that game mixes members; on the tree of the real game the mixture
 member being more likely after moves that it makes more often (Kuhn 1953), and that policy's
 exploitability is exact. With two sides whose rewards have one sum the equilibrium is that of the
 linear program; with others, where equilibria are many or hard to find, all members are alike.
+
+A side of several seats plays one member with all of them, which is no policy on the tree: what one
+of its seats knows does not say what the others were drawn to do. So its mixture is not judged.
 """
 
 from __future__ import annotations
@@ -146,7 +149,7 @@ def account(arena: Arena, cast: Cast, recipe: Recipe) -> dict[str, Any]:
         "weights": dict(zip(names, weights, strict=True)),
     }
     if arena.tree is not None:
-        found["exploitability"] = _exploitable(arena, weights)
+        found["exploitability"] = _exploitable(arena, cast, weights)
     return {"population": found}
 
 
@@ -154,16 +157,18 @@ def _finite(number: float) -> float | None:
     return number if number < float("inf") else None
 
 
-def _exploitable(arena: Arena, weights: Sequence[Sequence[float]]) -> dict[str, float]:
-    """NashConv per player of the mixture and of the last policy."""
+def _exploitable(arena: Arena, cast: Cast, weights: Sequence[Sequence[float]]) -> dict[str, float]:
+    """NashConv per player of the last policy, and of the mixture where each side is one seat."""
     from gamedsl.solve import exploitability
 
-    mixed = [
-        MixPlayer([(w, m.player) for w, m in zip(row, arena.members, strict=True) if w > 0])
-        for row in weights
-    ]
-    last = [arena.members[-1].player] * len(mixed)
-    rows: Mapping[str, Rows] = {"mixture": arena.rows(mixed), "last": arena.rows(last)}
+    rows: dict[str, Rows] = {}
+    if all(len(side) == 1 for side in cast.sides):
+        mixed = [
+            MixPlayer([(w, m.player) for w, m in zip(row, arena.members, strict=True) if w > 0])
+            for row in weights
+        ]
+        rows["mixture"] = arena.rows(mixed)
+    rows["last"] = arena.rows([arena.members[-1].player] * len(cast.sides))
     return {name: float(exploitability(arena.tree, row).per_player) for name, row in rows.items()}
 
 

@@ -19,7 +19,7 @@ one. What players do is part of the episode and never a sample.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
@@ -150,11 +150,6 @@ class _Deals:
 def generator(seed: int, step: int, purpose: str) -> np.random.Generator:
     """A stream of its own for each purpose and step, so that resuming needs no stored state."""
     return np.random.default_rng([seed, step, zlib.crc32(purpose.encode())])
-
-
-def adapter_of(recipe: Recipe) -> Callable[[str], str]:
-    """Which adapter answers for a role that no player holds."""
-    return lambda role: recipe.part(role).adapter or "shared"
 
 
 def query_of(decision: Decision, adapter: str) -> Query:

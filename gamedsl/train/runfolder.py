@@ -8,7 +8,7 @@
     transcripts/      step-000020.jsonl: a distinct course of play a line, with its number of games
     checkpoints/      step-000020.pt: see `gamedsl.train.checkpoint`
     pool/             step-000020.pt: snapshots of the policy; see `gamedsl.train.pool`
-    adapters/<name>/  the trained adapters, as PEFT loads them
+    adapters/<name>/  the trained adapters, as PEFT loads them; while a run goes on there are none
 
 Always: files other than metrics.jsonl are written whole or not at all, and metrics.jsonl never
 lacks a step that a checkpoint has.
@@ -34,7 +34,7 @@ from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
 from gamedsl.runtime.game import Game
 from gamedsl.train.errors import TrainError
-from gamedsl.train.files import drop_partial, write_atomically, write_text
+from gamedsl.train.files import drop, drop_partial, write_atomically, write_text
 
 _PACKAGES = ("gamedsl", "numpy", "torch", "transformers", "peft", "safetensors")
 
@@ -90,9 +90,13 @@ class RunFolder:
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def rewind(self, step: int | None) -> None:
-        """Forget what came after a step: metrics, the end, transcripts. None forgets
-        everything."""
+        """Forget what came after a step: metrics, the end, transcripts. None forgets everything.
+
+        The adapters go in any case: they are those of another step, or are written again. Without
+        them a run is what its last checkpoint has.
+        """
         drop_partial(self.path)
+        drop(self.path / "adapters")
         kept = [] if step is None else [r for r in self.records() if _belongs(r, step)]
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
         write_text(self.metrics, "".join(lines))

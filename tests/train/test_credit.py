@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 from gamedsl.diagnostics import Problems
+from gamedsl.runtime import Action, Decision, Episode
 from gamedsl.sema.recipe import parse_overrides, resolve
+from gamedsl.train.advantages import Advantages
 from gamedsl.train.cast import Cast
 from gamedsl.train.credit import Replays, _thinned
 from gamedsl.train.loop import train
 from gamedsl.train.rollout import Batch, History, play
 from gamedsl.train.scoring import Scorer
-from tests.train.conftest import policy_of, recipe_of, run_of, untimed, weighed
+from tests.train.conftest import OFFER, policy_of, recipe_of, run_of, untimed, weighed
 from tests.train.exhaustive import Exhaustive
 from tests.train.test_baselines import ASK, PAID, PAIR
 
@@ -145,7 +147,9 @@ def _of_one_game(game, credit: str, pi: dict[str, float]):
     ways.sort(key=lambda way: way[0][1].action)
     batch = Batch(queries=every.queries, places=every.places,
                   histories=[History(0, 1, samples, end) for samples, end, _ in ways])  # fmt: skip
-    return replays.advantages(batch)
+    samples = [(n, sample) for n, one in enumerate(batch.histories) for sample in one.samples]
+    found = iter(replays.advantages(batch, samples))
+    return [[next(found) for _ in history.samples] for history in batch.histories]
 
 
 def test_credit_by_hand(compiled) -> None:
@@ -183,6 +187,58 @@ def test_replays_of_played_games_are_those_of_the_whole_tree(compiled) -> None:
     for place, sums in zip(batch.places, found.sums_A, strict=True):
         centred = (sums - sums.mean()) / 200_000
         assert centred == pytest.approx(wanted[place.information_set], abs=0.01)
+
+
+class Refusing:
+    """Answers a low offer with rubbish, and takes any other."""
+
+    def act(self, decision: Decision, episode: Episode) -> Action | str:
+        low = decision.information_set.endswith("offer=low]")
+        return "I refuse" if low else Action("accept")
+
+
+@pytest.mark.parametrize(("credit", "share"), [("counterfactual", 1), ("difference", 0)])
+def test_void_replays_are_left_out(compiled, credit: str, share: int) -> None:
+    """A low offer ends void, so the others are compared with each other alone: fair leaves the
+    proposer 5 and high 2. A mean that counts the void as 0 would be lower. All that both earn
+    together is the same, so that the difference is of nothing."""
+    game = compiled(OFFER)
+    recipe = recipe_of(game, credit=credit, games=64, roles={"responder": {"player": "random"}})
+    policy = policy_of(game, recipe)
+    scorer, cast = Scorer(policy), Cast(game.ir, recipe, {"responder": Refusing()})
+    batch = play(game.env(tokenizer=policy.tokenizer), scorer, recipe, 1, cast=cast)
+    pi = scorer.probabilities(batch.queries[0])
+    mean = (5 * pi[1] + 2 * pi[2]) / (pi[1] + pi[2])
+    wanted = {"low": 0.0, "fair": share * (5 - mean), "high": share * (2 - mean)}
+    samples = [(n, sample) for n, one in enumerate(batch.histories) for sample in one.samples]
+    for (_, sample), found in zip(
+        samples, Replays(recipe, scorer, cast).advantages(batch, samples), strict=True
+    ):
+        offer = batch.places[sample.query].legal[sample.action]
+        assert found == pytest.approx(wanted.pop(offer), abs=1e-9)
+    assert not wanted
+
+
+@pytest.mark.parametrize(
+    "given", [{"adapters": "per_role"}, {"roles": {"proposer": {"trained": False}}}]
+)
+def test_only_who_learns_is_replayed(compiled, given: dict) -> None:
+    """Neither a role that rests nor one that is not trained."""
+    game = compiled(OFFER)
+    recipe = recipe_of(game, credit="counterfactual", games=64, **given)
+    policy = policy_of(game, recipe)
+    scorer, cast = Scorer(policy), Cast(game.ir, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), scorer, recipe, 1, cast=cast)
+    replays, replayed = Replays(recipe, scorer, cast), []
+
+    class Heard:
+        def advantages(self, batch, samples):
+            replayed.extend(sample.role for _, sample in samples)
+            return replays.advantages(batch, samples)
+
+    weights = Advantages(recipe, Heard()).weigh(batch, {"responder"})
+    assert replayed == ["responder"] * len(batch.histories)
+    assert weights.samples == 64
 
 
 def test_replays_go_on_after_a_stop(compiled, tmp_path: Path) -> None:

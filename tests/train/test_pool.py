@@ -18,7 +18,7 @@ from gamedsl.train.cast import Cast, Lineup, assemble
 from gamedsl.train.errors import TrainError
 from gamedsl.train.loop import train
 from gamedsl.train.pool import Member, Pool, Snapshot
-from gamedsl.train.population import Arena, equilibrium
+from gamedsl.train.population import Arena, account, equilibrium
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.scoring import Scorer
@@ -220,6 +220,37 @@ def test_a_mixture_is_of_whole_strategies(compiled) -> None:
     arena = Arena(env, recipe, cast, Scorer(policy), tree, members)
     mixed = MixPlayer([(0.5, member.player) for member in members])
     assert expected(tree, arena.rows([mixed, mixed]))["mover"] == pytest.approx(1, abs=1e-3)
+
+
+TEAM = """
+game: team
+roles: {guard: 2, thief: 1}
+turns:
+  - {role: all, choose: door, from: [left, right]}
+let:
+  caught: door.guard_1 == door.thief_1 and door.guard_2 == door.thief_1
+payoffs:
+  guard: 1 if caught else -1
+  thief: -2 if caught else 2
+labels: masked
+"""
+
+
+def test_a_mixture_of_a_side_of_several_seats_is_not_judged(compiled) -> None:
+    """Guards who both play one of two members are always at the same door, and such that draw one
+    each only half of the time."""
+    game = compiled(TEAM)
+    recipe = recipe_of(game, opponents={"pool": 1}, pool__mixture="uniform")
+    policy, cast = policy_of(game, recipe), Cast(game.ir, recipe)
+    env = game.env(tokenizer=policy.tokenizer)
+    members = _members(game, recipe, 0, 1)
+    arena = Arena(env, recipe, cast, Scorer(policy), tabulate(env), members)
+    found = account(arena, cast, recipe)["population"]
+    assert found["payoff"]["guard_1 guard_2"] == [
+        pytest.approx([1, -1], abs=0.01),
+        pytest.approx([-1, 1], abs=0.01),
+    ]
+    assert found["exploitability"] == {"last": pytest.approx(4 / 3, abs=0.01)}
 
 
 def test_the_equilibrium_between_members() -> None:

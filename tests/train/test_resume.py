@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from gamedsl.players.table import open_player
 from gamedsl.train import checkpoint
 from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.loop import train
@@ -115,6 +116,36 @@ def test_what_a_checkpoint_does_not_have_is_forgotten(compiled, tmp_path: Path, 
     assert untimed(run.records()) == before
     assert len(list((run.path / "transcripts").iterdir())) == 4
     assert not list(run.path.rglob(".partial-*"))
+
+
+def test_a_run_that_goes_on_has_no_adapters_of_another_step(compiled, tmp_path: Path) -> None:
+    """A run that ended is extended, and killed: its player is that of its last checkpoint."""
+
+    class Kill:
+        def start(self, record) -> None: ...
+
+        def step(self, record) -> None:
+            if record["step"] == 5:
+                raise KeyboardInterrupt
+
+    game = compiled(DILEMMA)
+    short, long = (recipe_of(game, steps=steps, checkpoint_every=2) for steps in (2, 6))
+    run, _ = run_of(game, short, tmp_path / "run")
+    ended = open_player(f"run:{run.path}", game, seed=0).odds(*_asked(game))
+    with pytest.raises(KeyboardInterrupt):
+        train(game, long, run, policy_of(game, long), observers=[Kill()])
+    now, kept = (
+        open_player(f"run:{run.path}{at}", game, seed=0).odds(*_asked(game)) for at in ("", "@4")
+    )
+    assert now == kept != ended
+    train(game, long, run, policy_of(game, long))
+    assert [path.name for path in (run.path / "adapters").iterdir()] == ["shared"]
+    assert not list(run.path.rglob(".partial-*"))
+
+
+def _asked(game):
+    episode = game.env().reset(seed=0)
+    return episode.decisions[0], episode
 
 
 def test_only_the_latest_checkpoints_are_kept(compiled, tmp_path: Path) -> None:

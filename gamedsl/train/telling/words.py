@@ -100,6 +100,8 @@ def population(found: Record) -> str:
     far = found.get("exploitability")
     if far is None:
         return told
+    if "mixture" not in far:
+        return f"{told} The last policy's exploitability is {far['last']:.3f}."
     return (
         f"{told} Its exploitability is {far['mixture']:.3f}, the last policy's {far['last']:.3f}."
     )
