@@ -142,7 +142,7 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
     settings = [override(key, value) for key, value in found.settings().items()]
     if args.steps is not None:
         settings.append(override("steps", args.steps))
-    cast = _cast(game, settings, [], args.format)
+    cast = _cast(game, settings, [], args.format, warn=False)
     return None if cast is None else Job(game, *cast, info["params"], found)
 
 
@@ -160,20 +160,23 @@ def _compile(file: str, params: dict[str, Any], form: str) -> Game | None:
 
 
 def _cast(
-    game: Game, flags: list[Setting], texts: list[str], form: str
+    game: Game, flags: list[Setting], texts: list[str], form: str, *, warn: bool = True
 ) -> tuple[Recipe, Cast] | None:
-    """The recipe and who plays by it; None where either has problems, which are printed."""
+    """The recipe and who plays by it; None where either has problems, which are printed but where
+    the file alone has them. Unless told to `warn`, only errors are."""
     from gamedsl.diagnostics import Problems
     from gamedsl.sema.recipe import parse_overrides, resolve
     from gamedsl.train.engine import require
 
-    problems, cast = Problems(), None
+    problems, said, cast = Problems(), Problems(), None
+    resolve(game.ir, (), said)
     settings = [*parse_overrides(texts), *flags]
     recipe = resolve(game.ir, settings, problems)
     if not problems.errors:
         require(recipe)
         cast = hire(game, recipe, [*game.ir.settings, *settings], problems)
-    _print_diagnostics(problems.sorted(), form)
+    new = [one for one in problems.sorted() if one not in said.found]
+    _print_diagnostics([one for one in new if warn or one.severity == "error"], form)
     return None if cast is None else (recipe, cast)
 
 

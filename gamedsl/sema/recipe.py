@@ -31,6 +31,7 @@ from gamedsl.sema.recipe_checks import contradictions
 from gamedsl.sema.recipe_keys import KEYS, Key
 from gamedsl.sema.role_settings import OPPONENTS, ROLES, declare_opponents, declare_roles
 from gamedsl.sema.start import START, declare_start
+from gamedsl.sema.unread_settings import check_unread
 from gamedsl.source.spans import Source, Span
 
 _BY_NAME = {key.name: key for key in KEYS if key.kind != "map"}
@@ -73,7 +74,8 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
     """
     given: dict[str, Setting] = {}
     maps: dict[str, dict[str, Setting]] = {name: {} for name in _MAPS}
-    for setting in _flat(ir.settings, overrides):
+    overridden = list(_flat(overrides))
+    for setting in chain(_flat(ir.settings), overridden):
         if (head := setting.key.partition(".")[0]) in maps:
             maps[head][setting.key] = setting
         elif setting.key in _BY_NAME:
@@ -83,16 +85,21 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
     method = _value(_BY_NAME["method"], given.get("method"), "", problems)
     values: dict[str, Any] = {}
     parts: dict[str, dict[str, Any]] = {name: {} for name in _PARTS}
+    usual = set()
     for name, key in _BY_NAME.items():
         head, _, tail = name.rpartition(".")
         into = parts[head] if head else values
         into[tail] = method if name == "method" else _value(key, given.get(name), method, problems)
+        if into[tail] == _converted(key, key.default_of(method)):
+            usual.add(name)
     built = {name: part(**parts[name]) for name, part in _PARTS.items()}
     built["roles"] = declare_roles(ir, maps[ROLES].values(), problems)
     built["opponents"] = declare_opponents(maps[OPPONENTS].values(), problems)
     built["start"] = declare_start(ir, maps[START].values(), problems)
     recipe = Recipe(**built, **values)
-    contradictions(ir, recipe, given | maps[ROLES] | maps[OPPONENTS], problems)
+    given |= maps[ROLES] | maps[OPPONENTS]
+    contradictions(ir, recipe, given, problems)
+    check_unread(recipe, given, usual, {setting.key for setting in overridden}, problems)
     return recipe
 
 

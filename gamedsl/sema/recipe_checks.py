@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import GameIR, Setting
@@ -10,21 +11,43 @@ from gamedsl.ir.recipe import Part, Recipe
 from gamedsl.sema.levels import check_curriculum
 from gamedsl.sema.rotation import check_learn
 
+Clash = Callable[..., None]
+"""Reports settings that do not fit together: a message, a remedy, and their names."""
+
 
 def contradictions(
     ir: GameIR, recipe: Recipe, given: Mapping[str, Setting], problems: Problems
 ) -> None:
     """Check a recipe whose settings have the right types; `given` are those that were set."""
+    clash = partial(_clash, ir, given, problems)
+    _groups(ir, recipe, clash)
+    _credit(recipe, clash)
+    _objective(recipe, given, clash)
+    _roles(ir, recipe, clash)
+    _until(recipe, clash)
+    check_learn(ir, recipe, given, clash, problems)
+    check_curriculum(ir, recipe, given, clash, problems)
+    if recipe.opponents:
+        _opponents(ir, recipe, clash)
+    if recipe.scale == "group" and ir.has_chance and "group_std" not in recipe.allow:
+        _group_std(ir, given, problems)
 
-    def clash(message: str, help: str, *names: str) -> None:
-        """Shown at the last of the settings that were given, with notes at the others."""
-        places = [(name, given[name].span) for name in names if name in given]
-        (_, span), notes = places[-1] if places else ("", ir.span), places[:-1]
-        problems.add(
-            "GD0704", message, span, why="does not fit", help=help,
-            notes=tuple(Note(at, f"`{name}` is set here") for name, at in notes),
-        )  # fmt: skip
 
+def _clash(
+    ir: GameIR, given: Mapping[str, Setting], problems: Problems,
+    message: str, help: str, *names: str,
+) -> None:  # fmt: skip
+    """Shown at the last of the settings that were given, with notes at the others."""
+    places = [(name, given[name].span) for name in names if name in given]
+    (_, span), notes = places[-1] if places else ("", ir.span), places[:-1]
+    problems.add(
+        "GD0704", message, span, why="does not fit", help=help,
+        notes=tuple(Note(at, f"`{name}` is set here") for name, at in notes),
+    )  # fmt: skip
+
+
+def _groups(ir: GameIR, recipe: Recipe, clash: Clash) -> None:
+    """Groups are whole and larger than one game, and a uniform start lasts for all."""
     if recipe.prior == "uniform" and not ir.one_group:
         clash(
             "a `uniform` start is fitted to prompts that last, and here they differ between games",
@@ -46,7 +69,10 @@ def contradictions(
             f"in groups of one game every advantage over the `{recipe.baseline}` is zero",
             f"raise `{name}`, or write `baseline: none`", "baseline", name,
         )  # fmt: skip
-    _credit(recipe, clash)
+
+
+def _objective(recipe: Recipe, given: Mapping[str, Setting], clash: Clash) -> None:
+    """Terms of the objective that the method does not have."""
     if recipe.method == "expert":
         _expert(recipe, given, clash)
     elif recipe.kl and recipe.method != "grpo":
@@ -59,6 +85,10 @@ def contradictions(
             "`project` fits targets, and its magnet is what keeps the policy's entropy up",
             "leave `entropy` out and raise `magnet.weight`", "method", "entropy",
         )  # fmt: skip
+
+
+def _roles(ir: GameIR, recipe: Recipe, clash: Clash) -> None:
+    """Each role is what it can be, and one of them learns."""
     for said in recipe.roles:
         _part(ir, recipe, said, clash)
     if not any(recipe.part(role.name).learns for role in ir.roles):
@@ -66,6 +96,10 @@ def contradictions(
             "no role is trained", "leave `trained: false` or `player` out at one of them",
             *(f"roles.{one.role}.{name}" for one in recipe.roles for name in ("trained", "player")),
         )  # fmt: skip
+
+
+def _until(recipe: Recipe, clash: Clash) -> None:
+    """What a run ends by is measured, and is of the game that it ends with."""
     if recipe.until.exploitability is not None and recipe.exploitability == "off":
         clash(
             "a run cannot end by an exploitability that is not measured",
@@ -77,15 +111,9 @@ def contradictions(
             "a curriculum ends with its levels, whatever the exploitability of one of them",
             "leave `until` out, or `curriculum`", "curriculum.param", "until.exploitability",
         )  # fmt: skip
-    check_learn(ir, recipe, given, clash, problems)
-    check_curriculum(ir, recipe, given, clash, problems)
-    if recipe.opponents:
-        _opponents(ir, recipe, clash)
-    if recipe.scale == "group" and ir.has_chance and "group_std" not in recipe.allow:
-        _group_std(ir, given, problems)
 
 
-def _credit(recipe: Recipe, clash: Callable[..., None]) -> None:
+def _credit(recipe: Recipe, clash: Clash) -> None:
     """Credit by replays has its own baseline, and a tree's values need none."""
     if recipe.estimator == "tree" and recipe.credit != "own":
         clash(
@@ -100,7 +128,7 @@ def _credit(recipe: Recipe, clash: Callable[..., None]) -> None:
         )  # fmt: skip
 
 
-def _part(ir: GameIR, recipe: Recipe, said: Part, clash: Callable[..., None]) -> None:
+def _part(ir: GameIR, recipe: Recipe, said: Part, clash: Clash) -> None:
     """What is said of one role: a player has no adapter, and a frozen adapter is nobody else's."""
     role, part, place = said.role, recipe.part(said.role), f"roles.{said.role}"
     if said.player is not None:
@@ -130,7 +158,7 @@ def _part(ir: GameIR, recipe: Recipe, said: Part, clash: Callable[..., None]) ->
             )  # fmt: skip
 
 
-def _expert(recipe: Recipe, given: Mapping[str, Setting], clash: Callable[..., None]) -> None:
+def _expert(recipe: Recipe, given: Mapping[str, Setting], clash: Clash) -> None:
     """What the method `expert` has no use for."""
     for name in ("kl", "entropy"):
         if getattr(recipe, name):
@@ -150,7 +178,7 @@ def _expert(recipe: Recipe, given: Mapping[str, Setting], clash: Callable[..., N
         )  # fmt: skip
 
 
-def _opponents(ir: GameIR, recipe: Recipe, clash: Callable[..., None]) -> None:
+def _opponents(ir: GameIR, recipe: Recipe, clash: Clash) -> None:
     """Opponents sit in the learners' other seats, in games that are played."""
     last = f"opponents.{recipe.opponents[-1][0]}"
     seats = [seat for seat in ir.seats if recipe.part(ir.role_of[seat]).learns]

@@ -154,3 +154,16 @@ def test_checkpoints_are_safe_to_load(game_file: Path) -> None:
     content = torch.load(path, weights_only=True)
     assert content["step"] == 1
     assert content["format"] == 2
+
+
+def test_a_warning_is_given_once_and_not_again_by_a_resume(
+    game_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    game_file.write_text(DILEMMA + "train: {project: {fit: 0.5}}\n", encoding="utf-8")
+    started = ("dilemma.yaml", "--model", "tabular", "--steps", "1", "--out", "run")
+    assert _train(*started, "--set", "pool.size=4") == 0
+    err = capsys.readouterr().err
+    assert err.count("GD0716") == 2
+    assert err.count("nothing reads `project.fit`") == err.count("nothing reads `pool.size`") == 1
+    assert _train("--resume", "run", "--steps", "2") == 0
+    assert "pool.size" not in capsys.readouterr().err

@@ -73,6 +73,33 @@ def test_the_command_line_is_a_source(compiled) -> None:
     assert _problems(game, "start={row: {defect: 0.2}}") == []
 
 
+def test_settings_that_nothing_reads_are_told(compiled) -> None:
+    """Of a file where the file decides, and of the command line whoever decides."""
+    plain = compiled(DILEMMA)
+    given = compiled(DILEMMA + "train: {method: project, project: {eta: [0.5, 0.1]}, games: 64}\n")
+    wrong = compiled(DILEMMA + "train: {project: {eta: [0.5, 0.1]}}\n")
+    for game, texts, unread in (
+        (plain, ["clip=0.1"], []),
+        (plain, ["clip=0.1", "method=project"], ["0.1"]),
+        (plain, ["clip=0.2", "method=project"], []),
+        (plain, ["pool.size=3"], ["3"]),
+        (plain, ["pool.size=3", "opponents={self: 1, pool: 1}"], []),
+        (plain, ["expert.keep=0.5", "magnet.every=3"], ["0.5", "3"]),
+        (plain, ["baseline=none", "estimator=tree"], ["none"]),
+        (given, [], []),
+        (given, ["method=grpo"], []),
+        (given, ["method=grpo", "magnet.every=3"], ["3"]),
+        (given, ["clip=0.1"], ["0.1"]),
+        (wrong, [], ["[0.5, 0.1]"]),
+        (wrong, ["games=64"], ["[0.5, 0.1]"]),
+        (wrong, ["method=magnet"], []),
+    ):
+        problems = Problems()
+        resolve(game.ir, parse_overrides(texts), problems)
+        assert [(d.code, d.span.text) for d in problems.found] == [("GD0716", t) for t in unread]
+        assert not problems.errors
+
+
 @pytest.mark.parametrize("text", ["lr", "=3", "lr="])
 def test_what_sets_nothing_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not of the form key=value"):
