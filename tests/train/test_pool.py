@@ -228,7 +228,7 @@ roles: {guard: 2, thief: 1}
 turns:
   - {role: all, choose: door, from: [left, right]}
 let:
-  caught: door.guard_1 == door.thief_1 and door.guard_2 == door.thief_1
+  caught: door.guard_1 == door.thief and door.guard_2 == door.thief
 payoffs:
   guard: 1 if caught else -1
   thief: -2 if caught else 2
