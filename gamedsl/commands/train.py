@@ -207,9 +207,10 @@ def _train(job: Job, args: argparse.Namespace) -> int:
     import gamedsl
     from gamedsl.report.page import write_report
     from gamedsl.train.curriculum import climb
-    from gamedsl.train.engine import open_policy, set_threads
+    from gamedsl.train.engine import in_words, open_policy, set_threads
     from gamedsl.train.interrupt import Interrupt
     from gamedsl.train.runfolder import create
+    from gamedsl.train.words.loop import train_words, writer
 
     recipe, threads = job.recipe, job.recipe.threads
     if job.run is not None and threads is None:
@@ -221,11 +222,14 @@ def _train(job: Job, args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         observers = [_observer(stack, job, args.format), *_trackers(stack, folder, args.log)]
         interrupt = stack.enter_context(Interrupt())
-        outcome = climb(
-            job.game, recipe, folder, policy,
-            observers=observers, conclude=_conclude, interrupt=interrupt, cast=job.cast,
-            load=gamedsl.load,
-        )  # fmt: skip
+        watched: dict[str, Any] = {
+            "observers": observers, "conclude": _conclude, "interrupt": interrupt,
+            "cast": job.cast,
+        }  # fmt: skip
+        if in_words(job.game.ir):
+            outcome = train_words(job.game, recipe, folder, writer(policy), **watched)
+        else:
+            outcome = climb(job.game, recipe, folder, policy, load=gamedsl.load, **watched)
     report = write_report(folder.path)
     return _close(outcome, folder, report, args.format)
 

@@ -40,7 +40,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
 
 def declare_roles(ir: GameIR, settings: Iterable[Setting], problems: Problems) -> tuple[Part, ...]:
     """What settings under `roles.` say, in the order of the game's roles."""
-    said: dict[str, dict[str, Any]] = {role.name: {} for role in ir.roles}
+    said: dict[str, dict[str, Any]] = {role.name: {} for role in (*ir.roles, *ir.referees)}
     for setting in settings:
         role, _, name = setting.key.removeprefix(ROLES).removeprefix(".").partition(".")
         if role not in said:

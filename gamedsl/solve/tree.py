@@ -31,8 +31,18 @@ class TooLarge(Exception):
     """The tree has more nodes than the caller allowed."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"the game tree has more than {limit:,} nodes")
+        super().__init__(self.say(limit))
         self.limit = limit
+
+    def say(self, limit: int) -> str:
+        return f"the game tree has more than {limit:,} nodes"
+
+
+class Unlisted(TooLarge):
+    """The game has no tree: something is said in it, a function is called, or a referee acts."""
+
+    def say(self, limit: int) -> str:
+        return "the game has no tree: what is said in it cannot be listed"
 
 
 class ImperfectRecall(Exception):
@@ -220,10 +230,13 @@ def tabulate(
     """Write out every history of a game, by playing all of them.
 
     Decisions with one legal action and chance with one outcome have no node, unless `forced` is
-    "asked". Raises `TooLarge` beyond `limit` nodes; nothing is played after that. Raises
+    "asked". Raises `TooLarge` beyond `limit` nodes; nothing is played after that. Of a
+    game with words or referees there is no tree: `Unlisted`. Raises
     `ImperfectRecall` where a seat forgets its own past, which steps with `knows` may make it do,
     unless `forgetful`: values hold for such a tree, best replies and all that rests on them do not.
     """
+    if env.ir.open or env.ir.referees:
+        raise Unlisted(limit)
     return _Writer(env, limit, forced == "asked").write(forgetful=forgetful)
 
 

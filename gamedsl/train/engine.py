@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING
 
+from gamedsl.ir.form import LABEL
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.names import fully_trained
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from gamedsl.runtime.game import Game
 
 _TRUNK_TOKENS = 65_536
+REFEREES = "referees"
+"""The adapter of referees that no player holds: it is never trained."""
+
 TABULAR = "tabular"
 INSTALL = 'pip install "gamedsl[train]"'
 _NEEDED = ("numpy", "torch", "safetensors")
@@ -33,7 +37,16 @@ def require(recipe: Recipe) -> None:
 def adapter_names(ir: GameIR, recipe: Recipe) -> tuple[str, ...]:
     """The adapters that roles play, trained or not, in the order of roles."""
     played = [recipe.part(role.name).adapter for role in ir.roles]
+    held = {part.role for part in recipe.roles if part.player is not None}
+    if any(role.name not in held for role in ir.referees):
+        played.append(REFEREES)
     return tuple(dict.fromkeys(adapter for adapter in played if adapter is not None))
+
+
+def in_words(ir: GameIR) -> bool:
+    """Whether replies are written in training: something is said, answers have a form of their own
+    or a thought before them, or referees are asked."""
+    return ir.open or bool(ir.referees) or ir.respond != LABEL
 
 
 def set_threads(count: int | None) -> int:
@@ -69,7 +82,7 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
     from gamedsl.train.survey import survey
 
     lora = recipe.lora
-    lasting = survey(game.env(), recipe.seed) is not None
+    lasting = not in_words(game.ir) and survey(game.env(), recipe.seed) is not None
     return HFPolicy(
         recipe.model,
         names,

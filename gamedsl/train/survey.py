@@ -30,7 +30,7 @@ def walk(
 ) -> dict[str, tuple[Decision, Episode]] | None:
     """One decision of each information set, and an episode that has come to it; None as `survey`,
     too many being more than `decisions`, met in more than `episodes` histories."""
-    if not env.ir.labels_last:
+    if not env.ir.labels_last or env.ir.open:
         return None
     found: dict[str, tuple[Decision, Episode]] = {}
     stack, met = [env.reset(seed=seed, chance="asked")], 0

@@ -1,0 +1,197 @@
+"""The training loop of games with open decisions: play, weigh, update, measure.
+
+It is `gamedsl.train.loop` for words: nothing can be listed or scored at once, so a step's games are
+played one by one, side by side, and what is measured is what was met. Its numbers depend on the
+game's hash, the recipe and the versions alone, and a run that was killed goes on to the same ones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, cast
+
+import torch
+
+from gamedsl.ir.recipe import Recipe
+from gamedsl.runtime.game import Game
+from gamedsl.train import checkpoint as checkpoints
+from gamedsl.train.begin import learning
+from gamedsl.train.cast import Cast, assemble
+from gamedsl.train.checkpoint import Checkpoint, adapters_of, put_back
+from gamedsl.train.errors import TrainError
+from gamedsl.train.interrupt import Interrupt
+from gamedsl.train.loop import Conclude, Observer, Outcome
+from gamedsl.train.methods.base import Record
+from gamedsl.train.runfolder import RunFolder, write_adapters
+from gamedsl.train.words.rollout import Trial, Writing, play
+from gamedsl.train.words.update import learn
+from gamedsl.train.words.weigh import advantages
+
+
+def train_words(
+    game: Game,
+    recipe: Recipe,
+    run: RunFolder,
+    policy: Writing,
+    *,
+    observers: Sequence[Observer] = (),
+    conclude: Conclude = lambda run, tree, end: {},
+    interrupt: Interrupt | None = None,
+    cast: Cast | None = None,
+) -> Outcome:
+    """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` adds to
+    the end record. Raises TrainError, and CastError where no `cast` is given."""
+    cast = cast or assemble(game, recipe)
+    env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
+    optimizer = torch.optim.AdamW(
+        learning(policy, cast), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
+    )
+    step = _begin(run, policy, optimizer)
+
+    def stopped() -> bool:
+        return interrupt is not None and interrupt.asked
+
+    def keep() -> None:
+        state = Checkpoint(step, game.hash, adapters_of(policy), optimizer.state_dict(), {})
+        checkpoints.save(run, state, recipe.keep_checkpoints)
+
+    if not run.records():
+        run.append(_opening(policy))
+        keep()
+    for observer in observers:
+        observer.start(run.records()[0])
+
+    while step < recipe.steps and not stopped():
+        started = time.perf_counter()
+        step += 1
+        trials = play(env, policy, recipe, step, cast)
+        worth, void = advantages(trials, recipe, cast.learners)
+        record: Record = {"event": "step", "step": step, **earned(trials), **met(trials)}
+        record |= learn(policy, optimizer, worth, recipe, step)
+        record |= {"sequences": len(worth) + void, "void": void}
+        record["seconds"] = round(time.perf_counter() - started, 4)
+        run.append(record)
+        if step == recipe.steps or step % recipe.transcripts_every == 0:
+            run.write_transcripts(step, _told(trials))
+        if step % recipe.checkpoint_every == 0:
+            keep()
+        for observer in observers:
+            observer.step(record)
+
+    keep()
+    write_adapters(run, policy)
+    finished = step >= recipe.steps
+    if finished:
+        end: Record = {"event": "end", "step": step}
+        end |= conclude(run, None, end)
+        run.append(end)
+        for observer in observers:
+            observer.end(end)
+    return Outcome(step, finished)
+
+
+def _begin(run: RunFolder, policy: Writing, optimizer: torch.optim.Optimizer) -> int:
+    """Put policy and run folder into the state of the last checkpoint, or of step 0."""
+    found = checkpoints.latest(run)
+    if found is None:
+        run.rewind(None)
+        return 0
+    try:
+        put_back(policy, found.adapters)
+        optimizer.load_state_dict(found.optimizer)
+    except (KeyError, ValueError) as error:
+        raise TrainError(
+            f"the checkpoint of `{run.path}` does not fit the model: {error}",
+            "resume with the model and the adapters that the run was started with",
+        ) from error
+    policy.forget()
+    run.rewind(found.step)
+    return found.step
+
+
+def _opening(policy: Writing) -> Record:
+    return {
+        "event": "start",
+        "step": 0,
+        "model": policy.name,
+        "adapters": list(policy.adapters),
+        "parameters": sum(p.numel() for p in policy.parameters()),
+    }
+
+
+def earned(trials: Sequence[Trial]) -> dict[str, dict[str, float | None]]:
+    """Mean reward and payoff of each role over the games of a step, where no opponent had its seat;
+    None where all were void."""
+    ir = trials[0].episode.env.ir
+    means: dict[str, dict[str, float | None]] = {}
+    for name in ("reward", "payoff"):
+        got: dict[str, list[Fraction]] = defaultdict(list)
+        for trial in trials:
+            for seat, amount in getattr(trial.episode, f"{name}s").items():
+                if amount is not None and seat not in trial.lineup.seats:
+                    got[ir.role_of[seat]].append(Fraction(amount))
+        means[name] = {
+            role.name: float(sum(got[role.name]) / len(got[role.name])) if got[role.name] else None
+            for role in ir.roles
+        }
+    return means
+
+
+def met(trials: Sequence[Trial]) -> Record:
+    """What was said in a step: how many replies of each role were valid, how long they were, how
+    the labels that were scored were spread, and how many games ended as the game says."""
+    said = [one for trial in trials for one in trial.utterances]
+    ir = trials[0].episode.env.ir
+    valid: dict[str, float] = {}
+    length: dict[str, float] = {}
+    for role in (*ir.roles, *ir.referees):
+        own = [one for one in said if one.role == role.name]
+        written = [len(one.written.reply_ids) for one in own if one.written is not None]
+        if own:
+            valid[role.name] = sum(one.invalid is None for one in own) / len(own)
+        if written:
+            length[role.name] = sum(written) / len(written)
+    return {
+        "valid": valid,
+        "reply_tokens": length,
+        "invalid": _reasons(trials),
+        "own_end": sum(not trial.episode.failures for trial in trials) / len(trials),
+        "games": len(trials),
+        "tokens": sum(len(one.written.reply_ids) for one in said if one.written is not None),
+    }
+
+
+def _reasons(trials: Sequence[Trial]) -> dict[str, int]:
+    """How often a reply was invalid, by reason."""
+    found: dict[str, int] = defaultdict(int)
+    for trial in trials:
+        for mistake in trial.episode.mistakes:
+            found[mistake.failure.reason] += 1
+    return dict(found)
+
+
+def _told(trials: Sequence[Trial]) -> Iterator[dict[str, Any]]:
+    """The transcripts of a step's games, with what the model wrote, as it was decoded."""
+    for trial in trials:
+        told: dict[str, Any] = {"games": 1, "group": trial.group}
+        if trial.lineup.opponent != "self":
+            told |= {"opponent": trial.lineup.opponent, "learner": trial.lineup.learner}
+        replies = [
+            {"seat": one.seat, "step": one.step, "text": one.written.text}
+            for one in trial.utterances
+            if one.written is not None
+        ]
+        yield told | trial.episode.transcript | {"replies": replies}
+
+
+def writer(policy: object) -> Writing:
+    """The policy, as one that writes. Raises TrainError where it only scores labels."""
+    if not hasattr(policy, "generate"):
+        raise TrainError(
+            "this game is played in words, and this model only scores labels",
+            "take a language model, such as `--model smollm2-135m`, with LoRA adapters",
+        )
+    return cast("Writing", policy)

@@ -1,0 +1,159 @@
+"""One update of a policy by replies and what they were worth.
+
+For the N replies of a step, each with advantage A and tokens t, rho_t = pi(t) / pi_old(t):
+
+    L = -1/N [ sum over written replies of 1/K sum_t min(rho_t A, clip(rho_t, 1-c, 1+c) A)
+               + sum over labels that were drawn of min(rho A, clip(rho, 1-c, 1+c) A) ]
+
+K is the mean number of tokens of a written reply in the step, the same for all, so that no reply
+counts less for being long (Liu et al., Understanding R1-Zero-like training, 2025). pi_old is what
+the reply was drawn from; where an engine's numbers differ from the trainer's, that ratio is there
+in the first inner step too, and counts no more than `TRUNCATED`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from gamedsl.ir.recipe import Recipe
+from gamedsl.policies.base import Query
+from gamedsl.policies.generation import Generated, TokenRow, join_turns
+from gamedsl.train.methods.base import finite, learning_rate
+from gamedsl.train.words.rollout import Writing
+from gamedsl.train.words.weigh import Worth
+
+TRUNCATED = 2.0
+"""The most that the ratio between trainer and sampler counts."""
+
+
+class Lesson:
+    """The rows of tokens and the queries that a step trains, with what was drawn and what for.
+
+    `rows` holds the replies of one seat in one game together, as far as each prompt goes on from
+    what was there before. `drawn` and `gains` are parallel to the trained tokens of each row; of
+    replies that do not count the gain is 0.
+    """
+
+    def __init__(self, worth: Sequence[Worth], temperature: float) -> None:
+        self.rows: list[TokenRow] = []
+        self.drawn: list[torch.Tensor] = []
+        self.gains: list[torch.Tensor] = []
+        self.queries: list[Query] = []
+        self.taken: list[list[tuple[int, float]]] = []
+        """Of each query, the labels that were taken, with their advantages."""
+        self.replies = len(worth)
+        self.tokens = 0
+        talks: dict[tuple[int, str], list[tuple[Generated, float]]] = defaultdict(list)
+        labels: dict[Query, list[tuple[int, float]]] = defaultdict(list)
+        for one in worth:
+            said = one.utterance
+            if said.written is not None:
+                talks[one.trial, said.seat].append((said.written, one.advantage))
+            if said.choice is not None:
+                labels[said.choice.query].append((said.choice.action, one.advantage))
+        written = 0
+        adapters = {(o.trial, o.utterance.seat): o.utterance.adapter for o in worth}
+        for place, talk in talks.items():
+            rows, places = join_turns(adapters[place], [g for g, _ in talk], temperature)
+            sizes = [sum(stop - start for start, stop in row.trained) for row in rows]
+            drawn = [torch.zeros(size) for size in sizes]
+            gains = [torch.zeros(size) for size in sizes]
+            for where, (reply, advantage) in zip(places, talk, strict=True):
+                part = slice(where.start, where.stop)
+                drawn[where.row][part] = torch.tensor(reply.log_probs)
+                gains[where.row][part] = advantage
+                self.tokens += where.stop - where.start
+                written += 1
+            self.rows += rows
+            self.drawn += drawn
+            self.gains += gains
+        self.length = self.tokens / max(written, 1)
+        self.queries, self.taken = list(labels), list(labels.values())
+
+
+def learn(
+    policy: Writing, optimizer: torch.optim.Optimizer, worth: Sequence[Worth], recipe: Recipe,
+    step: int,
+) -> dict[str, Any]:  # fmt: skip
+    """`inner_steps` optimiser steps; returns what the record says of them. Raises TrainError where
+    numbers are none."""
+    lesson = Lesson(worth, recipe.temperature)
+    rate = learning_rate(recipe, step)
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    told: dict[str, Any] = {"lr": rate, "loss": 0.0, "grad_norm": 0.0, "trained": lesson.tokens}
+    if not worth:
+        return told
+    old_A = policy.log_probs(lesson.queries) if lesson.queries else []
+    for inner in range(recipe.inner_steps):
+        optimizer.zero_grad()
+        loss, off = _backward(policy, lesson, old_A, recipe, first=inner == 0)
+        norm = float(torch.nn.utils.clip_grad_norm_(policy.parameters(), recipe.max_grad_norm))
+        finite(loss, norm)
+        optimizer.step()
+        told |= {"loss": loss, "grad_norm": norm} | ({"sampler_gap": off} if inner == 0 else {})
+    policy.forget()
+    return told
+
+
+def _backward(
+    policy: Writing, lesson: Lesson, old_A: Sequence[torch.Tensor], recipe: Recipe, *, first: bool
+) -> tuple[float, float]:
+    """Add the gradient; the loss, and how far trainer and sampler are apart: the mean absolute
+    difference of a token's log-probability."""
+    loss, off = 0.0, 0.0
+    if lesson.rows:
+        now = policy.token_log_probs(lesson.rows)
+        share = 1 / (lesson.replies * lesson.length)
+        weights = []
+        for log_pi, drawn, gain in zip(now, lesson.drawn, lesson.gains, strict=True):
+            rho = (log_pi - drawn).exp()
+            weight, value = _clipped(rho, gain, recipe.clip, first=first)
+            weights.append(-share * weight)
+            loss -= share * float(value.sum())
+            off += float((log_pi - drawn).abs().sum())
+        policy.token_backward(lesson.rows, weights)
+    if lesson.queries:
+        scores = policy.log_probs(lesson.queries)
+        weights = []
+        for log_pi, old, taken in zip(scores, old_A, lesson.taken, strict=True):
+            weight = torch.zeros_like(log_pi)
+            for action, advantage in taken:
+                rho = _ratio(log_pi, old, recipe.temperature)[action]
+                one, value = _clipped(rho, torch.tensor(advantage), recipe.clip, first=first)
+                weight += _of_label(log_pi, action, recipe.temperature) * one
+                loss -= float(value) / lesson.replies
+            weights.append(-weight / lesson.replies)
+        policy.backward(lesson.queries, weights)
+    return loss, off / max(sum(map(len, lesson.drawn)), 1)
+
+
+def _clipped(
+    rho: torch.Tensor, gain: torch.Tensor, clip: float, *, first: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The factor of log pi in the gradient, and the objective. In the first inner step nothing has
+    moved yet: a ratio that is not 1 is the engine's, and is truncated."""
+    if first:
+        rho = rho.clamp(max=TRUNCATED)
+        return rho * gain, rho * gain
+    inside = torch.where(gain > 0, rho <= 1 + clip, rho >= 1 - clip)
+    return rho * gain * inside, torch.minimum(rho * gain, rho.clamp(1 - clip, 1 + clip) * gain)
+
+
+def _ratio(log_pi: torch.Tensor, old: torch.Tensor, temperature: float) -> torch.Tensor:
+    """pi / pi_old of each label, as they are played."""
+    now, then = (log_pi / temperature).log_softmax(0), (old / temperature).log_softmax(0)
+    return (now - then).exp()
+
+
+def _of_label(log_pi: torch.Tensor, action: int, temperature: float) -> torch.Tensor:
+    """The gradient of the played log-probability of one label by log pi of all labels: played is
+    the softmax of log pi / temperature."""
+    own = torch.zeros_like(log_pi)
+    own[action] = 1.0
+    played = (log_pi / temperature).softmax(0)
+    return (own - played) / temperature
