@@ -207,7 +207,7 @@ def _train(job: Job, args: argparse.Namespace) -> int:
     import gamedsl
     from gamedsl.report.page import write_report
     from gamedsl.train.curriculum import climb
-    from gamedsl.train.engine import in_words, open_policy, set_threads
+    from gamedsl.train.engine import open_policy, set_threads
     from gamedsl.train.interrupt import Interrupt
     from gamedsl.train.runfolder import create
     from gamedsl.train.words.loop import train_words, writer
@@ -226,7 +226,7 @@ def _train(job: Job, args: argparse.Namespace) -> int:
             "observers": observers, "conclude": _conclude, "interrupt": interrupt,
             "cast": job.cast,
         }  # fmt: skip
-        if in_words(job.game.ir):
+        if job.game.ir.in_words:
             outcome = train_words(job.game, recipe, folder, writer(policy), **watched)
         else:
             outcome = climb(job.game, recipe, folder, policy, load=gamedsl.load, **watched)

@@ -189,6 +189,12 @@ class GameIR:
         )
 
     @cached_property
+    def in_words(self) -> bool:
+        """Whether replies are written when it is trained: something is said, answers have a form of
+        their own or a thought before them, or referees are asked."""
+        return self.open or bool(self.referees) or self.respond != LABEL
+
+    @cached_property
     def states(self) -> tuple[State, ...]:
         """All declared state, that of stages included."""
         stages = (step for step in walk_steps(self.turns) if isinstance(step, Stage))

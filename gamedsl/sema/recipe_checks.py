@@ -10,6 +10,7 @@ from gamedsl.ir.game import GameIR, Setting
 from gamedsl.ir.recipe import Part, Recipe
 from gamedsl.sema.levels import check_curriculum
 from gamedsl.sema.rotation import check_learn
+from gamedsl.sema.words_checks import check_words
 
 Clash = Callable[..., None]
 """Reports settings that do not fit together: a message, a remedy, and their names."""
@@ -25,6 +26,7 @@ def contradictions(
     _objective(recipe, given, clash)
     _roles(ir, recipe, clash)
     _until(recipe, clash)
+    check_words(ir, recipe, given, clash)
     check_learn(ir, recipe, given, clash, problems)
     check_curriculum(ir, recipe, given, clash, problems)
     if recipe.opponents:

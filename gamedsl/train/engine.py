@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING
 
-from gamedsl.ir.form import LABEL
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.names import fully_trained
@@ -43,12 +42,6 @@ def adapter_names(ir: GameIR, recipe: Recipe) -> tuple[str, ...]:
     return tuple(dict.fromkeys(adapter for adapter in played if adapter is not None))
 
 
-def in_words(ir: GameIR) -> bool:
-    """Whether replies are written in training: something is said, answers have a form of their own
-    or a thought before them, or referees are asked."""
-    return ir.open or bool(ir.referees) or ir.respond != LABEL
-
-
 def set_threads(count: int | None) -> int:
     """Use this many threads (None: as torch chooses); returns how many are used."""
     import torch
@@ -82,7 +75,7 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
     from gamedsl.train.survey import survey
 
     lora = recipe.lora
-    lasting = not in_words(game.ir) and survey(game.env(), recipe.seed) is not None
+    lasting = not game.ir.in_words and survey(game.env(), recipe.seed) is not None
     return HFPolicy(
         recipe.model,
         names,

@@ -1,0 +1,48 @@
+"""Training settings that are for closed decisions alone, in games that are played in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from gamedsl.ir.game import GameIR, Setting
+from gamedsl.ir.recipe import Recipe
+
+_ALLOWED: dict[str, tuple[object, ...]] = {
+    "method": ("grpo",), "estimator": ("sampled",), "baseline": ("mean", "leave_one_out", "none"),
+    "compare": ("turn",), "credit": ("own",), "group_by": ("seed",), "scale": ("none", "batch"),
+    "prior": ("model",), "finetuning": (None, "lora"), "kl": (0,), "entropy": (0,),
+    "max_change": (None,),
+}  # fmt: skip
+"""What these settings may be, by the recipe's values."""
+
+_REFUSED = frozenset({
+    "bound_every", "contributions", "curriculum", "expert", "exploitability", "extinct", "learn",
+    "magnet", "pool", "project", "replays", "start", "until", "warm_up",
+})  # fmt: skip
+"""What cannot be set."""
+
+
+def check_words(
+    ir: GameIR, recipe: Recipe, given: Mapping[str, Setting], clash: Callable[..., None]
+) -> None:
+    """Report settings that a game in words cannot be trained with; `clash` reports one."""
+    if not ir.in_words:
+        return
+    what = "is not for games in words, whose decisions cannot be listed"
+    for name in given:
+        if name.partition(".")[0] in _REFUSED or name == "opponents.pool":
+            clash(f"`{name.partition('.')[0]}` {what}", _remedy(given[name], name), name)
+    for name, allowed in _ALLOWED.items():
+        value = getattr(recipe, name)
+        if value not in allowed:
+            known = " or ".join(f"`{one}`" for one in allowed if one is not None)
+            clash(
+                f"`{name}: {value}` {what}",
+                f"write {known}" if name in given else f"set `{name}` to {known}", name,
+            )  # fmt: skip
+
+
+def _remedy(setting: Setting, name: str) -> str:
+    if setting.span.source.name.endswith(".yaml"):
+        return f"leave `{name}` out; of a file that is extended, write `train: null` and your own"
+    return f"leave `{name}` out"

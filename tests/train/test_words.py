@@ -1,0 +1,193 @@
+"""Training in words: what is said is learned from, token by token, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from gamedsl.backends.replies import ParseFailure
+from gamedsl.diagnostics import Problems
+from gamedsl.ir.recipe import Recipe
+from gamedsl.policies.generation import Generated
+from gamedsl.runtime import Game
+from gamedsl.sema.recipe import override, resolve
+from gamedsl.train.cast import Cast, Lineup
+from gamedsl.train.engine import open_policy
+from gamedsl.train.runfolder import RunFolder, create
+from gamedsl.train.words.loop import train_words, writer
+from gamedsl.train.words.rollout import Trial, Utterance, play
+from gamedsl.train.words.update import Lesson, learn
+from gamedsl.train.words.weigh import Worth, advantages
+
+SPEAK = """
+game: speak
+roles: [speaker]
+turns:
+  - {role: speaker, say: word, max_tokens: 8}
+payoffs: 1
+on_invalid: {then: forfeit, pay: -1}
+"""
+PAIR = """
+game: pair
+roles: [asker, teller]
+turns:
+  - {role: asker, choose: ask, from: [news, time]}
+  - {role: teller, say: word, max_tokens: 8}
+  - {role: asker, choose: heard, from: [yes, hum]}
+payoffs: {asker: 1 if ask == news and heard == yes else 0, teller: 1}
+on_invalid: {then: forfeit, pay: -1}
+train: {adapters: per_role}
+"""
+
+
+def recipe_of(game: Game, **settings: Any) -> Recipe:
+    given = {"model": "tiny", "games": 8, "group_size": 8, "lr": 0.02, "seed": 0, **settings}
+    problems = Problems()
+    recipe = resolve(game.ir, [override(k, v) for k, v in given.items()], problems)
+    assert not problems.errors, problems.sorted()
+    return recipe
+
+
+def run_of(game: Game, recipe: Recipe, out: Path) -> list[dict[str, Any]]:
+    policy = writer(open_policy(game, recipe, print))
+    folder = create(game, recipe, out, {}, policy.tokenizer, 1)
+    assert train_words(game, recipe, folder, policy).finished
+    return [record for record in folder.records() if record["event"] == "step"]
+
+
+def test_a_model_learns_to_end_its_replies(compiled: Callable[[str], Game], tmp_path: Path) -> None:
+    """Only a reply that ends within its tokens is valid and paid: what is paid is learned."""
+    game = compiled(SPEAK)
+    shape = {"games": 48, "group_size": 48, "lr": 0.02, "lr_schedule": "constant"}
+    steps = run_of(game, recipe_of(game, steps=12, **shape), tmp_path / "run")
+    valid = [step["valid"]["speaker"] for step in steps]
+    assert sum(valid[:3]) < 0.2, valid
+    assert sum(valid[-3:]) > 1.2, valid
+    assert max(step["sampler_gap"] for step in steps) < 1e-3
+
+
+def test_labels_among_words_are_learned(compiled: Callable[[str], Game], tmp_path: Path) -> None:
+    game = compiled(PAIR)
+    recipe = recipe_of(game, steps=12, games=16, group_size=16, **{"roles.teller.player": "talker"})
+    policy = writer(open_policy(game, recipe_of(game, steps=12), print))
+    folder = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
+    cast = Cast(game.ir, recipe, {"teller": Scripted("fine")})
+    train_words(game, recipe, folder, policy, cast=cast)
+    rewards = [r["reward"]["asker"] for r in folder.records() if r["event"] == "step"]
+    assert rewards[-1] > 0.8, rewards
+
+
+class Scripted:
+    """A player that says one thing, whatever it is asked."""
+
+    def __init__(self, text: str | ParseFailure) -> None:
+        self.text = text
+
+    def act(self, decision: Any, episode: Any) -> Any:
+        return self.text
+
+
+@pytest.mark.parametrize("misbehaves", [False, True])
+def test_the_innocent_learn_nothing_from_a_forfeit(
+    compiled: Callable[[str], Game], misbehaves: bool
+) -> None:
+    game = compiled(PAIR)
+    recipe = recipe_of(game, **{"roles.teller.player": "talker", "baseline": "none"})
+    policy = writer(open_policy(game, recipe_of(game), print))
+    said = ParseFailure("empty") if misbehaves else "fine"
+    cast = Cast(game.ir, recipe, {"teller": Scripted(said)})
+    trials = play(game.env(tokenizer=policy.tokenizer), policy, recipe, 1, cast)
+    worth, void = advantages(trials, recipe, cast.learners)
+    before = policy.adapter_state("asker")
+    learn(policy, torch.optim.SGD(policy.parameters("asker")), worth, recipe, 1)
+    after = policy.adapter_state("asker")
+    same = all(torch.equal(before[name], after[name]) for name in before)
+    assert (void == len(trials), len(worth) == 0, same) == (misbehaves,) * 3
+
+
+def test_what_is_trained_is_what_was_said(compiled: Callable[[str], Game]) -> None:
+    """The trained tokens of a game, one after another, are the replies of one seat alone."""
+    game = compiled(SPEAK.replace("- {role", "- repeat: 3\n    turns: [{role").replace("8}", "8}]"))
+    recipe = recipe_of(game)
+    policy = writer(open_policy(game, recipe, print))
+    env = game.env(tokenizer=policy.tokenizer)
+    trials = play(env, policy, recipe, 1, Cast(game.ir, recipe))
+    worth, _ = advantages(trials, recipe, frozenset({"speaker"}))
+    lesson = Lesson(worth, 1.0)
+    trained = [row.ids[at] for row in lesson.rows for at in row.positions]
+    said = [i for t in trials for u in t.utterances if u.written for i in u.written.reply_ids]
+    assert sorted(trained) == sorted(said)
+    assert lesson.tokens == len(said)
+    assert all(len(gain) == len(drawn) for gain, drawn in zip(lesson.gains, lesson.drawn))
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(
+    compiled: Callable[[str], Game], tmp_path: Path
+) -> None:
+    game = compiled(SPEAK)
+    recipe = recipe_of(game, steps=3, checkpoint_every=1)
+    whole = run_of(game, recipe, tmp_path / "whole")
+
+    class Stop:
+        asked = False
+
+    class Watch:
+        def start(self, record: Any) -> None: ...
+        def warm_up(self, record: Any) -> None: ...
+        def end(self, record: Any) -> None: ...
+        def step(self, record: Any) -> None:
+            Stop.asked = True
+
+    policy = writer(open_policy(game, recipe, print))
+    folder = create(game, recipe, tmp_path / "parts", {}, policy.tokenizer, 1)
+    stopped: Any = Stop()
+    assert not train_words(
+        game, recipe, folder, policy, observers=[Watch()], interrupt=stopped
+    ).finished
+    again = writer(open_policy(game, recipe, print))
+    assert train_words(game, recipe, RunFolder(folder.path), again).finished
+    parts = [record for record in folder.records() if record["event"] == "step"]
+    assert [_told(r) for r in parts] == [_told(r) for r in whole]
+
+
+def _told(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != "seconds"}
+
+
+def said(group: int, occurrence: int, invalid: ParseFailure | None = None) -> Utterance:
+    words = Generated((1,), (2,), (-1.0,), "a", "stop")
+    return Utterance("speaker", "speaker", "word", occurrence, 0, "shared", words, None, invalid)
+
+
+def test_advantages_are_within_a_group_and_a_question(compiled: Callable[[str], Game]) -> None:
+    game = compiled(SPEAK)
+    trials = []
+    for group, reply in ((0, "fine"), (0, ""), (1, "fine"), (1, "fine")):
+        episode = game.env().reset(seed=group)
+        episode.step({"speaker": reply})
+        wrong = ParseFailure("empty") if not reply else None
+        trials.append(Trial(group, episode, Lineup(), [said(group, 0, wrong)]))
+    values = [
+        one.advantage for one in advantages(trials, recipe_of(game), frozenset(["speaker"]))[0]
+    ]
+    assert values == [1.0, -1.0, 0.0, 0.0]
+    alone = advantages(trials, recipe_of(game, baseline="leave_one_out"), frozenset(["speaker"]))[0]
+    assert [one.advantage for one in alone] == [2.0, -2.0, 0.0, 0.0]
+    bare = advantages(trials, recipe_of(game, baseline="none"), frozenset(["speaker"]))[0]
+    assert [one.advantage for one in bare] == [1.0, -1.0, 1.0, 1.0]
+    assert all(isinstance(one, Worth) for one in bare)
+
+
+@pytest.mark.parametrize(
+    "setting", [("method", "magnet"), ("kl", 0.1), ("warm_up.expert", "random")]
+)
+def test_what_is_for_closed_decisions_is_refused(
+    compiled: Callable[[str], Game], setting: tuple[str, Any]
+) -> None:
+    problems = Problems()
+    resolve(compiled(SPEAK).ir, [override(*setting)], problems)
+    assert any(found.code == "GD0704" for found in problems.found)
