@@ -35,7 +35,7 @@ import gamedsl
 
 HERE = Path(__file__).parent
 LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results" / "methods"
-KEPT = ("step", "exploitability", "reward", "entropy", "seconds")
+KEPT = ("step", "exploitability", "reward", "entropy", "lines", "seconds")
 SHOWN = 1000
 """Decisions whose probabilities a result keeps: those of all steps, or of some, evenly spread, the
 last among them."""

@@ -221,6 +221,7 @@ class Recipe:
     exploitability: Literal["auto", "on", "off"]
     contributions: Literal["auto", "on", "off"]
     bound_every: int | None
+    lines_every: int | None
     extinct: float | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -256,7 +257,7 @@ _ABSENT = {
     "dtype": "auto",
     "threads": "auto", "finetuning": "auto", "expert": "none", "opponents": "expert",
     "teacher": "none", "extinct": "off", "bound_every": "never", "max_change": "off",
-    "exploitability": "never",
+    "exploitability": "never", "lines_every": "never",
 }  # fmt: skip
 """How a value of None is written, by field."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gamedsl.players.base import DrawingPlayer, PlayerError
 from gamedsl.policies.base import Message, Query
-from gamedsl.policies.names import fully_trained
+from gamedsl.policies.names import TABULAR, WORDS, fully_trained
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Policy
@@ -113,10 +113,14 @@ def _opened(
     dtype: str | None,
     full: bool,
 ) -> Policy:
-    from gamedsl.policies.tabular import NAME, TabularPolicy
+    if model == TABULAR:
+        from gamedsl.policies.tabular import TabularPolicy
 
-    if model == NAME:
         return TabularPolicy(adapters)
+    if model == WORDS:
+        from gamedsl.policies.words import WordsPolicy
+
+        return WordsPolicy(adapters)
     import torch
 
     number = None if dtype is None else getattr(torch, dtype)

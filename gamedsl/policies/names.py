@@ -5,7 +5,11 @@ from __future__ import annotations
 SMOLLM2 = "smollm2-135m"
 SMALL = "small"
 TINY = "tiny"
+TABULAR = "tabular"
+WORDS = "words"
 EMBEDDED = (SMOLLM2, SMALL, TINY)
+NO_LANGUAGE = (TABULAR, WORDS)
+"""Policies that need no language model, and no package for one."""
 
 
 def fully_trained(model: str, finetuning: str | None) -> bool:

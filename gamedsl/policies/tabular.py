@@ -19,8 +19,9 @@ from torch import nn
 
 from gamedsl.policies.base import Encoded, Query
 from gamedsl.policies.errors import ModelError
+from gamedsl.policies.names import TABULAR
 
-NAME = "tabular"
+NAME = TABULAR
 SCALE = 1000.0
 ROWS = 4096
 _FILE = "table.safetensors"

@@ -78,8 +78,8 @@ class Key:
 
 KEYS: tuple[Key, ...] = (
     Key("model", "name", "smollm2-135m",
-        "`smollm2-135m`, `small` (a million random weights), `tiny` (random, for tests), `tabular`"
-        " (no network), a folder or a hub id"),
+        "`smollm2-135m`, `small` (a million random weights), `tiny` (random, for tests), `words`"
+        " (a small network of another kind), `tabular` (no network), a folder or a hub id"),
     Key("finetuning", "word", "auto",
         "what is trained: `lora` adapters, or a `full` copy of the model for each; `auto`: `full`"
         " for `small`, else `lora`",
@@ -268,6 +268,10 @@ KEYS: tuple[Key, ...] = (
     Key("bound_every", "whole", "never",
         "steps after which exploitability is bounded from below, by searching for replies, in games"
         " too large for the exact one", low=1, words=("never",), absent="never"),
+    Key("lines_every", "whole", "never",
+        "steps after which all lines are counted that others can play against the policy's"
+        " likeliest moves, in games in which everybody sees everything",
+        low=1, words=("never",), absent="never"),
     Key("extinct", "number", Fraction(1, 1000),
         "the probability below which an action that equilibria play, or that just was played,"
         " raises an alarm", low=0, high=1, above=True, words=("off",), absent="off"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
-from gamedsl.policies.names import fully_trained
+from gamedsl.policies.names import NO_LANGUAGE, TABULAR, WORDS, fully_trained
 from gamedsl.train.errors import TrainError
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ _TRUNK_TOKENS = 65_536
 REFEREES = "referees"
 """The adapter of referees that no player holds: it is never trained."""
 
-TABULAR = "tabular"
 INSTALL = 'pip install "gamedsl[train]"'
 _NEEDED = ("numpy", "torch", "safetensors")
 _NEEDED_BY_MODELS = (*_NEEDED, "transformers", "peft")
@@ -27,7 +26,7 @@ _NEEDED_BY_MODELS = (*_NEEDED, "transformers", "peft")
 def require(recipe: Recipe) -> None:
     """Raises TrainError, with the command that helps, if a package that the run needs is
     missing."""
-    needed = _NEEDED if recipe.model == TABULAR else _NEEDED_BY_MODELS
+    needed = _NEEDED if recipe.model in NO_LANGUAGE else _NEEDED_BY_MODELS
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
         raise TrainError(f"training needs {' and '.join(missing)}, not installed here", INSTALL)
@@ -63,6 +62,10 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
         from gamedsl.policies.tabular import TabularPolicy
 
         return TabularPolicy(names)
+    if recipe.model == WORDS:
+        from gamedsl.policies.words import WordsPolicy
+
+        return WordsPolicy(names, seed=recipe.seed)
     import torch
 
     dtype = None if recipe.dtype is None else getattr(torch, recipe.dtype)

@@ -28,6 +28,7 @@ from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.schedule import Schedule
 from gamedsl.train.scoring import GRAPH_TOKENS, Scorer
 from gamedsl.train.telling.bound import Bounds
+from gamedsl.train.telling.lines import Lines
 
 
 class Levels(Lasting, Protocol):
@@ -53,6 +54,7 @@ class Training:
     env: Env
     gauge: Gauge
     bounds: Bounds
+    lines: Lines
     scorer: Scorer
     schedule: Schedule
     estimate: Estimator
@@ -81,7 +83,7 @@ class Training:
     def opening(self, batch: Batch) -> Record:
         """The record of the start, of the policy that played a batch."""
         record = self.gauge.opening(self.scorer, batch, self.policy, self.beginning.warm)
-        record |= self.beginning.told
+        record |= {**self.beginning.told, **self.lines.measured(self.scorer, 0)}
         return record | ({} if self.levels is None else {"level": self.levels.level})
 
     def told(
@@ -93,6 +95,7 @@ class Training:
         record: Record = {"event": "step", "step": step, **earned(batch), **measured}
         record |= {**self.gauge.watched(record), **updated, **counted(batch, weights), **met(batch)}
         record |= {**self.bounds.measured(self.scorer, step), **self.schedule.told(step)}
+        record |= self.lines.measured(self.scorer, step)
         record |= self.pool.told() if self.pool is not None else {}
         return record | (self.levels.see(record) if self.levels is not None else {})
 
@@ -117,6 +120,7 @@ def prepare(
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe, cast)
     bounds = Bounds(game, env, recipe, cast, exact=gauge.tree is not None)
+    lines = Lines(game, env, recipe, cast)
     scorer = scorer_of(policy, recipe, gauge.known)
     advantages = Advantages(recipe, Replays(recipe, scorer, cast))
     schedule = Schedule(game.ir, recipe)
@@ -139,8 +143,8 @@ def prepare(
     if pool is not None and not pool.members:
         pool.take(beginning.step)
     return Training(
-        game, recipe, run, policy, cast, env, gauge, bounds, scorer, schedule, estimate, beginning,
-        method, pool, levels, lasting,
+        game, recipe, run, policy, cast, env, gauge, bounds, lines, scorer, schedule, estimate,
+        beginning, method, pool, levels, lasting,
     )  # fmt: skip
 
 

@@ -70,6 +70,7 @@ def _same(one: Path, other: Path) -> None:
         (DILEMMA, {"model": "tiny", "inner_steps": 2, "kl": 0.1, "adapters": "per_role"}),
         (OFFER, {"model": "tiny", "start": {"proposer": {"low": 0.5}}, "lr_schedule": "linear"}),
         (ANEW, {"model": "tiny", "games": 16, "lora__layers": 2}),
+        (ANEW, {"model": "words", "games": 16}),
         (DILEMMA, {"model": "tiny", "method": "magnet", "magnet__every": 2}),
         (DILEMMA, {"model": "tiny", "method": "project", "magnet__every": 2}),
         (OFFER, {"model": "tiny", "method": "project", "adapters": "per_role"}),

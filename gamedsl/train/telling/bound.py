@@ -42,6 +42,11 @@ class Learned(DrawingPlayer):
         self._scorer.score([query])
         return [float(p) for p in self._scorer.probabilities(query)]
 
+    def all_odds(self, asked: Sequence[tuple[Decision, Episode]]) -> list[Sequence[float]]:
+        mine = [d for d, _ in asked if d.role not in self._cast.players]
+        self._scorer.score([query_of(d, self._cast.adapter(d.role)) for d in mine])
+        return super().all_odds(asked)
+
 
 class Bounds:
     """Measures the bound in the steps in which a recipe asks for it, where exploitability is not
