@@ -37,6 +37,9 @@ def test_what_was_used_longest_ago_goes_and_what_the_call_found_stays() -> None:
     assert _use(pool, "old", "xyz!")[0] == kept[:3]
     assert pool.find([("a", b"xyz!")]) == [4]
     assert len(pool) <= 10
+    whole = KVPool(1, 10)
+    (path,) = _use(whole, "abcdefgh")
+    assert _use(whole, "abcdefghijkl")[0][:8] == path  # found by the call that needs more room
     _use(pool, "a" * 30)  # more than there is room for: alone
     assert pool.find([("a", b"a" * 30)]) == [30]
 
