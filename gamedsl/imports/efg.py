@@ -225,21 +225,14 @@ class _Body:
                     f"write them here: `{number} \"\" {{ {', '.join(['0'] * players)} }}`",
                 )  # fmt: skip
             return known[0]
-        paid = []
-        while not reader.closes():
-            paid.append(reader.number("a payoff or `}`"))
-        if len(paid) != players:
-            reader.fail(
-                "GD0806", f"outcome {number} pays {len(paid)} players, and there are {players}",
-                start, "written here",
-            )  # fmt: skip
-        if known is not None and known[0] != tuple(paid):
+        paid = reader.payoffs(players, f"outcome {number}", start, "written here")
+        if known is not None and known[0] != paid:
             reader.fail(
                 "GD0806", f"outcome {number} pays something else here", start, "at this node",
                 "give it a number of its own", (Note(known[1], "written here first"),),
             )  # fmt: skip
-        self._outcomes.setdefault(number, (tuple(paid), start))
-        return tuple(paid)
+        self._outcomes.setdefault(number, (paid, start))
+        return paid
 
 
 def _texts(tokens: list[Token] | tuple[Token, ...]) -> tuple[str, ...]:

@@ -85,15 +85,9 @@ def _by_outcome(reader: Reader, players: int, many: int) -> list[tuple[Fraction,
     while not reader.closes():
         reader.open("an outcome's name and payoffs")
         name = reader.text("an outcome's name in quotes")
-        paid = []
-        while not reader.closes():
-            paid.append(reader.number("a payoff or `}`"))
-        if len(paid) != players:
-            reader.fail(
-                "GD0806", f"an outcome pays {len(paid)} players, and there are {players}",
-                name.span, f"outcome {len(outcomes)}",
-            )  # fmt: skip
-        outcomes.append(tuple(paid))
+        outcomes.append(
+            reader.payoffs(players, "an outcome", name.span, f"outcome {len(outcomes)}")
+        )
     rows = []
     for _ in range(many):
         span = reader.next.span

@@ -161,6 +161,16 @@ class Reader:
             found.append(self.text(f"{what} or `}}`"))
         return tuple(found)
 
+    def payoffs(self, players: int, of: str, span: Span, why: str) -> tuple[Fraction, ...]:
+        """What an outcome pays each player, as far as the `}`."""
+        paid = []
+        while not self.closes():
+            paid.append(self.number("a payoff or `}`"))
+        if len(paid) != players:
+            message = f"{of} pays {len(paid)} players, and there are {players}"
+            self.fail("GD0806", message, span, why)
+        return tuple(paid)
+
     def done(self, what: str) -> None:
         """Nothing may stand behind the last word of a game."""
         if self.next.kind != "end":

@@ -233,11 +233,6 @@ class Walk(Stores):
         certain = step.condition is None and self.ir.no_move == "error"
         certain = certain and actors & (actors - 1) == 0 and not step.joint and not step.moves
         for seat, inner in self.acting(step, here):
-            if step.condition is not None:
-                scope = self.reading.narrowed(step.condition, True, inner.scope)
-                if scope is None:
-                    continue
-                inner = self.under(inner, step.condition).knowing(scope)
             sure = self.sight(step.readers, inner.scope, step.type, seat)
             if step.knows is None:
                 sure = sure.also(1 << seat)
@@ -263,7 +258,7 @@ class Walk(Stores):
         return numbers & self.reading.sight(step.actor, scope).seats
 
     def acting(self, step: Choose, here: Context) -> Iterator[tuple[int, Context]]:
-        """The seats that may act, each with the place as it sees it."""
+        """The seats that may act, each with the place as it sees it, where the condition holds."""
         actor, scope, inner = step.actor, here.scope, here
         if actor is not None and not isinstance(actor, Me):
             inner = self.under(here, actor)
@@ -271,8 +266,15 @@ class Walk(Stores):
             own: Scope | None = scope
             if actor is not None:
                 own = being(actor, 1 << seat, self.reading.sight(actor, scope), scope)
-            if own is not None:
-                yield seat, inner.knowing(own.seated(seat))
+            if own is None:
+                continue
+            place = inner.knowing(own.seated(seat))
+            if step.condition is None:
+                yield seat, place
+                continue
+            held = self.reading.narrowed(step.condition, True, place.scope)
+            if held is not None:
+                yield seat, self.under(place, step.condition).knowing(held)
 
     def chose(self, step: Choose, seat: int, sure: Sight) -> None:
         """Note who reads what a seat chose."""

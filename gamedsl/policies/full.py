@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from gamedsl.policies.base import Encoded, Notify, Query, silent
+from gamedsl.policies.base import Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
+from gamedsl.policies.chunked import ChunkedPolicy, Scored
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.models import load
 from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
@@ -30,7 +31,7 @@ from gamedsl.policies.quiet import quiet
 _FILE = "model.safetensors"
 
 
-class FullPolicy:
+class FullPolicy(ChunkedPolicy):
     """A `Policy` whose adapters are whole models; see the module docstring."""
 
     def __init__(
@@ -52,41 +53,16 @@ class FullPolicy:
         )
         self.name = loaded.name
         self.tokenizer = HFTokenizer(loaded.tokenizer)
-        self.adapters = tuple(adapters)
         self._wrapped, self._max_tokens = loaded.tokenizer, max_tokens
         self._models: dict[str, Any] = {}
-        for name in self.adapters:
+        for name in adapters:
             if name in self._models or not re.fullmatch(r"[\w-]+", name):
                 raise ValueError(f"adapter name {name!r} is taken, or not letters, digits, _ and -")
             self._models[name] = copy.deepcopy(loaded.model).requires_grad_(True)
 
-    def encode(self, query: Query) -> Encoded:
-        """Token ids of `query`, cached. Raises ValueError for unusable labels."""
-        return self.tokenizer.encode(query)
-
-    def log_probs(self, queries: Sequence[Query]) -> list[torch.Tensor]:
-        """Per query log pi [labels], float32 on the CPU, without a graph."""
-        with torch.no_grad():
-            return self._each_chunk(queries, lambda _, scores: [s.cpu() for s in scores])
-
-    def forward(self, queries: Sequence[Query]) -> list[torch.Tensor]:
-        """Per query log pi [labels], float32 on the device, with a graph."""
-        return self._each_chunk(queries, lambda _, scores: scores)
-
-    def backward(
-        self, queries: Sequence[Query], weights: Sequence[torch.Tensor]
-    ) -> list[torch.Tensor]:
-        """Add the gradient of sum(weights * log pi) to `.grad`; return log pi as `log_probs`
-        does."""
-        if len(weights) != len(queries):
-            raise ValueError(f"{len(weights)} weights for {len(queries)} queries")
-
-        def step(indices: list[int], scores: list[torch.Tensor]) -> list[torch.Tensor]:
-            weight = torch.cat([weights[index] for index in indices]).to(scores[0])
-            torch.autograd.backward((torch.cat(scores) * weight).sum())
-            return [score.detach().cpu() for score in scores]
-
-        return self._each_chunk(queries, step)
+    @property
+    def adapters(self) -> tuple[str, ...]:
+        return tuple(self._models)
 
     def parameters(self, adapter: str | None = None) -> list[nn.Parameter]:
         """The weights of one copy of the model, or of all. Raises KeyError."""
@@ -126,23 +102,13 @@ class FullPolicy:
     def _tensors(self, adapter: str) -> dict[str, nn.Parameter]:
         return dict(self._models[adapter].named_parameters())
 
-    def _each_chunk(
-        self,
-        queries: Sequence[Query],
-        use: Callable[[list[int], list[torch.Tensor]], list[torch.Tensor]],
-    ) -> list[torch.Tensor]:
-        """`use(indices, log pi)` on each chunk; its results in the order of `queries`."""
-        if unknown := {query.adapter for query in queries}.difference(self.adapters):
-            raise KeyError(f"no adapter {', '.join(sorted(unknown))}; there are {self.adapters}")
-        results: dict[int, torch.Tensor] = {}
+    def _scored(self, queries: Sequence[Query]) -> Iterator[Scored]:
         for name in self.adapters:
             mine = [index for index, query in enumerate(queries) if query.adapter == name]
             items = [(name, self.encode(queries[index])) for index in mine]
             for chunk in chunks(items, self._max_tokens):
-                indices = [mine[index] for index in chunk]
                 scores = self._log_pi(self._models[name], [items[index] for index in chunk])
-                results.update(zip(indices, use(indices, scores), strict=True))
-        return [results[index] for index in range(len(queries))]
+                yield [mine[index] for index in chunk], scores
 
     def _log_pi(self, model: Any, items: list[AdapterQuery]) -> list[torch.Tensor]:
         tree = pack(items)

@@ -11,15 +11,16 @@ size, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 import torch
 from torch import nn
 
-from gamedsl.policies.base import Encoded, Message, Notify, Query, silent
+from gamedsl.policies.base import Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
+from gamedsl.policies.chunked import ChunkedPolicy, Scored
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Request, Then, TokenRow
 from gamedsl.policies.lora import Adapters, LoraSpec
@@ -38,7 +39,7 @@ _TOLERANCE = {torch.float32: 2e-2, torch.float64: 1e-6}  # of log-probabilities;
 _COARSE = 0.25
 
 
-class HFPolicy:
+class HFPolicy(ChunkedPolicy):
     """A `Policy` on a transformers causal model; see the module docstring."""
 
     def __init__(
@@ -103,39 +104,6 @@ class HFPolicy:
         """Create one more adapter. Raises ValueError if the name cannot be used."""
         self._adapters.add(name)
 
-    def encode(self, query: Query) -> Encoded:
-        """Token ids of `query`, cached. Raises ValueError for unusable labels."""
-        return self.tokenizer.encode(query)
-
-    def log_probs(self, queries: Sequence[Query]) -> list[torch.Tensor]:
-        """Per query log pi [labels], float32 on the CPU, without a graph."""
-        with torch.no_grad():
-            return self._each_chunk(queries, lambda _, scores: [s.cpu() for s in scores])
-
-    def forward(self, queries: Sequence[Query]) -> list[torch.Tensor]:
-        """Per query log pi [labels], float32 on the device, with a graph.
-
-        The graphs of all chunks are alive until released; `backward` keeps one at a time.
-        """
-        return self._each_chunk(queries, lambda _, scores: scores)
-
-    def backward(
-        self, queries: Sequence[Query], weights: Sequence[torch.Tensor]
-    ) -> list[torch.Tensor]:
-        """Add the gradient of sum(weights * log pi) to `.grad`; return log pi as `log_probs` does.
-
-        weights: one 1-D tensor per query, as long as its labels.
-        """
-        if len(weights) != len(queries):
-            raise ValueError(f"{len(weights)} weights for {len(queries)} queries")
-
-        def step(indices: list[int], scores: list[torch.Tensor]) -> list[torch.Tensor]:
-            weight = torch.cat([weights[index] for index in indices]).to(scores[0])
-            torch.autograd.backward((torch.cat(scores) * weight).sum())
-            return [score.detach().cpu() for score in scores]
-
-        return self._each_chunk(queries, step)
-
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         """Replies; see `generation.Generator` and `decoding`."""
         return self._writer.generate(requests)
@@ -179,20 +147,10 @@ class HFPolicy:
         """Read such a folder into an existing adapter. Raises KeyError, ModelError."""
         self._adapters.load(adapter, folder)
 
-    def _each_chunk(
-        self,
-        queries: Sequence[Query],
-        use: Callable[[list[int], list[torch.Tensor]], list[torch.Tensor]],
-    ) -> list[torch.Tensor]:
-        """`use(indices, log pi)` on each chunk; its results in the order of `queries`."""
+    def _scored(self, queries: Sequence[Query]) -> Iterator[Scored]:
         items = [(query.adapter, self.encode(query)) for query in queries]
-        if unknown := {adapter for adapter, _ in items}.difference(self.adapters):
-            raise KeyError(f"no adapter {', '.join(sorted(unknown))}; there are {self.adapters}")
-        results: dict[int, torch.Tensor] = {}
         for indices in chunks(items, self._max_tokens, self._max_rows):
-            scores = self._log_pi([items[index] for index in indices])
-            results.update(zip(indices, use(indices, scores), strict=True))
-        return [results[index] for index in range(len(queries))]
+            yield indices, self._log_pi([items[index] for index in indices])
 
     def _log_pi(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
         longest = max(len(query.prompt) + max(map(len, query.labels)) for _, query in items)

@@ -12,12 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import torch
 import transformers
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from gamedsl.policies.names import SMALL
-from gamedsl.policies.tiny import CHAT_TEMPLATE, SPECIAL
+from gamedsl.policies.tiny import SPECIAL, made, wrapped
 
 NAME = SMALL
 VOCABULARY = 2048
@@ -46,9 +45,7 @@ def build(
         bos_token_id=1,
         eos_token_id=2,
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return transformers.OPTForCausalLM(config), tokenizer
+    return made(transformers.OPTForCausalLM, config, seed), tokenizer
 
 
 def learn(texts: Iterable[str]) -> str:
@@ -65,16 +62,7 @@ def learn(texts: Iterable[str]) -> str:
 
 def _tokenizer() -> transformers.PreTrainedTokenizerBase:
     lines = _MERGES.read_text(encoding="utf-8").splitlines()
-    pad, start, end = SPECIAL
-    wrap: Any = transformers.PreTrainedTokenizerFast  # untyped in transformers
-    wrapped: transformers.PreTrainedTokenizerBase = wrap(
-        tokenizer_object=_backend([tuple(line.split(" ")) for line in lines]),
-        pad_token=pad,
-        bos_token=start,
-        eos_token=end,
-        chat_template=CHAT_TEMPLATE,
-    )
-    return wrapped
+    return wrapped(_backend([tuple(line.split(" ")) for line in lines]))
 
 
 def _backend(merges: list[Any]) -> Tokenizer:

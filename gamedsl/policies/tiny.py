@@ -6,6 +6,7 @@ version: it cannot play, but every code path that trains a real model trains thi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -43,9 +44,30 @@ def build(
         bos_token_id=1,
         eos_token_id=2,
     )
+    return made(transformers.LlamaForCausalLM, config, seed), tokenizer
+
+
+def made(
+    kind: Callable[[Any], transformers.PreTrainedModel], config: Any, seed: int
+) -> transformers.PreTrainedModel:
+    """A model of random weights; torch's own random state is untouched."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return transformers.LlamaForCausalLM(config), tokenizer
+        return kind(config)
+
+
+def wrapped(backend: Tokenizer) -> transformers.PreTrainedTokenizerBase:
+    """A tokenizer of the special tokens and the chat template here, as transformers has it."""
+    pad, start, end = SPECIAL
+    wrap: Any = transformers.PreTrainedTokenizerFast  # untyped in transformers
+    tokenizer: transformers.PreTrainedTokenizerBase = wrap(
+        tokenizer_object=backend,
+        pad_token=pad,
+        bos_token=start,
+        eos_token=end,
+        chat_template=CHAT_TEMPLATE,
+    )
+    return tokenizer
 
 
 def _tokenizer() -> transformers.PreTrainedTokenizerBase:
@@ -55,13 +77,4 @@ def _tokenizer() -> transformers.PreTrainedTokenizerBase:
     backend = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     backend.decoder = decoders.ByteLevel()
-    pad, start, end = SPECIAL
-    wrap: Any = transformers.PreTrainedTokenizerFast  # untyped in transformers
-    wrapped: transformers.PreTrainedTokenizerBase = wrap(
-        tokenizer_object=backend,
-        pad_token=pad,
-        bos_token=start,
-        eos_token=end,
-        chat_template=CHAT_TEMPLATE,
-    )
-    return wrapped
+    return wrapped(backend)

@@ -97,11 +97,6 @@ class _Noting(Walk):
 
     def choose(self, step: Choose, here: Context, after: Context) -> Context:
         for seat, inner in self.acting(step, here):
-            if step.condition is not None:
-                scope = self.reading.narrowed(step.condition, True, inner.scope)
-                if scope is None:
-                    continue
-                inner = self.under(inner, step.condition).knowing(scope)
             sight = self.sight(step.readers, inner.scope, step.type, seat)
             self._note(step, seat, sight, inner).asked |= 1 << seat
         return super().choose(step, here, after)

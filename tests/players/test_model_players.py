@@ -10,18 +10,8 @@ import yaml
 import gamedsl
 from gamedsl.cli import main
 from gamedsl.players import PlayerError, open_player, play
+from tests.train.conftest import DILEMMA
 
-DILEMMA = """
-game: dilemma
-roles: [row, column]
-actions: [cooperate, defect]
-protocol: simultaneous
-payoffs: |
-  row, column | cooperate | defect
-  cooperate   | 3, 3      | 0, 5
-  defect      | 5, 0      | 1, 1
-labels: masked
-"""
 SETTINGS = ("model=tabular", "adapters=per_role", "start.row.defect=0.9", "steps=2",
             "start.column.defect=0.2", "lr=1e-9", "seed=5", "checkpoint_every=1")  # fmt: skip
 

@@ -53,7 +53,8 @@ class Declarations(Protocols):
         if count > 1 and self.chance(60):
             sizes = {"buyer": 1, "seller": count - 1}
         for role, size in sizes.items():
-            self.groups[role] = tuple(f"{role}_{i}" for i in range(1, size + 1))
+            numbered = tuple(f"{role}_{i}" for i in range(1, size + 1))
+            self.groups[role] = numbered if size > 1 else (role,)
         self.seats = tuple(seat for seats in self.groups.values() for seat in seats)
         return sizes
 

@@ -25,6 +25,7 @@ from tests.properties.walking import (
     make,
     moves,
     nodes,
+    same_where_it_looks_the_same,
     standing,
 )
 
@@ -98,18 +99,7 @@ def test_chance_is_exact_and_plays_add_up_to_one(text: str) -> None:
 @given(game_files())
 def test_histories_that_look_the_same_ask_the_same(text: str) -> None:
     """Within an information set: the same options, labels, prompt and view."""
-    env = load(text).env(run_seed=1)
-    known: dict[tuple[str, str], object] = {}
-    for node in nodes(env, 300):
-        for decision in node.episode.decisions:
-            view = node.episode.view(decision.seat)
-            asked = (
-                decision.step, decision.occurrence, decision.legal, decision.labels,
-                decision.messages, decision.view, view.text, view.vector,
-                json.dumps(view.data, sort_keys=True),
-            )  # fmt: skip
-            key = decision.seat, decision.information_set
-            assert known.setdefault(key, asked) == asked
+    same_where_it_looks_the_same(load(text).env(run_seed=1), 300)
 
 
 @few

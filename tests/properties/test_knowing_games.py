@@ -3,15 +3,13 @@ analysis of readers proves."""
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import Phase, event, given, settings
 
 from gamedsl.runtime.kernels import BACKENDS
 from tests.properties.information import Witness
 from tests.properties.strategies import forgetful_files
-from tests.properties.walking import load, nodes, standing
+from tests.properties.walking import load, nodes, same_where_it_looks_the_same, standing
 
 some = settings(max_examples=settings().max_examples // 2, phases=[Phase.explicit, Phase.generate])
 """Without shrinking, as in `test_generated_games`."""
@@ -39,17 +37,7 @@ def test_backends_agree_on_what_is_known(backend: str, text: str) -> None:
 @given(forgetful_files())
 def test_what_is_known_is_all_that_is_told(text: str) -> None:
     """Within an information set: the same options, labels, prompt, view and vector."""
-    env = load(text).env(run_seed=1)
-    known: dict[tuple[str, str], object] = {}
-    for node in nodes(env, 200):
-        for decision in node.episode.decisions:
-            view = node.episode.view(decision.seat)
-            asked = (
-                decision.step, decision.occurrence, decision.legal, decision.labels,
-                decision.messages, decision.view, view.text, view.vector,
-                json.dumps(view.data, sort_keys=True),
-            )  # fmt: skip
-            assert known.setdefault((decision.seat, decision.information_set), asked) == asked
+    same_where_it_looks_the_same(load(text).env(run_seed=1), 200)
 
 
 @some

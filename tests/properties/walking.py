@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -128,6 +129,30 @@ def finish(episode: gamedsl.Episode, random: Random) -> gamedsl.Episode:
     while not episode.done:
         make(episode, random.choice(moves(episode))[0])
     return episode
+
+
+def fault(episode: gamedsl.Episode, random: Random) -> EvaluationError | None:
+    """What has no value in a random play; None where all have."""
+    try:
+        finish(episode, random)
+    except EvaluationError as error:
+        return error
+    return None
+
+
+def same_where_it_looks_the_same(env: gamedsl.Env, most: int) -> None:
+    """Within an information set: the same options, labels, prompt, view and vector."""
+    known: dict[tuple[str, str], object] = {}
+    for node in nodes(env, most):
+        for decision in node.episode.decisions:
+            view = node.episode.view(decision.seat)
+            asked = (
+                decision.step, decision.occurrence, decision.legal, decision.labels,
+                decision.messages, decision.view, view.text, view.vector,
+                json.dumps(view.data, sort_keys=True),
+            )  # fmt: skip
+            key = decision.seat, decision.information_set
+            assert known.setdefault(key, asked) == asked
 
 
 def standing(episode: gamedsl.Episode) -> dict[str, Any]:

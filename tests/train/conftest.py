@@ -16,11 +16,13 @@ from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
 from gamedsl.runtime import Game
 from gamedsl.sema.recipe import override, resolve
+from gamedsl.train import checkpoint
 from gamedsl.train.advantages import Advantages, Weights
 from gamedsl.train.engine import open_policy
+from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.loop import Outcome, train
 from gamedsl.train.rollout import Batch
-from gamedsl.train.runfolder import RunFolder, create
+from gamedsl.train.runfolder import RunFolder, create, open_run
 
 DILEMMA = """
 game: dilemma
@@ -129,3 +131,35 @@ def weighed(
 def untimed(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Records without what no two runs share."""
     return [{k: v for k, v in record.items() if k != "seconds"} for record in records]
+
+
+class StopAfter:
+    """Asks for an interruption once a step is done, as a signal would."""
+
+    def __init__(self, step: int) -> None:
+        self.interrupt = Interrupt()
+        self._step = step
+
+    def start(self, record) -> None: ...
+
+    def step(self, record) -> None:
+        self.interrupt.asked = record["step"] >= self._step
+
+    def end(self, record) -> None: ...
+
+
+def same(one: Path, other: Path) -> None:
+    """The metrics, line by line, and every tensor of the last checkpoint."""
+    one_run, other_run = open_run(one), open_run(other)
+    assert untimed(one_run.records()) == untimed(other_run.records())
+    a, b = checkpoint.latest(one_run), checkpoint.latest(other_run)
+    assert a is not None
+    assert b is not None
+    assert a.step == b.step
+    assert list(a.adapters) == list(b.adapters)
+    for name in a.adapters:
+        assert list(a.adapters[name]) == list(b.adapters[name])
+        for key, tensor in a.adapters[name].items():
+            assert torch.equal(tensor, b.adapters[name][key])
+    assert str(a.optimizer) == str(b.optimizer)
+    assert str(a.parts) == str(b.parts)

@@ -20,8 +20,16 @@ from gamedsl.train.loop import train
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import create
 from gamedsl.train.scoring import Scorer
-from tests.train.conftest import DILEMMA, HIDDEN, OFFER, policy_of, recipe_of, run_of, untimed
-from tests.train.test_resume import StopAfter
+from tests.train.conftest import (
+    DILEMMA,
+    HIDDEN,
+    OFFER,
+    StopAfter,
+    policy_of,
+    recipe_of,
+    run_of,
+    untimed,
+)
 
 
 class Leaning(DrawingPlayer):

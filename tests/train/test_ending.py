@@ -10,8 +10,7 @@ import gamedsl
 from gamedsl.train.errors import TrainError
 from gamedsl.train.loop import train
 from gamedsl.train.runfolder import open_run
-from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of, untimed
-from tests.train.test_resume import StopAfter
+from tests.train.conftest import DILEMMA, StopAfter, policy_of, recipe_of, run_of, untimed
 
 UNTIL = {"until__exploitability": 0.5, "until__over": 3}
 

@@ -27,12 +27,12 @@ from tests.train.conftest import (
     DILEMMA,
     HIDDEN,
     OFFER,
+    StopAfter,
     policy_of,
     recipe_of,
     run_of,
     untimed,
 )  # fmt: skip
-from tests.train.test_resume import StopAfter
 
 TWICE = """
 game: twice

@@ -11,11 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 
 from gamedsl.players.table import open_player
 from gamedsl.train import checkpoint
-from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.loop import train
 from gamedsl.train.runfolder import open_run
 from tests.conftest import ROOT
@@ -24,43 +22,13 @@ from tests.train.conftest import (
     DILEMMA,
     HIDDEN,
     OFFER,
+    StopAfter,
     policy_of,
     recipe_of,
     run_of,
+    same,
     untimed,
 )  # fmt: skip
-
-
-class StopAfter:
-    """Asks for an interruption once a step is done, as a signal would."""
-
-    def __init__(self, step: int) -> None:
-        self.interrupt = Interrupt()
-        self._step = step
-
-    def start(self, record) -> None: ...
-
-    def step(self, record) -> None:
-        self.interrupt.asked = record["step"] >= self._step
-
-    def end(self, record) -> None: ...
-
-
-def _same(one: Path, other: Path) -> None:
-    """The metrics, line by line, and every tensor of the last checkpoint."""
-    one_run, other_run = open_run(one), open_run(other)
-    assert untimed(one_run.records()) == untimed(other_run.records())
-    a, b = checkpoint.latest(one_run), checkpoint.latest(other_run)
-    assert a is not None
-    assert b is not None
-    assert a.step == b.step
-    assert list(a.adapters) == list(b.adapters)
-    for name in a.adapters:
-        assert list(a.adapters[name]) == list(b.adapters[name])
-        for key, tensor in a.adapters[name].items():
-            assert torch.equal(tensor, b.adapters[name][key])
-    assert str(a.optimizer) == str(b.optimizer)
-    assert str(a.parts) == str(b.parts)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +57,7 @@ def test_resumed_equals_uninterrupted(compiled, tmp_path: Path, text: str, setti
     )
     assert (outcome.step, outcome.finished) == (3, False)
     assert train(game, recipe, run, policy_of(game, recipe)).finished
-    _same(tmp_path / "whole", tmp_path / "parts")
+    same(tmp_path / "whole", tmp_path / "parts")
 
 
 def test_a_finished_run_is_extended(compiled, tmp_path: Path) -> None:
@@ -98,7 +66,7 @@ def test_a_finished_run_is_extended(compiled, tmp_path: Path) -> None:
     run, _ = run_of(game, short, tmp_path / "run")
     train(game, long, run, policy_of(game, long))
     run_of(game, long, tmp_path / "whole")
-    _same(tmp_path / "run", tmp_path / "whole")
+    same(tmp_path / "run", tmp_path / "whole")
 
 
 @pytest.mark.parametrize("left", [0, 1, 2])
@@ -219,6 +187,6 @@ def test_killed_and_stopped_runs_go_on(tmp_path: Path) -> None:
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    _same(run, whole)
+    same(run, whole)
     printed = [json.loads(line) for line in done.stdout.splitlines()]
     assert untimed(printed) == untimed(open_run(whole).records())

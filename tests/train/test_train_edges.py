@@ -19,8 +19,16 @@ from gamedsl.train.methods.project import action_values
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import create
 from gamedsl.train.scoring import Scorer
-from tests.train.conftest import DILEMMA, HIDDEN, OFFER, policy_of, recipe_of, run_of
-from tests.train.test_resume import StopAfter, _same
+from tests.train.conftest import (
+    DILEMMA,
+    HIDDEN,
+    OFFER,
+    StopAfter,
+    policy_of,
+    recipe_of,
+    run_of,
+    same,
+)
 
 THREE = """
 game: three
@@ -44,7 +52,7 @@ def test_project_resumes_to_the_same_bits_beside_a_role_that_is_not_trained(
     run, cut = run_of(game, recipe, tmp_path / "cut", observers=[stop], interrupt=stop.interrupt)
     assert not cut.finished
     assert train(game, recipe, run, policy_of(game, recipe)).finished
-    _same(tmp_path / "whole", tmp_path / "cut")
+    same(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_project_goes_on_at_the_next_level(tmp_path: Path) -> None:
