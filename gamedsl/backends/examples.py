@@ -1,7 +1,8 @@
 """Examples of what may be said and of what functions may give, for random plays of open games.
 
 An open decision has no list of options: plays choose among a few valid replies, drawn from a seed
-of the step and of what has been seen. A function that may take long is not called: its result is
+of the step and of what has been seen. Where none is found that the step's `valid` admits, a play
+ends there. A function that may take long is not called: its result is
 drawn from its type, as often as its arguments differ.
 """
 
@@ -16,11 +17,10 @@ from gamedsl.backends.babble import sample_said
 from gamedsl.backends.calling import name_of_data, registered
 from gamedsl.backends.events import SILENCE
 from gamedsl.backends.interpreter import Interpreter
-from gamedsl.backends.spoken import value_said
 from gamedsl.calls.registry import lookup
 from gamedsl.calls.types import ListOf, OrNone
 from gamedsl.calls.types import Type as Described
-from gamedsl.ir.evaluate import Budget, EvaluationError, Scope, evaluate
+from gamedsl.ir.evaluate import Budget, EvaluationError, Scope
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 
@@ -46,13 +46,15 @@ def spoken(ir: GameIR) -> Callable[[Choose, str, Scope], tuple[str, ...]]:
     goes on without a valid reply."""
     silent = {seat for seat, cost in ir.costs.items() if cost.then in ("skip", "play")}
 
-    def examples(step: Choose, seat: str, scope: Scope) -> tuple[str, ...]:
+    def examples(
+        step: Choose, seat: str, scope: Scope, admits: Callable[[str], bool]
+    ) -> tuple[str, ...]:
         assert step.said is not None
         counted = sum(len(v) for k, v in scope.bindings.items() if k.endswith("@past"))
         random, found = Random(f"{step.id} {seat} {len(scope.bindings)} {counted}"), list[str]()
         for _ in range(TRIES):
             name = sample_said(step.said, step.type, ir.seats, random)
-            if name not in found and _is_valid(ir, step, seat, name, scope):
+            if name not in found and _holds(admits, name):
                 found.append(name)
             if len(found) == MANY:
                 break
@@ -61,16 +63,9 @@ def spoken(ir: GameIR) -> Callable[[Choose, str, Scope], tuple[str, ...]]:
     return examples
 
 
-def _is_valid(ir: GameIR, step: Choose, seat: str, name: str, scope: Scope) -> bool:
-    assert step.said is not None
-    if step.said.valid is None:
-        return True
-    value: Any = value_said(name, step.said, step.type, ir.seats)
-    if step.joint:
-        value = {**(scope.bindings.get(step.variable) or {}), seat: value}
-    given = scope._replace(bindings={**scope.bindings, step.variable: value})
+def _holds(admits: Callable[[str], bool], name: str) -> bool:
     try:
-        return bool(evaluate(step.said.valid, given))
+        return admits(name)
     except EvaluationError:
         return False
 

@@ -128,6 +128,8 @@ def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
                         before = talk.get(ask.seat, ())
                         past = Past(ask.seat, ask.legal, seen, variables, before)
                         known[ask.seat, number] = past
+                if not all(ask.legal for ask in state.asks):
+                    break  # nothing is known that may be said here
                 chosen = [random.choice(ask.legal) for ask in state.asks]
                 for ask, name in zip(state.asks, chosen, strict=True) if ir.open else ():
                     if len(ask.legal) == 1 and not ask.open:

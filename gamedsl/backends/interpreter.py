@@ -7,6 +7,7 @@ values are never changed in place, so that a copy is a few dicts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from gamedsl.backends import flow
@@ -22,7 +23,7 @@ from gamedsl.backends.told import declared
 from gamedsl.backends.world import SCANNED, World
 from gamedsl.calls.registry import CallError
 from gamedsl.ir.builtins import exact, values
-from gamedsl.ir.evaluate import Budget, SpentError, evaluate, none_here
+from gamedsl.ir.evaluate import Budget, SpentError, none_here
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import Settlement, amount_of, settle
 from gamedsl.ir.program import Choose, Draw
@@ -260,7 +261,13 @@ class History(Numbered):
         for seat in self._actors(step):
             seen, scope = self._world.seen[seat], self._world.scope(seat)
             self._world.spend(len(seen) // SCANNED, step.span)
-            legal = self._kernel.options.legal(step, seat, scope)
+            legal = (
+                self._kernel.options.legal(step, seat, scope)
+                if step.said is None
+                else self._kernel.options.examples(
+                    step, seat, scope, partial(self._admits, step, seat)
+                )
+            )
             if legal or step.said is not None:
                 key = declared(self._kernel.ir, step, seat, scope)
                 before = occurrences(seen, step.id, seat) if key is None else 0
@@ -297,14 +304,14 @@ class History(Numbered):
         EvaluationError where that cannot be said."""
         op = self._kernel.flow.ops[self._place]
         assert isinstance(op, flow.Ask)
-        step = op.step
+        return self._admits(op.step, seat, name)
+
+    def _admits(self, step: Choose, seat: str, name: str) -> bool:
         if step.said is None or step.said.valid is None:
             return True
-        value, scope = self._kernel.options.value(step, seat, name), self._world.scope(seat)
-        if step.joint:
-            value = {**(self._world.bindings.get(step.variable) or {}), seat: value}
-        bindings = {**self._world.bindings, step.variable: value}
-        return bool(evaluate(step.said.valid, scope._replace(bindings=bindings)))
+        world = self._world.copy()
+        world.bind_choices(step, {seat: self._kernel.options.value(step, seat, name)})
+        return world.holds(step.said.valid, seat)
 
     def choose(self, names: Sequence[str]) -> None:
         op = self._kernel.flow.ops[self._place]
@@ -312,11 +319,11 @@ class History(Numbered):
         step, options, world = op.step, self._kernel.options, self._world
         named = {ask.seat: name for ask, name in zip(self.asks, names, strict=True)}
         chosen = {seat: options.value(step, seat, name) for seat, name in named.items()}
-        self.asks = ()
         if SILENCE in names and not step.joint and step.place is None:
-            world.unbind((step.variable,))
+            world.be_silent(step, self.asks[0].seat)
         else:
             world.bind_choices(step, {s: v for s, v in chosen.items() if named[s] != SILENCE})
+        self.asks = ()
         for seat, value in chosen.items():
             world.tell(step, seat, seat, value, step.type, named[seat], self._me)
         waiting = []

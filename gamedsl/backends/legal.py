@@ -15,8 +15,9 @@ from gamedsl.ir.program import Action, Choose
 from gamedsl.ir.types import plain
 from gamedsl.ir.values import Bag, name_of
 
-Spoken = Callable[[Choose, str, Scope], tuple[str, ...]]
-"""Examples of what a seat may say at an open decision, by canonical name."""
+Spoken = Callable[[Choose, str, Scope, Callable[[str], bool]], tuple[str, ...]]
+"""Examples of what a seat may say at an open decision, by canonical name; given whether the step's
+`valid` holds of what has a name."""
 
 
 class Options:
@@ -42,14 +43,17 @@ class Options:
             return value_said(name, step.said, plain(step.type), self._seats)
         return self._values[step.id, seat][name]
 
+    def examples(
+        self, step: Choose, seat: str, scope: Scope, admits: Callable[[str], bool]
+    ) -> tuple[str, ...]:
+        """Of what a seat may say at an open decision, where `spoken` gives them; else none."""
+        return () if self._spoken is None else self._spoken(step, seat, scope, admits)
+
     def legal(self, step: Choose, seat: str, scope: Scope) -> tuple[str, ...]:
-        """The names of what a seat may choose, in the order of the step's options; of an open
-        decision some examples, where `spoken` gives them, else none.
+        """The names of what a seat may choose, in the order of the step's options.
 
         `scope` is the state, read by the seat. PlayError where the rules allow what is no option.
         """
-        if step.said is not None:
-            return () if self._spoken is None else self._spoken(step, seat, scope)
         if step.static:
             return self._all[step.id, seat]
         found = [] if step.legal is None else list(elements(evaluate(step.legal, scope)))

@@ -143,6 +143,15 @@ class World:
             key = f"{step.variable}@by"
             self.bindings[key] = {**self.bindings.get(key, {}), **chosen}
 
+    def be_silent(self, step: Choose, seat: str) -> None:
+        """Bind the variable of a step at which a seat chose and said nothing to none: what others
+        chose last stays known."""
+        self.bindings.pop(step.variable, None)
+        key = f"{step.variable}@by"
+        if key in self.bindings:
+            others = {s: value for s, value in self.bindings[key].items() if s != seat}
+            self.bindings[key] = others
+
     def bind_drawn(
         self, step: Draw, index: Index, value: Any, *, last: bool, me: str | None
     ) -> None:

@@ -20,7 +20,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from gamedsl.calls.types import Type, WrongType, checked, is_definite, key_of, shown
@@ -200,6 +199,8 @@ def _import_shipped() -> None:
 
 @cache
 def _import_others() -> None:
+    from importlib.metadata import entry_points
+
     for entry in entry_points(group=GROUP):
         try:
             entry.load()

@@ -233,8 +233,10 @@ class Atlas:
             return
         self.nodes.append(root)
         sizes = 0.0
-        while self.plays < PLAYS and self.moves < MOVES and self.watch.spent < ENOUGH:
-            random, node, size, share = Random(self.plays), root, 1.0, 1.0
+        for number in range(PLAYS):
+            if self.moves >= MOVES or self.watch.spent >= ENOUGH:
+                break
+            random, node, size, share = Random(number), root, 1.0, 1.0
             while node.state.kind != "end":
                 state = node.state
                 self.moves += 1
@@ -242,6 +244,8 @@ class Atlas:
                     move: tuple[int, ...] = (state.pick(random.getrandbits(62)),)
                     share *= state.outcome_count
                 else:
+                    if not all(ask.legal for ask in state.asks):
+                        break
                     named = [random.choice(ask.legal) for ask in state.asks]
                     taken = zip(state.asks, named, strict=True)
                     move = tuple(ask.legal.index(name) for ask, name in taken)
@@ -254,8 +258,9 @@ class Atlas:
                     node.after[move] = after
                     self.nodes.append(after)
                 node = after
-            self.plays += 1
-            sizes += size
+            else:
+                self.plays += 1
+                sizes += size
         self.estimate = sizes / max(self.plays, 1)
 
     def _walk(self, kernel: Kernel) -> list[Node] | None:

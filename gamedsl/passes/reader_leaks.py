@@ -61,20 +61,21 @@ class Leaks:
             self._problems.extend([found])
 
     def asked(self, step: Choose, seat: int, cause: Cause, what: str, readers: Seats) -> None:
-        """What decides `what` of a seat ("is asked" or "may choose") is hidden from it; of all who
-        must read it, `readers`."""
+        """What decides `what` of a seat ("is asked", "may choose" or "may say") is hidden from it;
+        of all who must read it, `readers`."""
         place = _place(cause.expr.span)
         found = self._found.get(place)
         before = self._asked.get(place, 0) if found is not None and found.code == "GD0440" else 0
         seats = self._asked[place] = before | 1 << seat
         names, several = self._few(seats), bool(seats & (seats - 1))
         asked = f"whether {names} {'are' if several else 'is'} asked"
+        verb = "says" if step.said is not None else "chooses"
         missing = (readers | 1 << seat) & ~cause.readers
         self._add(
-            "GD0440", f"{asked if what == 'is asked' else f'what {names} may choose'} depends on "
+            "GD0440", f"{asked if what == 'is asked' else f'what {names} {what}'} depends on "
             f"{shown(cause.expr)}, which {'they' if several else 'it'} cannot see", cause,
             missing, needs=readers | 1 << seat, why=f"{names} would have to know this",
-            notes=(Note(step.span, f"`{self._seats[seat]}` chooses {named(step.variable)} here"),),
+            notes=(Note(step.span, f"`{self._seats[seat]}` {verb} {named(step.variable)} here"),),
         )  # fmt: skip
 
     def watched(self, step: Binding, cause: Cause, audience: Seats) -> None:

@@ -307,12 +307,31 @@ class Walk(Stores):
             if own & ~self.reading.readers(expr, inner):
                 cause = self.reading.cause(expr, seat, inner)
                 self.leaks.asked(step, seat, cause, "may choose", own)
+        if step.said is not None and step.said.valid is not None:
+            inner = scope.given(**{step.variable: self.said(step, seat, scope, sure)})
+            if own & ~self.reading.readers(step.said.valid, inner):
+                cause = self.reading.cause(step.said.valid, seat, inner)
+                self.leaks.asked(step, seat, cause, "may say", own)
         if self.ir.no_move == "pass" or (self.ir.no_move == "end" and self.stages):
             self.passed(step, seat, read, audience)
         if step.place is not None:
             for target in self.targets(step.place, scope):
                 self.into(step, target, step.place.variable, sure)
             self.written(step.place, here, step.span)
+
+    def said(self, step: Choose, seat: int, scope: Scope, sure: Sight) -> Sight:
+        """Who reads the variable of a step where the `valid` of it does: what a seat says is in it
+        already."""
+        if not step.joint and (step.place is None or not step.place.keys):
+            return sure
+        whole = scope.known.get(step.variable)
+        whole = whole or self.reading.variables.get(step.variable, self.public)
+        if whole.by != "seat":
+            return whole if step.place is not None else sure
+        parts = whole
+        return self.reading.table.per_seat(
+            lambda other: sure if other == seat else parts.part(other)
+        )
 
     def passed(
         self, step: Choose, seat: int, read: list[tuple[Expr, Scope]], audience: Seats

@@ -19,7 +19,7 @@ from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
 from gamedsl.sema.params import Params
 from gamedsl.sema.payoffs import read_payoffs
-from gamedsl.sema.replies import read_on_invalid, read_respond
+from gamedsl.sema.replies import forfeits_have_a_price, read_on_invalid, read_respond
 from gamedsl.sema.rewards import read_reward
 from gamedsl.sema.roles import declare_referees, declare_roles
 from gamedsl.sema.scope import Names, TypeName, is_reserved_stream
@@ -146,6 +146,8 @@ class _Reader:
         )
         actions_are_offered(root, turns, problems)
         params_are_read(root, problems)
+        if not problems.errors and len(self.stages.chain) == 1:
+            forfeits_have_a_price(ir, root.get("on_invalid"), problems)
         return None if problems.errors else ir
 
     def roles_of_stage(self) -> Node | None:

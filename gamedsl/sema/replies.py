@@ -7,8 +7,9 @@ from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.form import LABEL, Form
-from gamedsl.ir.game import Role
+from gamedsl.ir.game import GameIR, Role
 from gamedsl.ir.program import Choose
 from gamedsl.ir.replies import FORFEIT, VOID, OnInvalid
 from gamedsl.ir.types import NUMBER, WHOLE, Type
@@ -17,6 +18,7 @@ from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import Names
 from gamedsl.sema.values import constant
 from gamedsl.source.nodes import Mapping, Node, Scalar
+from gamedsl.source.spans import Span
 
 MOST = 32_768
 """Tokens of a thought, and retries, at most."""
@@ -54,7 +56,7 @@ def read_on_invalid(
     players = [role.name for role in roles]
     found: dict[str, OnInvalid] = {}
     if any(entry.key.text in KEYS for entry in node):
-        rule = _rule(node, FORFEIT, names, problems)
+        rule = _rule(node, FORFEIT, _options(steps, roles), names, problems)
         found = dict.fromkeys(players, rule)
         _may_be_played(node, found, roles, steps, problems)
         return tuple(found.items())
@@ -65,23 +67,40 @@ def read_on_invalid(
             unknown_role(name, entry.key.span, names, problems, "all")
             continue
         meant = players if name == "all" else [name]
-        rule = _rule(entry.value, FORFEIT if meant[0] in players else VOID, names, problems)
+        usual = FORFEIT if meant[0] in players else VOID
+        own_roles = tuple(role for role in (*roles, *referees) if role.name in meant)
+        rule = _rule(entry.value, usual, _options(steps, own_roles), names, problems)
         own = dict.fromkeys(meant, rule)
         _may_be_played(entry.value, own, (*roles, *referees), steps, problems)
         found |= own
     return tuple((name, found[name]) for name in known if name in found)
 
 
-def _rule(node: Mapping, usual: OnInvalid, names: Names, problems: Problems) -> OnInvalid:
+def _options(steps: list[Choose], roles: tuple[Role, ...]) -> dict[str, Span | None]:
+    """The options that roles ever have, and where they are written."""
+    return {
+        option.name: option.span
+        for step in steps for role in roles for seat in step.actors if seat in role.seats
+        for option in step.options_of(seat)
+    }  # fmt: skip
+
+
+def _rule(
+    node: Mapping, usual: OnInvalid, options: dict[str, Span | None], names: Names,
+    problems: Problems,
+) -> OnInvalid:  # fmt: skip
     then, play, retry, pay = (node.get(key) for key in ("then", "play", "retry", "pay"))
     how: Any = then.text if isinstance(then, Scalar) else "play" if play else usual.then
     if (how == "play") != (play is not None):
         place = then if then is not None else play
         assert place is not None
+        one = next(iter(options), None)
         problems.add(
             "GD0484", "`then: play` names the option that is taken", place.span,
             why="no `play:`" if play is None else f"`then: {how}` takes none",
-            help="write `then: play` and `play:` with the name of an option",
+            help="write `then: play`, or leave `play` out" if play is not None
+            else f"add `play: {one}`" if one is not None
+            else "there is no option to take: write `then: skip`",
         )  # fmt: skip
     return OnInvalid(
         int(_number(retry, WHOLE, names, problems, 0) or 0) if retry is not None else usual.retry,
@@ -117,11 +136,7 @@ def _may_be_played(
         play = rules[role.name].play if role.name in rules else None
         if play is None or not isinstance(written, Scalar):
             continue
-        options = {
-            option.name: option.span
-            for step in steps for seat in step.actors if seat in role.seats
-            for option in step.options_of(seat)
-        }  # fmt: skip
+        options = _options(steps, (role,))
         if play not in options:
             guess = did_you_mean(play, list(options))
             place = options.get(guess) if guess else None
@@ -130,6 +145,33 @@ def _may_be_played(
                 why="taken in place of an invalid reply",
                 notes=(Note(place, "written here"),) if place else (),
                 help=f"did you mean `{guess}`?" if guess
-                else "the options: " + ", ".join(list(options)[:8]),
+                else "the options: " + ", ".join(list(options)[:8]) if options
+                else "it has no options to choose from: write `then: skip`",
             )  # fmt: skip
             return
+
+
+def forfeits_have_a_price(ir: GameIR, node: Node | None, problems: Problems) -> None:
+    """Report the first role of an open game that may forfeit, where neither the file nor the form
+    of its payoffs says what that pays."""
+    if not ir.open:
+        return
+    for seat in ir.seats:
+        rule = ir.costs[seat]
+        if rule.then != "forfeit" or rule.pay is not None:
+            continue
+        if Payoffs(ir, seat).interval() is not None:
+            continue
+        role = ir.role_of[seat]
+        own = node if isinstance(node, Mapping) else None
+        whose = own is not None and not any(entry.key.text in KEYS for entry in own)
+        entry = None if own is None else own.entry(role) or own.entry("all") if whose else None
+        problems.add(
+            "GD0485", f"it is not said what `{role}` is paid where it forfeits",
+            entry.key.span if entry is not None else ir.span if node is None else node.span,
+            why="no `pay`, and its payoffs have no least amount",
+            help="add `on_invalid: {then: forfeit, pay: -1}`" if node is None
+            else f"add `{role}: {{then: forfeit, pay: -1}}`" if whose and entry is None
+            else "add `pay: -1`",
+        )  # fmt: skip
+        return

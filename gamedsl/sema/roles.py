@@ -114,7 +114,8 @@ def unknown_role(
     place = names.role_spans.get(guess) if guess else None
     if place is None:
         place = next(iter(names.role_spans.values()), None)
-    shown = [*names.roles] or [*names.seats]
+    inside = {seat for seats in names.roles.values() for seat in seats}
+    shown = [role for role in names.role_spans if role not in inside or role in names.roles]
     problems.add(
         "GD0320",
         f"unknown role `{name}`" if name else "a role is missing here",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from gamedsl.calls.registry import CallError
 from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir import expr as ir
@@ -138,14 +139,20 @@ class Sayings(Actors):
     def function(self, node: Node) -> Signature | None:
         """A registered function by its name."""
         name = node.text if isinstance(node, Scalar) else ""
-        found = signature_of(name)
+        broken = ""
+        try:
+            found = signature_of(name)
+        except CallError as error:
+            found, broken = None, str(error)
         if found is None:
-            known = signatures()
+            known = () if broken else signatures()
             guess = did_you_mean(name, known)
             self.problems.add(
                 "GD0482", f"no function `{name}` is registered", node.span,
-                why="YAML names functions, and Python code alone registers them",
-                help=f"did you mean `{guess}`?" if guess else "there are " + ", ".join(known),
+                why=broken or "YAML names functions, and Python code alone registers them",
+                help=f"did you mean `{guess}`?" if guess
+                else "there are " + ", ".join(known) if known
+                else "mend the package that brings functions, or uninstall it",
             )  # fmt: skip
         return found
 
@@ -167,9 +174,13 @@ class Sayings(Actors):
                 return None
         missing = [name for name, _ in signature.arguments if name not in written]
         if missing:
+            given = ", ".join(
+                f"{name}: {written[name].value.span.text if name in written else '…'}"
+                for name, _ in signature.arguments
+            )
             self.problems.add(
                 "GD0482", f"`{signature.name}` needs `{missing[0]}`", head.value.span,
-                why=f"it is {signature.text}", help=f"add `{missing[0]}: …` below `with:`",
+                why=f"it is {signature.text}", help=f"write `with: {{{given}}}`",
             )  # fmt: skip
             return None
         found: list[tuple[str, ir.Expr]] = []
