@@ -20,7 +20,7 @@ from gamedsl.passes.prompted import text_of
 from gamedsl.passes.proof import Proof
 from gamedsl.runtime.views import Viewer
 
-LEAKS = (*(f"GD04{number}" for number in range(40, 48)), "GD0508")
+LEAKS = (*(f"GD04{number}" for number in range(40, 49)), "GD0508")
 """The codes of information that flows where it must not."""
 
 ALIKE = "where a seat has seen the same, it is asked the same, and shown the same"
