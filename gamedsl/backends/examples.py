@@ -17,6 +17,7 @@ from gamedsl.backends.babble import sample_said
 from gamedsl.backends.calling import name_of_data, registered
 from gamedsl.backends.events import SILENCE
 from gamedsl.backends.interpreter import Interpreter
+from gamedsl.backends.legal import Spoken
 from gamedsl.calls.registry import lookup
 from gamedsl.calls.types import ListOf, OrNone
 from gamedsl.calls.types import Type as Described
@@ -41,7 +42,7 @@ def rehearsal(ir: GameIR, budget: Budget | None = None) -> Interpreter:
     return Interpreter(ir, budget, quick, spoken(ir))
 
 
-def spoken(ir: GameIR) -> Callable[[Choose, str, Scope], tuple[str, ...]]:
+def spoken(ir: GameIR) -> Spoken:
     """Examples of what a seat may say at a step, by canonical name; silence is one where the game
     goes on without a valid reply."""
     silent = {seat for seat, cost in ir.costs.items() if cost.then in ("skip", "play")}
