@@ -3,7 +3,7 @@
 An open decision has no list of options: plays choose among a few valid replies, drawn from a seed
 of the step and of what has been seen. Where none is found that the step's `valid` admits, a play
 ends there. A function that may take long is not called: its result is
-drawn from its type, as often as its arguments differ.
+drawn from its type, as often as its arguments differ; so is that of one that cannot run here.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def _holds(admits: Callable[[str], bool], name: str) -> bool:
 def quick(name: str, arguments: Mapping[str, Any]) -> Any:
     """A `gamedsl.backends.calling.Caller` for plays that are only looked at."""
     function = lookup(name)
-    if function is None or function.time_limit <= LONG:
+    assert function is not None, "the compiler has looked it up"
+    if function.time_limit <= LONG and function.missing_here() is None:
         return registered(name, arguments)
     told = ", ".join(map(name_of_data, arguments.values()))
     return _drawn(function.result, Random(f"{name} {told}"))

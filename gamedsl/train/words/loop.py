@@ -15,6 +15,8 @@ from typing import Any, cast
 
 import torch
 
+from gamedsl.calls.registry import lookup
+from gamedsl.ir.program import Call, walk_steps
 from gamedsl.ir.recipe import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
@@ -44,6 +46,9 @@ def train_words(
 ) -> Outcome:
     """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` adds to
     the end record. Raises TrainError, and CastError where no `cast` is given."""
+    for step_of in walk_steps(game.ir.turns):
+        if isinstance(step_of, Call):
+            _runs_here(step_of)
     cast = cast or assemble(game, recipe)
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     optimizer = torch.optim.AdamW(
@@ -110,6 +115,14 @@ def _begin(run: RunFolder, policy: Writing, optimizer: torch.optim.Optimizer) ->
     policy.forget()
     run.rewind(found.step)
     return found.step
+
+
+def _runs_here(call: Call) -> None:
+    """Raises TrainError where a function that the game calls cannot run on this machine."""
+    function = lookup(call.function)
+    missing = None if function is None else function.missing_here()
+    if missing is not None:
+        raise TrainError(f"`{call.function}` cannot run here: {missing}", "see docs/calls.md")
 
 
 def _opening(policy: Writing) -> Record:
