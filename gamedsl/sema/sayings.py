@@ -192,10 +192,10 @@ class Sayings(Actors):
                 self.misfit(name, wanted, typed, signature)
                 return None
             found.append((name, typed))
-        known = {name: typed.value for name, typed in found if isinstance(typed, ir.Const)}
-        fault = signature.function.fault_of(known)
+        fixed = {name: typed.value for name, typed in found if isinstance(typed, ir.Const)}
+        fault = signature.function.fault_of(fixed)
         if fault is not None:
-            place = next((written[name].value.span for name in known), head.value.span)
+            place = next((written[name].value.span for name in fixed), head.value.span)
             self.problems.add(
                 "GD0483", f"`{signature.name}` cannot be called like this", place, why=fault,
                 help=f"it is {signature.text}",
