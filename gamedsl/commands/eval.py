@@ -124,6 +124,7 @@ def _evaluate(args: argparse.Namespace) -> int:
 
     params: dict[str, Any] = read_params(args.param)
     people = _people(args)
+    _check_boards(args)
     game = _game(args, people, params)
     if game is None:
         return PROBLEMS
@@ -141,6 +142,17 @@ def _evaluate(args: argparse.Namespace) -> int:
     _keep_exploitability(args, found)
     _print(args, found)
     return CLEAN if found.stopped is None else PROBLEMS
+
+
+def _check_boards(args: argparse.Namespace) -> None:
+    """Raises EvalError for what is said of a leaderboard where there is none."""
+    from gamedsl.evaluate.errors import EvalError
+
+    given = {"--anchor": args.anchor, "--leaderboard-md": args.leaderboard_md}
+    for name, value in given.items():
+        if args.leaderboard is None and value is not None:
+            raise EvalError(f"`{name}` is about a leaderboard, and there is none",
+                            "add `--leaderboard FILE.json`, or leave it out")  # fmt: skip
 
 
 def _people(args: argparse.Namespace) -> list[Contestant]:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import yaml
+
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.evaluate.errors import EvalError
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
@@ -117,12 +119,25 @@ def identity_of(spec: str, seed: int = 0, endpoints: EndpointSettings | None = N
             content.update(f"\n{name}\n".encode() + file)
         if not parts:
             content.update(argument.encode())
+        for held in _held(parts.get("recipe.yaml", b"")):
+            content.update(f"\n{identity_of(held, seed, endpoints)}".encode())
     if head in _SEEDED:
         content.update(f"\nseed {seed}".encode())
     if head == "endpoint" and endpoints is not None:
         asked = endpoints.temperature, endpoints.max_tokens
         content.update(f"\n{asked}".encode() if asked != (None, None) else b"")
     return content.hexdigest()[:16]
+
+
+def _held(recipe: bytes) -> Iterator[str]:
+    """The players that held roles in a run, of its `recipe.yaml`; none of what is no recipe, which
+    is said when the run is opened."""
+    try:
+        roles = (yaml.safe_load(recipe) or {}).get("roles") or {}
+        players = [part.get("player") for part in roles.values()]
+    except (yaml.YAMLError, AttributeError):
+        return
+    yield from (player for player in players if isinstance(player, str))
 
 
 def _parts(argument: str) -> Iterator[tuple[str, bytes]]:

@@ -14,9 +14,11 @@ import os
 import random
 import re
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -275,9 +277,14 @@ def _client(headers: dict[str, str], settings: EndpointSettings) -> httpx2.Clien
 
 
 def _retry_after(answer: httpx2.Response) -> float:
-    """Seconds that the server asks to wait; 0 where it does not say a number."""
+    """Seconds that the server asks to wait, as a number or until a date (RFC 9110, 10.2.3); 0 where
+    it says neither."""
+    said = answer.headers.get("retry-after", "0")
     try:
-        seconds = float(answer.headers.get("retry-after", 0))
+        seconds = float(said)
     except ValueError:
-        return 0.0
+        try:
+            seconds = parsedate_to_datetime(said).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return 0.0
     return max(0.0, seconds) if isfinite(seconds) else 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gamedsl.evaluate import contestant
 from gamedsl.policies.endpoint import EndpointSettings
@@ -39,6 +40,24 @@ def test_files_are_part_of_a_player_wherever_it_is_named(spec: str, tmp_path: Pa
 def test_the_seed_is_part_of_a_player_that_depends_on_it(spec: str) -> None:
     identities = {contestant(spec, seed).identity for seed in (0, 1)}
     assert len(identities) == (2 if spec in SEEDED else 1)
+
+
+@pytest.mark.parametrize("held", ["mcts:20", "policy:{file}", "random"])
+def test_who_held_a_role_is_part_of_a_run(held: str, tmp_path: Path) -> None:
+    """Its seed where its policy depends on it, and its file."""
+    run, file = tmp_path / "run", tmp_path / "p.json"
+    run.mkdir()
+    (run / "run.json").write_text("{}", encoding="utf-8")
+    recipe = {"roles": {"row": {"player": held.format(file=file)}, "column": {"trained": True}}}
+    (run / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    found = []
+    for seed, text in ((0, "one"), (0, "two"), (1, "one"), (0, "one")):
+        file.write_text(text, encoding="utf-8")
+        found.append(contestant(f"run:{run}", seed).identity)
+    one, other_file, other_seed, again = found
+    assert again == one
+    assert (other_file != one) == held.startswith("policy")
+    assert (other_seed != one) == held.startswith("mcts")
 
 
 def test_an_endpoint_that_is_asked_otherwise_is_another_contestant() -> None:

@@ -78,6 +78,16 @@ def test_what_a_server_asks_for_may_be_absurd() -> None:
         assert 0 <= endpoint._wait(0, least) <= threading.TIMEOUT_MAX
 
 
+def test_a_server_may_name_a_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a minute ahead, and one that is past."""
+    monkeypatch.setattr("gamedsl.policies.endpoint.time.time", lambda: 784_111_747.0)
+    for date, wanted in (("37", 30), ("07", 0)):
+        asked = {"Retry-After": f"Sun, 06 Nov 1994 08:49:{date} GMT"}
+        with serving(lambda n, body, a=asked: Reply(status=429, headers=a)) as at:
+            _, least = Endpoint(at.url, "m", settings(retries=0))._attempt({})
+        assert least == wanted
+
+
 def test_own_pauses_are_bounded() -> None:
     assert Endpoint("http://127.0.0.1:9/v1", "m", QUICK)._wait(40, 0.0) == 60.0
 

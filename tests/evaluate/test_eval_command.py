@@ -122,6 +122,14 @@ WRONG = {
         "no exact result: x cannot say",
         "`auto`",
     ),
+    "anchor": (
+        ["random", "--game", RPS, "--anchor", "random"], "`--anchor` is about a leaderboard",
+        "--leaderboard FILE.json",
+    ),
+    "markdown": (
+        ["random", "--game", RPS, "--leaderboard-md", "board.md"],
+        "`--leaderboard-md` is about a leaderboard", "--leaderboard FILE.json",
+    ),
     "no board": (["--leaderboard", "nowhere.json"], "no leaderboard nowhere.json", "contestants"),
 }  # fmt: skip
 
