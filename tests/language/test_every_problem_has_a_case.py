@@ -38,6 +38,7 @@ def reports(path: Path) -> Iterator[tuple[str, int]]:
                 yield str(path), node.lineno
 
 
+@pytest.mark.slow
 def test_every_report_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     wanted = {place for path in MODULES for place in reports(path)}

@@ -42,6 +42,7 @@ few = settings(
 """Without shrinking, which takes minutes: generated files are small as they are."""
 
 
+@pytest.mark.slow
 def test_generated_games_have_everything_often_enough(
     record_property: pytest.RecordProperty, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -352,6 +352,7 @@ def documents(draw: st.DrawFn) -> tuple[str, Any]:
 
 @settings(max_examples=600, deadline=None)
 @given(documents())
+@pytest.mark.slow
 def test_the_quick_answer_is_that_of_jsonschema(document: tuple[str, Any]) -> None:
     kind, data = document
     schema = check.schema(kind)
