@@ -76,6 +76,7 @@ def train_words(
         worth, void = advantages(trials, recipe, cast.learners)
         record: Record = {"event": "step", "step": step, **earned(trials), **met(trials)}
         record |= learn(policy, optimizer, worth, recipe, step)
+        policy.forget()  # what is kept of earlier prompts would differ where a run is resumed
         record |= {"sequences": len(worth) + void, "void": void}
         record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)

@@ -96,7 +96,6 @@ def learn(
         finite(loss, norm)
         optimizer.step()
         told |= {"loss": loss, "grad_norm": norm} | ({"sampler_gap": off} if inner == 0 else {})
-    policy.forget()
     return told
 
 
