@@ -41,13 +41,15 @@ class Magnet:
 class Project:
     """How far the method `project` goes in a step, and how well it fits; see its module.
 
-    `eta` goes from the first number to the second over the run.
+    `eta` goes from the first number to the second over the run. A `batch` of None is all prompts.
     """
 
     eta: tuple[float, float]
     change: float
+    base: Literal["policy", "target"]
     fit: float
     fitter: Literal["auto", "newton", "adam"]
+    batch: int | None
     floor: float
 
 
@@ -257,7 +259,7 @@ _ABSENT = {
     "dtype": "auto",
     "threads": "auto", "finetuning": "auto", "expert": "none", "opponents": "expert",
     "teacher": "none", "extinct": "off", "bound_every": "never", "max_change": "off",
-    "exploitability": "never", "lines_every": "never",
+    "exploitability": "never", "lines_every": "never", "batch": "all",
 }  # fmt: skip
 """How a value of None is written, by field."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from gamedsl.players.base import DrawingPlayer, PlayerError
 from gamedsl.policies.base import Message, Query
-from gamedsl.policies.names import TABULAR, WORDS, fully_trained
+from gamedsl.policies.names import MLP, TABULAR, WORDS, fully_trained
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Policy
@@ -121,6 +121,10 @@ def _opened(
         from gamedsl.policies.words import WordsPolicy
 
         return WordsPolicy(adapters)
+    if model == MLP:
+        from gamedsl.policies.mlp import MlpPolicy
+
+        return MlpPolicy(adapters)
     import torch
 
     number = None if dtype is None else getattr(torch, dtype)

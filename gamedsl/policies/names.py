@@ -7,8 +7,9 @@ SMALL = "small"
 TINY = "tiny"
 TABULAR = "tabular"
 WORDS = "words"
+MLP = "mlp"
 EMBEDDED = (SMOLLM2, SMALL, TINY)
-NO_LANGUAGE = (TABULAR, WORDS)
+NO_LANGUAGE = (TABULAR, WORDS, MLP)
 """Policies that need no language model, and no package for one."""
 
 

@@ -78,8 +78,9 @@ class Key:
 
 KEYS: tuple[Key, ...] = (
     Key("model", "name", "smollm2-135m",
-        "`smollm2-135m`, `small` (a million random weights), `tiny` (random, for tests), `words`"
-        " (a small network of another kind), `tabular` (no network), a folder or a hub id"),
+        "`smollm2-135m`, `small` (a million random weights), `tiny` (random, for tests), `words` or"
+        " `mlp` (small networks over words in their places), `tabular` (no network), a folder or a"
+        " hub id"),
     Key("finetuning", "word", "auto",
         "what is trained: `lora` adapters, or a `full` copy of the model for each; `auto`: `full`"
         " for `small`, else `lora`",
@@ -208,11 +209,18 @@ KEYS: tuple[Key, ...] = (
         "how far action values move the policy, at the first step and at the last", low=0),
     Key("project.change", "number", 1,
         "the most that the log-odds of two actions are to change in a step", low=0, above=True),
+    Key("project.base", "word", "policy",
+        "what a target improves: the `policy` as it is, or the `target` of the step before, so that"
+        " what a fit missed is not lost; either lies within `change` of the policy",
+        words=("policy", "target")),
     Key("project.fit", "number", Fraction(1, 10),
         "the fit stops when this share of the divergence is left", low=0, high=1),
     Key("project.fitter", "word", "auto",
         "how the adapters are fitted; `auto`: by `newton` where decisions are few, else by `adam`",
         words=("auto", "newton", "adam")),
+    Key("project.batch", "whole", "all",
+        "prompts of an optimiser step of `adam`, drawn in fours that share a beginning; with it"
+        " `inner_steps` counts passes through all prompts", low=1, words=("all",), absent="all"),
     Key("project.floor", "number", 0,
         "the least probability of a legal action in a target, and so at every information set",
         low=0, high=0.2),

@@ -81,6 +81,7 @@ class Cast:
         """`reopen` gives the player of a setting anew, for a seed; without it the same goes on."""
         parts = [recipe.part(role.name) for role in ir.roles]
         self.learners = frozenset(part.role for part in parts if part.learns)
+        self._adapters = {part.role: part.adapter or "shared" for part in parts}
         self.players, self.opponents = dict(players or {}), dict(opponents or {})
         self.pool: Pool | None = None
         self.sides = _sides(ir, [part.role for part in parts if part.learns])
@@ -88,12 +89,11 @@ class Cast:
         self._shares = np.array([share for _, share in recipe.opponents], dtype=np.float64)
         self._only: Lineup | None = None
         self._reopen = reopen
-        self._recipe = recipe
         self._rows: WeakKeyDictionary[Player, Rows] = WeakKeyDictionary()
 
     def adapter(self, role: str) -> str:
         """The adapter that answers for a role that no player holds."""
-        return self._recipe.part(role).adapter or "shared"
+        return self._adapters[role]
 
     def only(self, lineup: Lineup) -> Cast:
         """The same, in one line-up."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
 from gamedsl.train.rollout import Batch, Place, place_of, query_of
 from gamedsl.train.scoring import Scorer
-from gamedsl.train.survey import walk
+from gamedsl.train.survey import measured
 from gamedsl.train.telling import tellers
 from gamedsl.train.telling.extinction import Watch, inside
 from gamedsl.train.warm_start import Fitted
@@ -45,7 +46,7 @@ class Gauge:
 
     def __init__(self, env: Env, recipe: Recipe, cast: Cast | None = None) -> None:
         cast = cast or Cast(env.ir, recipe)
-        met = walk(env, recipe.seed)
+        met = measured(env, recipe)
         self.known = met is not None
         asked = [d for d, _ in (met or {}).values() if d.role not in cast.players]
         self.queries: list[Query] = [query_of(d, cast.adapter(d.role)) for d in asked]
@@ -83,7 +84,7 @@ class Gauge:
             **measured,
             **self.watched(measured),
             "ranges": ranges,
-            "prediction": self.prediction(measured["policy"]),
+            "prediction": self.prediction(self.shown(scorer, batch)),
             "model": policy.name,
             "adapters": list(policy.adapters),
             "parameters": sum(p.numel() for p in policy.parameters()),
@@ -94,7 +95,7 @@ class Gauge:
         """What a record says of the policy that played a batch."""
         shown = self.shown(scorer, batch)
         return {
-            "policy": shown,
+            "policy": dict(islice(shown.items(), MANY_PLACES)),
             "entropy": entropy(scorer, batch),
             "exploitability": self.exploitability(shown),
             **{one.field: told for one in self._tellers if (told := one.tell(scorer, batch))},
@@ -106,7 +107,8 @@ class Gauge:
         own = [record for record in records if record.get("level") == level]
         begun = own[0] if own else {}
         self._ranges = begun["ranges"] if "ranges" in begun else self.ranges()
-        gains = None if self.tree is None else self._gains
+        whole = len(self.places) + len(self._held) <= MANY_PLACES  # a record has all of the policy
+        gains = self._gains if self.tree is not None and whole else None
         self._watch = Watch(self._extinct, self._ranges, gains, self._learners)
         for record in own:
             self._watch.look(record)
@@ -162,7 +164,7 @@ class Gauge:
                 "step": place.step,
                 "probs": dict(zip(place.legal, row_A.tolist(), strict=True)),
             }
-            for place, row_A in rows[:MANY_PLACES]
+            for place, row_A in rows
         }
 
     @property

@@ -27,7 +27,7 @@ from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.pool import Member
 from gamedsl.train.rollout import History, play
 from gamedsl.train.scoring import Scorer
-from gamedsl.train.survey import walk
+from gamedsl.train.survey import measured
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Env, Episode
@@ -48,7 +48,7 @@ class Arena:
     ) -> None:  # fmt: skip
         self._env, self._recipe, self._cast, self._scorer = env, recipe, cast, scorer
         self.tree, self.members = tree, members
-        met = (walk(env, recipe.seed) if tree is not None else None) or {}
+        met = (measured(env, recipe) if tree is not None else None) or {}
         self._met: list[tuple[Decision, Episode]] = list(met.values())
         self._rows = [self.rows([member.player] * len(cast.sides)) for member in members]
         self._known: dict[tuple[int, ...], list[tuple[float, float]]] = {}

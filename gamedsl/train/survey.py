@@ -12,9 +12,13 @@ from math import prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gamedsl.ir.recipe import Recipe
     from gamedsl.runtime import Decision, Env, Episode
 
 MANY_DECISIONS = 256
+INSISTED_DECISIONS = 4096
+"""Decisions of a game whose exact exploitability is asked for: scoring all of them is then what
+each step is to cost."""
 MANY_EPISODES = 20_000
 
 
@@ -23,6 +27,13 @@ def survey(env: Env, seed: int) -> tuple[Decision, ...] | None:
     or if labels are drawn anew for each episode."""
     found = walk(env, seed)
     return None if found is None else tuple(decision for decision, _ in found.values())
+
+
+def measured(env: Env, recipe: Recipe) -> dict[str, tuple[Decision, Episode]] | None:
+    """What `walk` finds of a game that a recipe trains in: more where it says `exploitability: on`
+    than where it leaves that open."""
+    insisted = recipe.exploitability == "on"
+    return walk(env, recipe.seed, INSISTED_DECISIONS if insisted else MANY_DECISIONS)
 
 
 def walk(

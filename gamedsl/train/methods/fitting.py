@@ -2,22 +2,28 @@
 
 They stop when a share `project.fit` of the divergence is left, or after `inner_steps` tries. At the
 end the scorer holds the scores of the policy as it then is.
+
+Where decisions are many, a gradient step on all of them costs what hundreds of small ones cost that
+a network from nothing needs. With `project.batch` a try of `Adam` is a pass through all prompts in
+small batches, and the divergence is measured after it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from gamedsl.policies.base import Query
 from gamedsl.train.checkpoint import adapters_of, put_back
 from gamedsl.train.methods.base import Learner, Record, finite, learning_rate
 from gamedsl.train.methods.tangent import Tangent
+from gamedsl.train.rollout import generator
 
 DAMPING, LEAST, MOST = 0.01, 1e-4, 10.0
 LESS, MORE = 0.3, 4.0
@@ -25,6 +31,9 @@ LESS, MORE = 0.3, 4.0
 POOR, PATIENCE = 0.75, 2
 """So many moves in a row that leave more than this share of what was wrong show that the tangent
 does not hold where the policy is: it is made anew."""
+TOGETHER = 4
+"""Prompts next to each other, by their tokens, that are drawn into a batch as one: what they share
+is computed once."""
 SLOWER, FASTER = 0.5, 1.1
 SLOWEST, FASTEST = 2.0**-10, 4.0
 """What the learning rate is multiplied by after an optimiser step, and the bounds of all that."""
@@ -103,14 +112,14 @@ class Newton:
         if self._tangent is None:
             return {"damping": self._damping, "made_at": {}, "learned": {}, "asked": ""}
         made_at, learned = self._tangent.adapters, self._tangent.learned
-        asked = _digest(self._tangent.queries)
+        asked = digest(self._tangent.queries)
         return {"damping": self._damping, "made_at": made_at, "learned": learned, "asked": asked}
 
     def restore(self, state: dict[str, Any]) -> None:
         """The tangent is made again where it was made, unless that was in another game, a
         curriculum's level before."""
         self._damping = state["damping"]
-        if state["made_at"] and state["asked"] == _digest(self._learner.known):
+        if state["made_at"] and state["asked"] == digest(self._learner.known):
             now = adapters_of(self._learner.policy)
             put_back(self._learner.policy, state["made_at"])
             self._learner.scorer.forget()
@@ -130,7 +139,7 @@ class Newton:
         return self._tangent
 
 
-def _digest(queries: Sequence[Query]) -> str:
+def digest(queries: Sequence[Query]) -> str:
     """What tells the decisions of one game from those of another."""
     return hashlib.sha256(repr(list(queries)).encode()).hexdigest()
 
@@ -138,7 +147,7 @@ def _digest(queries: Sequence[Query]) -> str:
 class Adam:
     """Optimiser steps down the gradient of the divergence.
 
-    The learning rate is halved when a step made the fit worse, and grows by a tenth otherwise.
+    The learning rate is halved when a try made the fit worse, and grows by a tenth otherwise.
     """
 
     def __init__(self, learner: Learner) -> None:
@@ -152,14 +161,15 @@ class Adam:
         first = left = goal.divergence()
         norm, tries = 0.0, 0
         while tries < recipe.inner_steps and (not tries or not goal.reached(first, left)):
-            learner.optimizer.zero_grad()
-            self._backward(goal)
-            learner.hold(goal.held)
-            norm = _norm(learner.policy.parameters())
-            finite(left, norm)
             learner.set_lr(lr * self._rate)
-            learner.optimizer.step()
-            learner.scorer.forget()
+            for part in self._parts(goal, step, tries):
+                learner.optimizer.zero_grad()
+                self._backward(goal, part)
+                learner.hold(goal.held)
+                norm = _norm(learner.policy.parameters())
+                finite(left, norm)
+                learner.optimizer.step()
+                learner.scorer.forget()
             tries, before = tries + 1, left
             left = goal.divergence()
             factor = FASTER if left < before else SLOWER
@@ -175,17 +185,33 @@ class Adam:
     def restore(self, state: dict[str, Any]) -> None:
         self._rate = state["rate"]
 
-    def _backward(self, goal: Goal) -> None:
-        """Add the divergence's gradient to the adapters."""
+    def _parts(self, goal: Goal, step: int, tries: int) -> Iterator[list[int]]:
+        """The batches of a try, as places in the goal's queries."""
         learner = self._learner
-        graphs = learner.scorer.graphs(goal.queries)
-        scores = learner.scores(goal.queries) if graphs is None else graphs
+        size, count = learner.recipe.project.batch, len(goal.queries)
+        if size is None:
+            yield list(range(count))
+            return
+        rng = generator(learner.recipe.seed, step, f"fit, try {tries}")
+        prompts = [(q.adapter, learner.policy.encode(q).prompt) for q in goal.queries]
+        order = sorted(range(count), key=prompts.__getitem__)
+        starts = rng.permutation(np.arange(-int(rng.integers(TOGETHER)), count, TOGETHER))
+        mixed = [i for start in starts for i in order[max(start, 0) : start + TOGETHER]]
+        for begin in range(0, count, size):
+            yield mixed[begin : begin + size]
+
+    def _backward(self, goal: Goal, part: list[int]) -> None:
+        """Add the divergence's gradient, over a part of the queries, to the adapters."""
+        learner, queries = self._learner, [goal.queries[i] for i in part]
+        wanted = torch.cat([goal.targets[i] for i in part]).exp()
+        whole = len(part) == len(goal.queries)
+        graphs = learner.scorer.graphs(queries) if whole else learner.policy.forward(queries)
+        scores = learner.scores(queries) if graphs is None else graphs
         leaves = [score.detach().clone().requires_grad_() for score in scores]
-        wanted = torch.cat(list(goal.targets)).exp().to(leaves[0])
-        loss = -(wanted * torch.cat(learner.played(leaves))).sum() / len(goal.queries)
+        loss = -(wanted.to(leaves[0]) * torch.cat(learner.played(leaves))).sum() / len(queries)
         slopes = torch.autograd.grad(loss, leaves)
         if graphs is None:
-            learner.policy.backward(goal.queries, slopes)
+            learner.policy.backward(queries, slopes)
         else:
             torch.autograd.backward(graphs, slopes)
             learner.scorer.drop_graphs()

@@ -13,8 +13,12 @@ too where they are known, with no values: they are held, and pulled to the magne
 q are the means of the samples' advantages. Every sample's baseline is the mean of its deal, role
 and step, which takes away what the cards alone decided; it is the same for all actions of an
 information set, in expectation, so pi' does not depend on it. A target's log-odds differ from the
-policy's by at most `project.change`, so that the few samples of a rare action cannot throw it. With
-`project.floor` no target asks for less than that of any action, whatever was learned of it.
+policy's by at most `project.change`, so that the few samples of a rare action cannot throw it.
+
+A network that is trained from nothing misses its targets at first. With `project.base: target` pi
+in the formula is the target of the step before, as in mirror descent by its dual variables
+(Nesterov 2009): what was learned is not lost where it was not fitted. With `project.floor` no
+target asks for less than that of any action, whatever was learned of it.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from gamedsl.policies.base import Query
 from gamedsl.train.advantages import Weights
 from gamedsl.train.anchor import Anchor
 from gamedsl.train.methods.base import Learner, Record, between
-from gamedsl.train.methods.fitting import Adam, Goal, Newton
+from gamedsl.train.methods.fitting import Adam, Goal, Newton, digest
 from gamedsl.train.methods.tangent import fits
 
 
@@ -41,6 +45,9 @@ class Projection:
         self._learner = learner
         self._anchor = Anchor(learner.policy, learner.recipe, learner.known)
         self._newton, self._adam = Newton(learner), Adam(learner)
+        self._targets: dict[str, torch.Tensor] = {}
+        """The targets of the last steps, by what tells a query from others; empty unless the next
+        ones start from them."""
 
     def update(
         self, queries: Sequence[Query], weights: Weights, step: int, held: Collection[str] = ()
@@ -53,14 +60,20 @@ class Projection:
         eta = between(recipe.project.eta, step, recipe.steps)
         change, floor = recipe.project.change, recipe.project.floor
         played = learner.played(learner.scores(asked))
+        names = [digest([query]) for query in asked]
         targets = [
             log_pi.double()
             if query.adapter in held
-            else target(log_pi, log_rho, torch.from_numpy(q), eta, alpha, change, floor)
-            for query, log_pi, log_rho, q in zip(
-                asked, played, self._anchor.log_rho(asked), values, strict=True
+            else target(
+                log_pi, log_rho, torch.from_numpy(q), eta, alpha, change, floor,
+                base=self._targets.get(name),
             )
-        ]
+            for query, name, log_pi, log_rho, q in zip(
+                asked, names, played, self._anchor.log_rho(asked), values, strict=True
+            )
+        ]  # fmt: skip
+        if recipe.project.base == "target":
+            self._targets |= zip(names, targets, strict=True)
         record = self._fitter(asked).fit(Goal(learner, asked, targets, held), step)
         if self._anchor.due(step):
             learner.scorer.forget()  # a graph would not survive the move
@@ -72,12 +85,14 @@ class Projection:
             "magnet": self._anchor.adapters,
             "newton": self._newton.state(),
             "adam": self._adam.state(),
+            "targets": self._targets,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self._anchor.put(state["magnet"])
         self._newton.restore(state["newton"])
         self._adam.restore(state["adam"])
+        self._targets = state["targets"]
 
     def _fitter(self, queries: Sequence[Query]) -> Newton | Adam:
         wanted: str = self._learner.recipe.project.fitter
@@ -108,11 +123,15 @@ def target(
     alpha: float,
     change: float,
     floor: float = 0.0,
+    base: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """log pi' [A], float64; see the module docstring. No two actions' log-odds change by more
-    than `change`, unless to bring a probability back to `floor` (less what then is too much)."""
+    than `change`, unless to bring a probability back to `floor` (less what then is too much).
+    `base` takes the place of log pi in the formula."""
     now = log_pi.double()
-    move = (eta * alpha * (log_rho.double() - now) + eta * q.double()) / (1 + eta * alpha)
+    base = now if base is None else base
+    move = (eta * alpha * (log_rho.double() - base) + eta * q.double()) / (1 + eta * alpha)
+    move = move + (base - now)
     widest = float(move.max() - move.min())
     if widest > change:
         move = move * (change / widest)

@@ -1,0 +1,135 @@
+"""Games of many decisions: all of them measured where that is asked for, and networks fitted to
+targets at all of them by small batches."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import torch
+
+import gamedsl
+from gamedsl.train.gauge import Gauge
+from gamedsl.train.loop import train
+from gamedsl.train.methods import method_of
+from gamedsl.train.methods.base import Learner
+from gamedsl.train.methods.fitting import TOGETHER, Adam, Goal
+from gamedsl.train.reference import Reference
+from gamedsl.train.scoring import Scorer
+from gamedsl.train.survey import MANY_DECISIONS
+from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of
+from tests.train.test_methods import _weights
+from tests.train.test_resume import StopAfter, _same
+
+PARITY = """
+game: parity
+roles: [guesser]
+types: {Number: 1..30}
+turns:
+  - {draw: number, from: Number, seen_by: guesser}
+  - {role: guesser, choose: answer, from: [even, odd]}
+payoffs: 1 if (answer == even) == (number % 2 == 0) else 0
+"""
+
+
+@pytest.fixture(scope="module")
+def leduc():
+    return gamedsl.load("leduc_poker")
+
+
+def test_all_of_many_decisions_are_measured_where_that_is_asked_for(leduc) -> None:
+    """936 decisions; uniform play of Leduc poker has a NashConv of 1709/360."""
+    recipe = recipe_of(leduc, games=64, exploitability="on")
+    policy = policy_of(leduc, recipe)
+    gauge = Gauge(leduc.env(tokenizer=policy.tokenizer), recipe)
+    assert len(gauge.queries) == 936 > MANY_DECISIONS
+    scorer = Scorer(policy)
+    scorer.score(gauge.queries)
+    found = gauge.exploitability(gauge.shown(scorer, None))
+    assert found == pytest.approx(1709 / 720)
+    left_open = recipe_of(leduc, exploitability="auto")
+    assert not Gauge(leduc.env(tokenizer=policy.tokenizer), left_open).known
+
+
+def _learner(game, **settings) -> tuple[Learner, Gauge]:
+    given = {"method": "project", "magnet__weight": [0, 0], "project__eta": [1, 1], **settings}
+    recipe = recipe_of(game, **given)
+    policy = policy_of(game, recipe)
+    gauge = Gauge(game.env(tokenizer=policy.tokenizer), recipe)
+    optimizer = torch.optim.AdamW(policy.parameters(), lr=recipe.lr, betas=recipe.betas)
+    scorer = Scorer(policy)
+    scorer.score(gauge.queries)
+    reference = Reference(policy, {})
+    return Learner(policy, optimizer, scorer, reference, recipe, gauge.queries), gauge
+
+
+def _fitted(game, **settings) -> tuple[float, float]:
+    """What was wanted of a fit to alternate targets by three tries, and what was left."""
+    given = {"model": "mlp", "lr": 0.004, "betas": [0.9, 0.99], "inner_steps": 3, **settings}
+    learner, gauge = _learner(game, **given)
+    aims = [torch.tensor([0.9, 0.1] if n % 2 else [0.1, 0.9]) for n in range(len(gauge.queries))]
+    goal = Goal(learner, gauge.queries, [aim.double().log() for aim in aims])
+    record = Adam(learner).fit(goal, 1)
+    assert record["fitted"] == 3
+    return record["wanted"], record["loss"]
+
+
+def test_small_batches_fit_what_one_step_does_not(compiled) -> None:
+    game = compiled(PARITY)
+    wanted, left = _fitted(game, project__batch=2)
+    assert left < 0.2 * wanted
+    assert _fitted(game)[1] > 0.6 * wanted
+
+
+def test_a_pass_takes_every_prompt_once_in_fours_that_share_a_beginning(compiled) -> None:
+    learner, gauge = _learner(compiled(PARITY), model="mlp", project__batch=8)
+    goal, adam = Goal(learner, gauge.queries, []), Adam(learner)
+    passes = [list(adam._parts(goal, step, tries)) for step, tries in ((1, 0), (1, 0), (1, 1))]
+    assert passes[0] == passes[1] != passes[2]
+    prompts = [learner.policy.encode(query).prompt for query in gauge.queries]
+    rank = {place: n for n, place in enumerate(sorted(range(30), key=prompts.__getitem__))}
+    for parts in passes:
+        flat = [place for part in parts for place in part]
+        assert sorted(flat) == list(range(30))
+        assert max(map(len, parts)) == 8
+        apart = [rank[b] - rank[a] != 1 for a, b in pairwise(flat)]
+        assert 30 / TOGETHER - 2 <= sum(apart) <= 30 / TOGETHER + 1
+
+
+@pytest.mark.parametrize(("base", "grows"), [("policy", False), ("target", True)])
+def test_a_target_goes_on_from_the_policy_or_from_the_target_before(compiled, base, grows) -> None:
+    """The policy stays where it is, since nothing is fitted."""
+    game = compiled(DILEMMA)
+    learner, gauge = _learner(game, lr=1e-30, project__base=base, project__fitter="adam",
+                              project__change=1.5)  # fmt: skip
+    method = method_of(learner)
+    asked = []
+    for step in range(1, 5):
+        method.update(gauge.queries, _weights([[0.5, 0], [0.5, 0]], [[1, 1], [1, 1]]), step)
+        if grows:
+            row = method._targets[next(iter(method._targets))]
+            asked.append(float(row[0] - row[1]))
+    assert asked == ([pytest.approx(x) for x in (0.5, 1.0, 1.5, 1.5)] if grows else [])
+    kept = method.state()
+    again = method_of(learner)
+    again.restore(kept)
+    assert again._targets == kept["targets"]
+    assert bool(kept["targets"]) == grows
+
+
+def test_a_fit_by_batches_is_resumed_to_the_same_numbers(compiled, tmp_path) -> None:
+    game = compiled(PARITY)
+    recipe = recipe_of(
+        game, model="mlp", method="project", steps=5, games=256, checkpoint_every=100, lr=0.002,
+        betas=[0.9, 0.99], inner_steps=2, project__batch=8, project__base="target", magnet__every=2,
+    )  # fmt: skip
+    run_of(game, recipe, tmp_path / "whole")
+    stop = StopAfter(3)
+    run, outcome = run_of(
+        game, recipe, tmp_path / "parts", observers=[stop], interrupt=stop.interrupt
+    )
+    assert (outcome.step, outcome.finished) == (3, False)
+    assert train(game, recipe, run, policy_of(game, recipe)).finished
+    _same(tmp_path / "whole", tmp_path / "parts")
+    last = [record for record in run.records() if record["event"] == "step"][-1]
+    assert last["reward"]["guesser"] > 0.6
