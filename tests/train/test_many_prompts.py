@@ -17,9 +17,8 @@ from gamedsl.train.methods.fitting import TOGETHER, Adam, Goal
 from gamedsl.train.reference import Reference
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.survey import MANY_DECISIONS
-from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of
+from tests.train.conftest import DILEMMA, StopAfter, policy_of, recipe_of, run_of, same
 from tests.train.test_methods import _weights
-from tests.train.test_resume import StopAfter, _same
 
 PARITY = """
 game: parity
@@ -130,6 +129,6 @@ def test_a_fit_by_batches_is_resumed_to_the_same_numbers(compiled, tmp_path) -> 
     )
     assert (outcome.step, outcome.finished) == (3, False)
     assert train(game, recipe, run, policy_of(game, recipe)).finished
-    _same(tmp_path / "whole", tmp_path / "parts")
+    same(tmp_path / "whole", tmp_path / "parts")
     last = [record for record in run.records() if record["event"] == "step"][-1]
     assert last["reward"]["guesser"] > 0.6
