@@ -22,7 +22,8 @@ NAMES = 100_000
 """Options and events in all pasts of a fixed sequence of decisions together; each step has one."""
 
 PLAYS = 32
-"""Random plays in which pasts are looked for."""
+"""Random plays in which pasts are looked for; of an open game four times as many, while there are
+steps that none comes to."""
 
 MOVES = 400
 """Moves of all these plays together: a long game is looked into, not played out."""
@@ -111,7 +112,9 @@ def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
     kernel = rehearsal(ir, Budget(WORK))
     found: dict[str, dict[tuple[str, int], Past]] = {}
     moves = 0
-    for play in range(PLAYS):
+    for play in range(4 * PLAYS):
+        if play >= PLAYS and not (ir.open and len(found) < len(ir.steps)):
+            break
         random = Random(play)
         try:
             state, talk = kernel.start(), dict[str, tuple[Turn, ...]]()

@@ -114,7 +114,7 @@ class Prompter:
     ) -> Messages:  # fmt: skip
         """The system message, then for each decision what was new and asked, and the reply."""
         if not before:
-            new = self._new(seat, step, legal, book, seen, 0)
+            new = self._new(seat, step, legal, book, seen, None)
             return (("system", self._rules(seat, book).text), ("user", _joined(new)))
         *earlier, last = before
         place = (seat, last.step, last.legal, book, seen[: last.told], before)
@@ -131,15 +131,16 @@ class Prompter:
 
     def _new(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
-        told: int,
+        told: int | None,
     ) -> tuple[Part, ...]:  # fmt: skip
-        """What a seat has seen since it was asked before, and what it is asked now."""
+        """What a seat has seen since it was asked before, when it had been told so many events
+        (None: it was not), and what it is asked now."""
         new = (
             self._event(seat, event, book)
-            for event in seen[told:]
+            for event in seen[told or 0 :]
             if event.seat != seat or not isinstance(self._steps[event.step], Choose)
         )
-        who = () if told else (self._who(seat, book),)
+        who = (self._who(seat, book),) if told is None else ()
         return (*who, *new, self._ask(seat, step, legal, book, seen), self._form(step))
 
     def _step(self, id: str) -> Choose:
@@ -173,7 +174,7 @@ class Prompter:
         RenderError: a template of the file fails on a value. EvaluationError as `messages`.
         """
         if self.is_chat and step.knows is None:
-            told = before[-1].told if before else 0
+            told = before[-1].told if before else None
             return (self._rules(seat, book), *self._new(seat, step, legal, book, seen, told))
         view = self.viewing.texts(seat, step, variables, book)
         return self._parts(seat, step, legal, book, seen, view)
@@ -217,7 +218,9 @@ class Prompter:
         template = template_for(self.ir, "seen", step.id, step.variable)
         actor, choice = self._told(event, book)
         if template is not None:
-            return self._fill(template, seat, book, actor=actor, choice=choice)
+            parts = self._fields(step, event)
+            told = choice if parts is None else Fields(choice, parts)
+            return self._fill(template, seat, book, actor=actor, choice=told)
         whose = "" if not actor else f"{actor} " if len(self.ir.everyone) > 1 else "You "
         if event.name == SILENCE and isinstance(step, Choose):
             return Part("seen", f"{whose}gave no valid reply.", None)

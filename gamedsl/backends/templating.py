@@ -60,7 +60,7 @@ SCOPE: tuple[Name, ...] = (
     Name("options", ("ask",), "the labels to choose from, in the order drawn"),
     Name("seen", ("ask",), "what has been seen, in order; each has `actor`, `choice` and `step`"),
     Name("actor", ("seen",), "who chose"),
-    Name("choice", ("seen",), "the label of what was chosen"),
+    Name("choice", ("seen",), "the label of what was chosen, or what was drawn, shown or said"),
     Name("view", ("view",), "what the view shows now, as text, by its titles: `view.board`"),
 )
 """Besides these: params and role names in every slot, and in `ask` the variables chosen before;

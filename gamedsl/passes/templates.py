@@ -164,8 +164,25 @@ def _check_part(
             if mention.attribute not in names:
                 _no_part(template, mention, names, problems)
                 return
+    elif mention.name == "choice":
+        _check_event(ir, template, mention, problems)
     elif mention.attribute is not None:
         _no_part(template, mention, (), problems)
+
+
+def _check_event(ir: GameIR, template: Template, mention: Mention, problems: Problems) -> None:
+    """A part of what is told: a field that all who are told anything of it see."""
+    if mention.attribute is None:
+        return
+    for step in _bindings(ir):
+        if template_for(ir, "seen", step.id, step.variable) is not template:
+            continue
+        parts, sight = _parts(step), who_reads(ir).variables.get(step.variable)
+        if sight is not None and sight.by == "field":
+            parts = tuple(p for i, p in enumerate(parts) if sight.part(i).all == sight.any)
+        if mention.attribute not in parts:
+            _no_part(template, mention, parts, problems)
+            return
 
 
 def _check_variable(

@@ -251,8 +251,7 @@ class Episode:
             raise ValueError(
                 f"replies are needed from {[d.seat for d in asked]}, not {sorted(replies)}"
             )
-        state, book = self._position.state, self._book
-        read = {d.seat: read_reply(d, replies[d.seat], state, book) for d in asked}
+        read = {d.seat: self.hear(d, replies[d.seat]) for d in asked}
         failures = {seat: name for seat, name in read.items() if isinstance(name, ParseFailure)}
         self._failed = {}
         if failures:
@@ -291,11 +290,16 @@ class Episode:
                     held[seat] = SILENCE
         ended = {s: f for s, f in failures.items() if s not in again and held[s] is f}
         if ended:
-            self._forfeit(ended)
+            self.forfeit(ended)
             return {}
         self._held |= {s: str(held[s]) for s in held if s not in again}
         self._failed = again
         return {}
+
+    def hear(self, decision: Decision, reply: Action | str | ParseFailure) -> str | ParseFailure:
+        """The canonical name of what a reply to one of `decisions` chooses or says, or why it is
+        invalid; nothing moves. ValueError: an `Action` is not legal, or can be said by nobody."""
+        return read_reply(decision, reply, self._position.state, self._book)
 
     def draw(self, outcome: int) -> None:
         """Let chance bring the outcome of this number, of those in `chance`.
@@ -367,7 +371,7 @@ class Episode:
             "rewards": {seat: _text(amount) for seat, amount in self.rewards.items()},
         }
 
-    def _forfeit(self, failures: dict[str, ParseFailure]) -> None:
+    def forfeit(self, failures: dict[str, ParseFailure]) -> None:
         """End now: who failed is paid what that costs, everyone else's payoff is void; or all."""
         self.failures = failures
         ir, self._failed = self.env.ir, {}

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gamedsl.backends.events import Event, known
+from gamedsl.backends.events import SILENCE, Event, known
 from gamedsl.backends.labels import draw_labels
-from gamedsl.backends.replies import ParseFailure
+from gamedsl.backends.replies import REASONS, ParseFailure
 from gamedsl.ir.evaluate import EvaluationError
-from gamedsl.runtime.decision import Action
+from gamedsl.runtime.decision import Action, Decision
 from gamedsl.runtime.env import Env, Episode
 from gamedsl.runtime.game import Game
 from gamedsl.runtime.transcripts import (
@@ -67,7 +67,7 @@ class Replay:
         head = self.transcript.head
         lines = [f"{self.episode.env.ir.name}, run seed {head['run_seed']}, seed {head['seed']}"]
         width = len(str(len(self.moves)))
-        everyone = self.episode.env.seats
+        everyone = self.episode.env.ir.everyone
         for number, move in enumerate(self.moves, start=1):
             lines.append(f"{number:>{width}}  {move.headline}")
             for seats, event in move.told:
@@ -210,14 +210,28 @@ def _choose(episode: Episode, chosen: Chosen) -> str:
         who = ", ".join(chosen.choices) or "nobody"
         raise DisagreementError(f"{who} cannot choose {chosen.step} here: {_asked(episode)}")
     for decision in asked:
-        name = chosen.choices[decision.seat]
-        if name not in decision.legal:
-            raise DisagreementError(
-                f"`{name}` is not legal for {decision.seat} at {decision.step}, only "
-                f"{_few(decision.legal)}"
-            )
+        _allowed(episode, decision, chosen.choices[decision.seat])
     episode.step({seat: Action(name) for seat, name in chosen.choices.items()})
     return ", ".join(f"{seat} chooses {chosen.step} = {n}" for seat, n in chosen.choices.items())
+
+
+def _allowed(episode: Episode, decision: Decision, name: str) -> None:
+    """`DisagreementError` for what cannot be chosen or said at a decision."""
+    open_or_silent = decision.said is not None or (name == SILENCE and decision.may_be_silent)
+    if not open_or_silent and name not in decision.legal:
+        raise DisagreementError(
+            f"`{name}` is not legal for {decision.seat} at {decision.step}, only "
+            f"{_few(decision.legal)}"
+        )
+    try:
+        heard = episode.hear(decision, Action(name))
+    except ValueError:
+        heard = ParseFailure("malformed", name)
+    if isinstance(heard, ParseFailure):
+        raise DisagreementError(
+            f"`{name}` cannot be said by {decision.seat} at {decision.step}: "
+            f"{REASONS[heard.reason]}"
+        )
 
 
 def _fail(episode: Episode, failed: Failed) -> str:
@@ -227,9 +241,11 @@ def _fail(episode: Episode, failed: Failed) -> str:
         raise DisagreementError(
             f"{', '.join(sorted(strangers))} cannot fail here: {_asked(episode)}"
         )
-    replies: dict[str, Action | ParseFailure] = {d.seat: Action(d.legal[0]) for d in asked}
-    replies |= {seat: ParseFailure(*failure) for seat, failure in failed.failures.items()}
-    episode.step(replies)
+    costs = episode.env.ir.costs
+    for seat in failed.failures:
+        if costs[seat].then in ("skip", "play"):
+            raise DisagreementError(f"the game goes on where {seat} gives no valid reply")
+    episode.forfeit({seat: ParseFailure(*failure) for seat, failure in failed.failures.items()})
     return ", ".join(
         f"{seat} gives no legal answer ({reason}: {text!r})"
         for seat, (reason, text) in failed.failures.items()
@@ -252,7 +268,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _seen(episode: Episode) -> dict[str, tuple[Event, ...]]:
-    return {seat: episode.seen(seat) for seat in episode.env.seats}
+    return {seat: episode.seen(seat) for seat in episode.env.ir.everyone}
 
 
 def _told(

@@ -106,7 +106,7 @@ def dump(episode: Episode) -> str:
 def read(text: str) -> Iterator[Transcript]:
     """The episodes of a text, in order. `TranscriptError` where it is none."""
     open_lines: list[tuple[int, dict[str, Any]]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         record = _record(line, number)

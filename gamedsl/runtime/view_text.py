@@ -55,6 +55,7 @@ def everything(viewer: Viewer, play: Play) -> str:
 
 
 def _called(name: str, value: Any, viewer: Viewer) -> str:
-    if isinstance(value, dict | frozenset):
+    try:
+        return viewer.names.get((name, value)) or plain_text(value)
+    except TypeError:  # a map, or what holds one, has no name
         return plain_text(value)
-    return viewer.names.get((name, value)) or plain_text(value)

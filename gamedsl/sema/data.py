@@ -53,7 +53,7 @@ class Data:
         if text is None:
             return None
         rows = []
-        for number, line in enumerate(text.splitlines(), start=1):
+        for number, line in enumerate(text.split("\n"), start=1):
             if not line.strip():
                 continue
             row = self.row(line, number, record, file)

@@ -10,12 +10,15 @@ from pathlib import Path
 from random import Random
 
 import gamedsl
+from gamedsl import Action
+from gamedsl.backends.babble import sample_said
 from gamedsl.backends.events import information_set, known
 from gamedsl.backends.histories import Past, pasts
 from gamedsl.backends.labels import LabelBook, draw_labels
 from gamedsl.backends.prompts import Prompter
 from gamedsl.compiler import summarise
 from gamedsl.diagnostics import Problems
+from gamedsl.ir.form import LABEL
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 from gamedsl.sema.library import load_document
@@ -69,6 +72,8 @@ def ir_lines(ir: GameIR) -> Iterator[str]:
         yield f"param {param.name} = {value(param.value)}: {param.type}"
     for role in ir.roles:
         yield f"role {role.name}: {', '.join(role.seats)}"
+    for role in ir.referees:
+        yield f"referee {role.name}: {', '.join(role.seats)}"
     yield from map(state_line, ir.state)
     for step in ir.turns:
         yield from step_lines(step)
@@ -83,6 +88,12 @@ def ir_lines(ir: GameIR) -> Iterator[str]:
     yield f"reward {ir.reward.name} = {expr(ir.reward.split)}"
     only = f" of {len(ir.labels.only)} names" if ir.labels.only else ""
     yield f"labels {ir.labels.kind} {ir.labels.style} per {ir.labels.per}{only}"
+    if ir.respond != LABEL:
+        yield f"closed decisions are answered by {ir.respond}"
+    for name, cost in ir.on_invalid:
+        pay = "" if cost.pay is None else f", paid {value(cost.pay)}"
+        then = cost.then if cost.play is None else f"play {cost.play}"
+        yield f"invalid replies of {name}: {cost.retry} more tries, then {then}{pay}"
     for seat, entries in ir.view:
         shown = (f"{e.title}: {expr(e.value)}" if e.title else expr(e.value) for e in entries)
         yield f"view of {seat}: {', '.join(shown) or 'nothing'}"
@@ -138,11 +149,12 @@ def sampled(ir: GameIR, step: Choose) -> list[Past]:
 
 
 def one_prompt(prompter: Prompter, book: LabelBook, step: Choose, past: Past) -> Iterator[str]:
-    yield f"[{information_set(past.seat, step.id, known(past.seen))}]"
+    place = information_set(past.seat, step.id, known(past.seen))
+    yield f"[{place}]".replace("\n", "⏎")
     lines = [
         f"  {speaker}: {line}"
         for speaker, text in prompter.messages(
-            past.seat, step, past.legal, book, past.seen, past.variables
+            past.seat, step, past.legal, book, past.seen, past.variables, past.before
         )
         for line in text.split("\n")
     ]
@@ -190,17 +202,33 @@ def random_lines(game: gamedsl.Game) -> Iterator[str]:
             episode.draw(number)
             continue
         asked = episode.decisions
-        places = [random.randrange(len(d.legal)) for d in asked]
-        said = [f"{d.seat} {d.labels[at]}{named(d.labels[at], d.legal[at])} of {len(d.legal)}"
-                for at, d in zip(places, asked, strict=True)]  # fmt: skip
+        names = {d.seat: reply(episode, d, random) for d in asked}
+        said = [f"{d.seat} {shown(d, names[d.seat])}" for d in asked]
         lines.append(f"{asked[0].step}: {', '.join(said)}")
-        episode.step({d.seat: d.labels[at] for at, d in zip(places, asked, strict=True)})
+        episode.step(names)
     yield from lines[:MOVES]
     if len(lines) > MOVES:
         yield f"… {len(lines)} moves"
     table = episode.table.split("\n")
     yield from (f"  {line}" for line in table[:MOVES] if line)
     yield from outcome_lines(episode)
+
+
+def reply(episode: gamedsl.Episode, decision: gamedsl.Decision, random: Random) -> Action:
+    """An option, or something that may be said, at random."""
+    if decision.said is None:
+        return Action(decision.legal[random.randrange(len(decision.legal))])
+    while True:
+        name = sample_said(decision.said, decision.type, episode.env.seats, random)
+        if isinstance(episode.hear(decision, Action(name)), str):
+            return Action(name)
+
+
+def shown(decision: gamedsl.Decision, action: Action) -> str:
+    if decision.said is not None:
+        return f"says {action.name!r}"
+    label = decision.labels[decision.legal.index(action.name)]
+    return f"{label}{named(label, action.name)} of {len(decision.legal)}"
 
 
 def named(label: str, name: str) -> str:

@@ -158,6 +158,8 @@ def step_lines(step: program.Step) -> Iterator[str]:
             yield draw(step) + seen(step.readers) + condition
         case program.Show():
             yield f"show {step.id}: {expr(step.value)}{seen(step.readers)}{condition}"
+        case program.Call():
+            yield call(step) + seen(step.readers) + condition
         case program.Do():
             yield f"do {'; '.join(map(statement, step.statements))}{condition}"
         case program.Pay():
@@ -189,6 +191,14 @@ def choose(step: program.Choose) -> str:
     kind = "a map" if step.joint else "a value"
     who = few(list(step.actors)) if step.actor is None else expr(step.actor)
     where = f" into {place(step.place)}" if step.place is not None else ""
+    if step.said is not None:
+        said = step.said
+        form = str(step.type) if said.form == "text" else said.form
+        if said.form == "json" and isinstance(step.type, Record):
+            form = "{" + ", ".join(f"{name}: {type}" for name, type in step.type.fields) + "}"
+        valid = f", valid if {expr(said.valid)}" if said.valid is not None else ""
+        most = f"at most {said.max_tokens} tokens"
+        return f"step {step.id}: {who} say {kind}, {form}, {most}{valid}{where}"
     if step.moves:
         source = ", ".join(action.name for action in step.moves)
     elif step.legal is not None:
@@ -204,6 +214,12 @@ def action_lines(action: program.Action) -> Iterator[str]:
     when = f", when {expr(action.when)}" if action.when is not None else ""
     yield f"action {action.name}{f' with {given}' if given else ''}{when}"
     yield from nested(action.body)
+
+
+def call(step: program.Call) -> str:
+    given = ", ".join(f"{name}: {expr(argument)}" for name, argument in step.arguments)
+    over = f", for each of its {step.over}" if step.over != "one" else ""
+    return f"call {step.id}: {step.function}({given}) -> {step.type}{over}"
 
 
 def draw(step: program.Draw) -> str:

@@ -60,7 +60,7 @@ def test_the_lines_of_an_episode() -> None:
     game = loaded("kuhn_poker")
     assert head == {
         "format": 1, "game": "kuhn_poker", "hash": game.hash, "params": {}, "run_seed": 0,
-        "seed": 3, "tokenizer": None, "labels": kuhn().transcript["labels"],
+        "seed": 3, "tokenizer": None, "labels": kuhn().transcript["labels"], "mistakes": [],
     }  # fmt: skip
     assert lines == [
         {"step": "card", "index": ["first"], "outcome": "Q"},
