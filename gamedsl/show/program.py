@@ -15,6 +15,7 @@ from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Action,
     Block,
+    Call,
     Choose,
     Do,
     Draw,
@@ -25,6 +26,7 @@ from gamedsl.ir.program import (
     Stage,
     Step,
 )
+from gamedsl.ir.types import Record
 from gamedsl.ir.values import name_of
 from gamedsl.show.metrics import cut
 from gamedsl.source.spans import Span
@@ -154,6 +156,10 @@ class _Outline:
             case Show():
                 text = f"show {said(step.value)}" + f" as {step.variable}" * bool(step.variable)
                 yield Item("show", text, where, step, condition=condition)
+            case Call():
+                given = ", ".join(f"{name}: {said(it)}" for name, it in step.arguments)
+                text = f"call {step.function}({given}), which gives {step.variable}"
+                yield Item("do", cut(text, LONG), where, step, condition=condition)
             case Do(statements=statements):
                 lines = [_flat(one.span) for one in statements] or [""]
                 yield Item("do", lines[0], where, step, tuple(lines[1:]), condition)
@@ -181,14 +187,14 @@ class _Outline:
         yield Item("loop", text, where, loop, condition=condition, again=again, inside=inner)
 
     def _choose(self, step: Choose, where: str, condition: str) -> Item:
-        ir, seats = self._ir, tuple(map(self._ir.seats.index, step.actors))
+        ir, seats = self._ir, tuple(map(self._ir.everyone.index, step.actors))
         if step.joint:
-            verb = "choose at once"
-            who = "all" if len(seats) == len(ir.seats) else ", ".join(step.actors)
+            verb = "choose at once" if step.said is None else "say at once"
+            who = "all" if set(step.actors) == set(ir.seats) else ", ".join(step.actors)
         elif len(seats) == 1:
-            who, verb = step.actors[0], "chooses"
+            who, verb = step.actors[0], "chooses" if step.said is None else "says"
         else:
-            who, verb = _actor(step), "chooses"
+            who, verb = _actor(step), "chooses" if step.said is None else "says"
         text = f"{who} {verb} {step.variable}: {_options(step)}"
         if step.knows is not None:
             known = ", ".join(entry.name for entry in step.knows)
@@ -213,6 +219,10 @@ def _everyone(items: Expr) -> str:
 
 
 def _options(step: Choose) -> str:
+    if step.said is not None:
+        fields = [name for name, _ in step.type.fields] if isinstance(step.type, Record) else []
+        what = {"text": "a text", "code": "code", "json": f"JSON with {', '.join(fields)}"}
+        return f"{what[step.said.form]}, at most {step.said.max_tokens} tokens"
     if step.moves:
         return cut(", ".join(move.name for move in step.moves), LONG)
     if step.legal is not None:

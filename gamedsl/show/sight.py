@@ -59,12 +59,12 @@ def who_sees(ir: GameIR) -> tuple[Row, ...]:
         kind: Literal["choice", "chance", "shown"] = "chance"
         if not isinstance(step, Draw):
             kind = "choice" if isinstance(step, Choose) else "shown"
-        glances = tuple(_glance(ir, step, noted, seat) for seat in range(len(ir.seats)))
+        glances = tuple(_glance(ir, step, noted, seat) for seat in range(len(ir.everyone)))
         rows.append(Row(step.variable, kind, place_of(ir, step.span), glances))
     for state in ir.states:
         glances = tuple(
             _of_sight(walk.learned[state.name], seat, ir, state.type)
-            for seat in range(len(ir.seats))
+            for seat in range(len(ir.everyone))
         )
         length = has_length(state.type) and any(glance.sees != "all" for glance in glances)
         rows.append(Row(state.name, "state", place_of(ir, state.span), glances, length))
@@ -154,7 +154,7 @@ def _whose(ir: GameIR, parts: dict[int | None, Glance], seat: int) -> str:
         return "its own" + told
     if seat not in seen and len(seen) == len(parts) - 1 and seat in parts:
         return "the others'" + told
-    return ", ".join(f"{ir.seats[one]}'s" for one in seen if one is not None) + told
+    return ", ".join(f"{ir.everyone[one]}'s" for one in seen if one is not None) + told
 
 
 def _of_sight(sight: Sight, seat: int, ir: GameIR, type: Type) -> Glance:

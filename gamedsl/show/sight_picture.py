@@ -22,12 +22,12 @@ def sight_picture(ir: GameIR) -> Figure:
     names = [width_of(told(row), SIZE) + width_of(row.where, SMALL) for row in rows]
     left = MARGIN + max([*names, 60]) + 34
     wide = []
-    for number, seat in enumerate(ir.seats):
+    for number, seat in enumerate(ir.everyone):
         notes = [width_of(row.glances[number].note, SIZE) for row in rows]
         wide.append(max([width_of(seat, SIZE) + 14, *(note + 34 for note in notes)]) + 18)
     starts = [left + sum(wide[:number]) for number in range(len(wide))]
     y = MARGIN + 10
-    for number, seat in enumerate(ir.seats):
+    for number, seat in enumerate(ir.everyone):
         figure.mark(starts[number] + MARK, y - 4, number)
         figure.write(starts[number] + 13, y, seat, f"f{number % COLOURS} strong")
     right = left + sum(wide)

@@ -27,11 +27,11 @@ def sight_text(ir: GameIR) -> Iterator[Line]:
     cells = [[_cell(glance) for glance in row.glances] for row in rows]
     wide = [
         max([columns(seat), *(columns(line[i]) for line in cells)])
-        for i, seat in enumerate(ir.seats)
+        for i, seat in enumerate(ir.everyone)
     ]
     head = [Run(" " * (lines + left + 4))]
     head += [
-        Run(padded(seat, wide[i]) + "  ", role(i) + " strong") for i, seat in enumerate(ir.seats)
+        Run(padded(seat, wide[i]) + "  ", role(i) + " strong") for i, seat in enumerate(ir.everyone)
     ]
     yield head
     before = rows[0].what
