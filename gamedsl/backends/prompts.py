@@ -260,6 +260,9 @@ class Prompter:
         actor = self.shown_role[event.seat] if event.seat else ""
         step = self._steps[event.step]
         if isinstance(step, Choose) and step.said is not None:
+            parts = self._fields(step, event) if _in_part(step, event) else None
+            if parts is not None:
+                return actor, ", ".join(f"{field}: {text}" for field, text in parts.items())
             return actor, self.reply(step, event.name, book)
         if isinstance(step, Choose):
             return actor, "" if event.name == SILENCE else book.label(event.name)
@@ -315,6 +318,8 @@ class Prompter:
         if not isinstance(type, Record) or (isinstance(source, Choose) and source.said is None):
             return None
         if isinstance(source, Choose):
+            if _in_part(source, event):
+                return fields.texts(event.name, type)
             return None if event.name == SILENCE else _said(event.name)
         return fields.texts(event.name, type) if source.readers.fields else None
 
@@ -337,6 +342,11 @@ class Prompter:
             if len(others) == 1:
                 names["other"] = others[0]
         return names
+
+
+def _in_part(step: Choose, event: Event) -> bool:
+    """Whether an event tells only some fields of what was said: whole, its name is one object."""
+    return bool(step.readers.fields) and event.name != SILENCE and not event.name.startswith("{")
 
 
 def _said(name: str) -> dict[str, str]:

@@ -208,6 +208,10 @@ class Viewer:
             if (step.variable, key) not in self.slots:
                 key = ()
             said = step.said
+            if said is not None and step.readers.fields and event.name[:1] not in ("{", SILENCE):
+                return self.slots[step.variable, key], self._named(
+                    event.name, step.type, step.readers
+                )
             if said is not None and event.name != SILENCE:
                 return self.slots[step.variable, key], value_said(
                     event.name, said, step.type, self.ir.seats
