@@ -11,6 +11,7 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir import expr as ir
 from gamedsl.ir.types import (
     SEAT,
+    Enum,
     Grid,
     List,
     Never,
@@ -153,7 +154,7 @@ class Entries(Misfits):
                 if isinstance(of, ir.LetMap):
                     return ir.LetCall(type.of, node.span, of.name, (), key)
                 return self.seat_entry(node, of, type, key)
-            case PerValue() if fits(key.type, type.key):
+            case PerValue() if fits(key.type, type.key) or _spelt(key.type, type.key):
                 return ir.Get(type.of, node.span, of, key)
             case List() if _whole(key.type):
                 return ir.Get(type.of, node.span, of, key)
@@ -250,6 +251,16 @@ def _wanted_key(type: Type) -> Type | None:
 
 def _whole(type: Type) -> bool:
     return isinstance(type, Number) and type.whole
+
+
+def _spelt(key: Type, keys: Type) -> bool:
+    """Whether a map that a param spells out has a value for each member of a declared enum."""
+    return (
+        isinstance(key, Enum)
+        and isinstance(keys, Enum)
+        and not keys.name
+        and set(key.members) <= set(keys.members)
+    )
 
 
 def _is_cell(type: Type) -> bool:

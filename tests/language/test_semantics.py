@@ -274,3 +274,27 @@ def test_actions_of_different_roles_are_one_type(tmp_path: Path) -> None:
     game = load(tmp_path, text)
     assert paid(game, "left", "left") == [1, 1]
     assert paid(game, "right", "middle") == [0, 0]
+
+
+PRICED = """
+game: g
+roles: [buyer]
+params: {price: {small: 1, large: 5}}
+types: {Size: keys(price), Odd: [small, wide]}
+turns: [{role: buyer, choose: size, from: Size}]
+payoffs: price[size]
+"""
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "generated"])
+def test_a_map_of_a_param_is_indexed_by_the_type_of_its_keys(tmp_path: Path, backend: str) -> None:
+    env = load(tmp_path, PRICED).env(backend=backend)
+    for size, price in (("small", 1), ("large", 5)):
+        episode = env.reset()
+        episode.step({"buyer": Action(size)})
+        assert episode.payoffs == {"buyer": price}
+
+
+def test_a_map_of_a_param_has_a_value_for_every_key(tmp_path: Path) -> None:
+    with pytest.raises(gamedsl.CompileError, match="cannot be indexed by one of small, wide"):
+        load(tmp_path, PRICED.replace("from: Size", "from: Odd"))
