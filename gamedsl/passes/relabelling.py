@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from gamedsl.backends.forms import written
 from gamedsl.backends.labels import option_names
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import Labels
@@ -20,7 +21,7 @@ from gamedsl.passes.atlas import Atlas
 from gamedsl.passes.nodes import Node, made, path_of, replay, told
 from gamedsl.passes.prompted import sample_book
 from gamedsl.passes.proof import Proof
-from gamedsl.runtime import Env
+from gamedsl.runtime import Action, Decision, Env
 from gamedsl.runtime.env import Episode
 
 SAME = "other labels change no history, no information set and no payoff"
@@ -79,7 +80,7 @@ def relabelling_changes_nothing(atlas: Atlas, problems: Problems) -> Iterator[Pr
 
 
 def _played(env: Env, end: Node) -> list[_Moment]:
-    """A play in which every move is a label, as a seat would write it."""
+    """A play in which every choice is a reply with a label, as a seat would write it."""
     episode = env.reset(seed=0, chance="asked", forced="asked")
     moments = [_moment(episode)]
     for before, after in pairwise(path_of(end)):
@@ -87,10 +88,16 @@ def _played(env: Env, end: Node) -> list[_Moment]:
             episode.draw(after.move[0])
         else:
             names = made(after)
-            labels = {d.seat: d.labels[d.legal.index(names[d.seat])] for d in episode.decisions}
-            episode.step(labels)
+            episode.step({d.seat: _reply(d, names[d.seat]) for d in episode.decisions})
         moments.append(_moment(episode))
     return moments
+
+
+def _reply(decision: Decision, name: str) -> str | Action:
+    """A choice in the form that the game asks for; what is said has no label."""
+    if decision.said is not None:
+        return Action(name)
+    return written(decision.labels[decision.legal.index(name)], decision.form)
 
 
 def _moment(episode: Episode) -> _Moment:
