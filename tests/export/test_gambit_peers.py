@@ -22,6 +22,7 @@ from tests.export import games, shapes
 NODES = 50_000
 QUICK = {"advice", "battle_of_the_sexes", "biased_rock_paper_scissors", "centipede", "chicken",
          "colonel_blotto", "goofspiel", "information_cascade", "kuhn_poker", "kuhn_poker_n",
+         "kuhn_poker_thinking", "kuhn_poker_tools",
          "matching_pennies", "prisoners_dilemma", "public_goods", "pure_coordination",
          "rock_paper_scissors", "stag_hunt", "stag_hunt_n", "tiny_hanabi", "ultimatum",
          "ultimatum_n"}  # fmt: skip
@@ -29,7 +30,8 @@ SLOW = {"first_price_auction", "jury", "leduc_poker", "repeated_prisoners_dilemm
         "repeated_stag_hunt", "running_total"}  # fmt: skip
 LARGER = {"bargaining", "commons", "connect_four", "guess_the_number", "hanabi",
           "iterated_prisoners_dilemma", "lewis_signaling", "liars_dice", "nim", "pursuit",
-          "serial_dictatorship", "small_hanabi", "spread", "tic_tac_toe"}  # fmt: skip
+          "serial_dictatorship", "small_hanabi", "small_hanabi_thinking", "spread",
+          "tic_tac_toe"}  # fmt: skip
 """Games of more nodes than `NODES`."""
 
 EACH = [*sorted(QUICK), *(pytest.param(name, marks=pytest.mark.slow) for name in sorted(SLOW))]
