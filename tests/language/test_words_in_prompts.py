@@ -116,3 +116,12 @@ def test_a_text_param_is_set_as_it_stands(folder: Path) -> None:
     episode.draw(0)
     episode.step({"asker": "Apple"})
     assert episode.decisions[0].seat == "asker"
+
+
+def test_who_one_is_is_told_once_to_those_who_had_seen_nothing_too() -> None:
+    episode = gamedsl.load("twenty_questions").env().reset()
+    for reply in ("Is it alive?", "no"):
+        episode.step({episode.decisions[0].seat: reply})
+    asked = [text for _, text in episode.decisions[0].messages]
+    assert sum(text.count("You are the asker.") for text in asked) == 1
+    assert asked[-1].startswith("no\nQuestion 2 of 20:")
