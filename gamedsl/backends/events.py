@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import NamedTuple
+
+_MARKS = re.compile(r'[\n"\[\]]|, ')
+"""What no name of a closed choice or an outcome has in it."""
 
 
 class Event(NamedTuple):
@@ -50,11 +55,24 @@ def occurrences(seen: Seen, step: str, seat: str) -> int:
 
 
 def known(seen: Seen) -> str:
-    """Events as text: `first.open=check, board=Q`."""
+    """Events as text: `first.open=check, board=Q`. What was said stands in quotes where it could be
+    read as something else, so that different events have different texts."""
     return ", ".join(
-        f"{event.seat}.{event.step}={event.name}" if event.seat else f"{event.step}={event.name}"
+        f"{event.seat}.{event.step}={_apart(event.name)}"
+        if event.seat
+        else f"{event.step}={_apart(event.name)}"
         for event in seen
     )
+
+
+def _apart(name: str) -> str:
+    """A name that shows where it ends: as it is, or as JSON has it. An object of JSON does."""
+    if not _MARKS.search(name):
+        return name
+    try:
+        return name if isinstance(json.loads(name), dict) else json.dumps(name, ensure_ascii=False)
+    except ValueError:
+        return json.dumps(name, ensure_ascii=False)
 
 
 def information(seat: str, seen: Seen) -> str:
