@@ -74,7 +74,9 @@ def _show(shown: Views, args: argparse.Namespace) -> int:
 
     views: tuple[View, ...] = shown.fitting if args.view is None else (args.view,)
     if args.view == "all":
-        views = tuple(view for view in VIEWS if view != "table" or shown.table is not None)
+        absent = {"table"} if shown.table is None else set()
+        absent |= set() if shown.listed else {"tree"}
+        views = tuple(view for view in VIEWS if view not in absent)
     return _pictures(shown, views, args) if args.output else _texts(shown, views, args)
 
 

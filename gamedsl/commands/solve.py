@@ -98,8 +98,11 @@ def _solve(game: Game, args: argparse.Namespace) -> int:
     from gamedsl.solve.auto import Unfit, solve
     from gamedsl.solve.record import as_record
     from gamedsl.solve.text import render
+    from gamedsl.solve.tree import UNLISTED
     from gamedsl.train.files import write_text
 
+    if game.ir.open or game.ir.referees:
+        raise Unfit(f"`{game.name}` cannot be solved: {UNLISTED}")
     with _shown() as progress:
         report = solve(
             game, args.method, utility=args.utility, iterations=args.iterations, seed=args.seed,

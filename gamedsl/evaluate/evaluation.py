@@ -176,6 +176,12 @@ def evaluate(
 
     Raises EvalError for what cannot be evaluated, and EvaluationError where the rules fail.
     """
+    if game.ir.referees:
+        names = ", ".join(role.name for role in game.ir.referees)
+        raise EvalError(
+            f"{game.name} has referees ({names}), and no contestant can hold their seats yet",
+            "play it from Python, with `gamedsl.players.play`, and a player for each of them",
+        )
     return _Bench(game, plan, options or Options()).run(after)
 
 

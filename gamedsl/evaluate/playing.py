@@ -66,10 +66,17 @@ class Drawer:
     def answers(self, asked: Sequence[Asked]) -> list[Action]:
         from gamedsl.runtime import Action
 
+        closed = [one for one in asked if one.decision.said is None]
+        below = iter(self._cumulated(closed))
         return [
-            Action(self._draw(one, below))
-            for one, below in zip(asked, self._cumulated(asked), strict=True)
+            Action(self._draw(one, next(below)) if one.decision.said is None else self._said(one))
+            for one in asked
         ]
+
+    def _said(self, one: Asked) -> str:
+        decision = one.decision
+        stream = Random(f"{one.seed} {decision.seat} {decision.information_set}")
+        return self._player.say(decision, stream)
 
     def _draw(self, one: Asked, below: Sequence[float]) -> str:
         decision = one.decision

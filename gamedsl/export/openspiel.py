@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gamedsl.backends.kernel import Outcome
+from gamedsl.export.closed import require_closed
 from gamedsl.export.facts import Utility, facts_of
 from gamedsl.export.history_tensor import HistoryTensor
 from gamedsl.export.paying import Ledger
@@ -61,6 +62,7 @@ def register(
     ValueError says so. A utility that is neither seen nor given is general-sum. What is given is
     held against every play: one that pays anything else raises ValueError.
     """
+    require_closed(game.ir)
     key = (game.hash, run_seed, payoffs, utility, max_length)
     name = short_name or f"gamedsl_{game.name}"
     if short_name is None and _registered.get(name, key) != key:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from gamedsl.backends.replies import ParseFailure
+from gamedsl.export.closed import require_closed
 from gamedsl.export.paying import Ledger, What
 from gamedsl.extras import missing
 from gamedsl.ir.expr import Me, walk
@@ -45,6 +46,7 @@ def aec_env(
     `reward` says whether agents get what they are trained on or their utility. `render_mode` is
     "ansi" (`render` gives a text), "human" (it prints one) or None.
     """
+    require_closed(game.ir)
     return AECGame(Table(game.env(run_seed, backend=backend), reward), render_mode)
 
 
@@ -60,6 +62,7 @@ def parallel_env(
 
     The rest is as in `aec_env`. ValueError for a game in which some step is not everybody's.
     """
+    require_closed(game.ir)
     why = not_parallel(game.ir)
     if why:
         raise ValueError(

@@ -48,9 +48,19 @@ class DrawingPlayer(ABC):
         """The odds of many decisions at once, which for a model is the faster way."""
         return [self.odds(decision, episode) for decision, episode in asked]
 
+    def say(self, decision: Decision, dice: random.Random) -> str:
+        """What it says at an open decision, by canonical name. PlayerError where it says nothing:
+        few players do."""
+        raise PlayerError(
+            f"this player chooses among options, and `{decision.step}` of {decision.env.ir.name} "
+            "is said in words", "write `random`, which says something at random",
+        )  # fmt: skip
+
     def act(self, decision: Decision, episode: Episode) -> Action:
         from gamedsl.runtime import Action
 
+        if decision.said is not None:
+            return Action(self.say(decision, self._dice[decision.seat]))
         odds = self.odds(decision, episode)
         return Action(self._dice[decision.seat].choices(decision.legal, odds)[0])
 

@@ -1,7 +1,8 @@
-"""The player that takes each legal action equally often."""
+"""The player that takes each legal action equally often, and says anything that is valid."""
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 from gamedsl.players.base import DrawingPlayer
@@ -9,9 +10,24 @@ from gamedsl.players.base import DrawingPlayer
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Episode
 
+TRIES = 60
+"""Replies that are drawn to find a valid one."""
+
 
 class RandomPlayer(DrawingPlayer):
-    """Uniform over the legal actions."""
+    """Uniform over the legal actions. Of an open decision it says what is drawn from the type that
+    is asked for (`gamedsl.backends.babble`); the last that was drawn, where none is valid."""
 
     def odds(self, decision: Decision, episode: Episode) -> list[float]:
         return [1 / len(decision.legal)] * len(decision.legal)
+
+    def say(self, decision: Decision, dice: Random) -> str:
+        from gamedsl.backends.babble import sample_said
+
+        assert decision.said is not None
+        seats, name = decision.env.ir.seats, ""
+        for _ in range(TRIES):
+            name = sample_said(decision.said, decision.type, seats, dice)
+            if decision.admits(name):
+                break
+        return name

@@ -62,7 +62,16 @@ def open_player(spec: str, game: Game, *, seed: int, allow_code: bool = False) -
     if bool(argument) != bool(row.argument) and not row.argument.startswith("["):
         said = "takes nothing after its name" if argument else f"needs {row.argument}"
         raise PlayerError(f"the player `{name}` {said}", f"write `{row.usage}`")
+    if name in CLOSED and any(step.said is not None for step in game.ir.steps):
+        raise PlayerError(
+            f"the player `{name}` chooses among options, and something is said in {game.name}",
+            "write `random`, which says something at random",
+        )
     return row.open(Request(argument, game, seed, allow_code))
+
+
+CLOSED = ("minimax", "mcts", "equilibrium", "best_response", "policy", "model", "endpoint")
+"""Players that have nothing to say at an open decision."""
 
 
 def _random(request: Request) -> Player:

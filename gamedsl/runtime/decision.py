@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gamedsl.backends.asking import again
 from gamedsl.backends.events import Seen, Turn, information_set
-from gamedsl.backends.kernel import Ask, State
+from gamedsl.backends.kernel import Ask, Listening, State
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.prompts import NOTHING
 from gamedsl.backends.replies import ParseFailure
@@ -98,6 +98,11 @@ class Decision:
     def said(self) -> Said | None:
         """What an open decision asks for; None of a closed one, which has `legal` options."""
         return self._env.step_of(self.step).said
+
+    def admits(self, name: str) -> bool:
+        """Whether the `valid` of an open decision holds of what has this canonical name.
+        EvaluationError where it has no value."""
+        return cast(Listening, self._state).admits(self.seat, name)
 
     @property
     def type(self) -> Type:

@@ -34,7 +34,18 @@ class Views:
     depth: int | None = None
 
     @cached_property
+    def listed(self) -> bool:
+        """Whether all plays of the game can be listed: none is where something is said in it."""
+        return not (self.game.ir.open or self.game.ir.referees)
+
+    @cached_property
     def tree(self) -> Drawn:
+        """ValueError where there is none."""
+        if not self.listed:
+            raise ValueError(
+                f"{self.game.name} has no tree to draw, since something is said or called in it, "
+                "or a referee acts; `--view flow` draws its steps"
+            )
         return draw_tree(self.game.kernel(), limit=self.limit, depth=self.depth)
 
     @cached_property
@@ -44,6 +55,8 @@ class Views:
         from gamedsl.solve import ImperfectRecall, TooLarge, one_shot, tabulate
 
         ir = self.game.ir
+        if not self.listed:
+            return None
         normal = ir.plain and len(ir.steps) == 1
         if len(ir.seats) < 2 or any(len(steps) > 1 for steps in self._asked):
             return None
@@ -66,14 +79,14 @@ class Views:
         """The views that say most of the game."""
         if self.table is not None:
             return ("table",)
-        if self.tree.nodes is not None and self.tree.nodes <= self.limit:
+        if self.listed and self.tree.nodes is not None and self.tree.nodes <= self.limit:
             return ("tree", "sight")
         return ("flow", "sight")
 
     @property
     def hint(self) -> str:
         """A word on the tree where it is too large to be shown unasked; else empty."""
-        if "flow" not in self.fitting:
+        if "flow" not in self.fitting or not self.listed:
             return ""
         count = f"{self.tree.nodes:,}" if self.tree.nodes else f"more than {COUNTED:,}"
         return f"the tree has {count} nodes; `--view tree` draws the top of it (--depth, --limit)"
@@ -121,6 +134,11 @@ class Views:
         return figure.document(f"{what} of {self.game.name}", told)
 
     def _cells(self) -> Cells:
+        if not self.listed:
+            raise ValueError(
+                f"{self.game.name} has no payoff table to draw: something is said or called in "
+                "it, or a referee acts; `--view flow` draws its steps"
+            )
         if self.table is None:
             raise ValueError(
                 f"{self.game.name} has no payoff table to draw: there every role decides once, and "

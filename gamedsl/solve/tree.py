@@ -38,11 +38,15 @@ class TooLarge(Exception):
         return f"the game tree has more than {limit:,} nodes"
 
 
+UNLISTED = "it has no tree, since something is said or called in it, or a referee acts"
+"""Why there is no tree of a game."""
+
+
 class Unlisted(TooLarge):
     """The game has no tree: something is said in it, a function is called, or a referee acts."""
 
     def say(self, limit: int) -> str:
-        return "the game has no tree: what is said in it cannot be listed"
+        return UNLISTED
 
 
 class ImperfectRecall(Exception):
