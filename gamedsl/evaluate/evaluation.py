@@ -344,6 +344,8 @@ class _Bench:
         """What it is at least, by a search for replies."""
         if not self.options.search:
             return Exploitability("unknown", why="no search was asked for")
+        if self.game.ir.open:
+            return Exploitability("unknown", why="what may be said cannot be searched")
         bound = lower_bound(
             self.game, player, simulations=self.options.search, games=max(2, self.options.search),
             seed=self.options.seed, utility=self.options.utility,
