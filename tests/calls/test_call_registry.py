@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -221,7 +222,7 @@ def test_functions_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(group)
         return [Entry]
 
-    monkeypatch.setattr(registry, "entry_points", entries)
+    monkeypatch.setattr(metadata, "entry_points", entries)
     registry._import_others.cache_clear()
     assert lookup("exact") is not None
     assert asked == []
@@ -232,7 +233,7 @@ def test_functions_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_package_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = EntryPoint("theirs", "no_such_module_anywhere", "gamedsl.calls")
-    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [entry])
     registry._import_others.cache_clear()
     with pytest.raises(CallError, match=r"`theirs`: .*cannot be imported"):
         lookup("brought")

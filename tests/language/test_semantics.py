@@ -160,10 +160,10 @@ def test_payoffs_of_a_role_are_those_of_its_seats(tmp_path: Path) -> None:
     text = (
         "game: g\nroles: {boss: 1, worker: 2}\nactions: {boss: [pay, keep], worker: [work, rest]}\n"
         "protocol: simultaneous\npayoffs:\n  boss: count(move, work)\n"
-        "  worker: 2 if move.boss_1 == pay and move.me == work else 1\n"
+        "  worker: 2 if move.boss == pay and move.me == work else 1\n"
     )
     game = load(tmp_path, text)
-    assert game.ir.seats == ("boss_1", "worker_1", "worker_2")
+    assert game.ir.seats == ("boss", "worker_1", "worker_2")
     assert [d.role for d in game.env().reset().decisions] == ["boss", "worker", "worker"]
     assert paid(game, "pay", "work", "rest") == [1, 2, 1]
 

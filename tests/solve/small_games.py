@@ -94,7 +94,9 @@ class FakeEnv:
 
     def __init__(self, seats: Sequence[str], *args, **kwargs) -> None:
         roles = {seat: seat.split("_")[0] for seat in seats}
-        self.ir = SimpleNamespace(seats=tuple(seats), role_of=roles, asked_as={})
+        self.ir = SimpleNamespace(
+            seats=tuple(seats), role_of=roles, asked_as={}, open=False, referees=()
+        )
         self.kernel = self
         self._args, self._kwargs = args, kwargs
 
