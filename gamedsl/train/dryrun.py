@@ -8,6 +8,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -15,12 +16,16 @@ import yaml
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Notify
 from gamedsl.runtime.game import Game
+from gamedsl.train.begin import learning
 from gamedsl.train.cast import Cast
 from gamedsl.train.engine import open_policy, set_threads
 from gamedsl.train.gauge import Gauge
 from gamedsl.train.imitation import described
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.words import rollout as words
+from gamedsl.train.words.loop import writer
+from gamedsl.train.words.rollout import Writing
 
 _SHOWN = 4
 _PASSES = 3
@@ -31,6 +36,8 @@ def dry_run(game: Game, recipe: Recipe, cast: Cast, notify: Notify) -> str:
     """A text for people. Raises TrainError and ModelError as training would."""
     threads = set_threads(recipe.threads)
     policy = open_policy(game, recipe, notify)
+    if game.ir.in_words:
+        return _in_words(game, recipe, cast, writer(policy), threads)
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe, cast)
     scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
@@ -56,8 +63,7 @@ def dry_run(game: Game, recipe: Recipe, cast: Cast, notify: Notify) -> str:
         ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
     ]  # fmt: skip
-    width = max(len(name) for name, _ in facts)
-    lines = [f"{name:<{width}}  {value}" for name, value in facts]
+    lines: list[str] = []
     queries = gauge.queries or batch.queries
     for query, place in list(zip(queries, gauge.places or batch.places, strict=True))[:_SHOWN]:
         lines += ["", f"━━ {place.information_set} ━━"]
@@ -66,7 +72,42 @@ def dry_run(game: Game, recipe: Recipe, cast: Cast, notify: Notify) -> str:
         lines.append("answers: " + ", ".join(f"{label} ({name})" for label, name in named))
     if len(queries) > _SHOWN:
         lines += ["", f"and {len(queries) - _SHOWN} more prompts (gamedsl prompts shows all)"]
-    lines += ["", "train:", *_indented(recipe.as_dict()), "", "nothing was trained"]
+    return _text(facts, lines, recipe)
+
+
+def _in_words(game: Game, recipe: Recipe, cast: Cast, policy: Writing, threads: int) -> str:
+    """The same of a game in which replies are written; one group of its games is played."""
+    env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
+    started = time.perf_counter()
+    trials = words.play(env, policy, replace(recipe, games=recipe.group_size), 1, cast)
+    step = (1 + _PASSES) * (time.perf_counter() - started) * recipe.games / recipe.group_size
+    said = [one for trial in trials for one in trial.utterances]
+    written = [one.written for one in said if one.written is not None]
+    tokens = sum(len(reply.reply_ids) for reply in written)
+    trained = sum(p.numel() for p in learning(policy, cast))
+    valid = sum(one.invalid is None for one in said)
+    facts = [
+        ("game", f"{game.name}, hash {game.hash[:12]}"),
+        ("model", f"{policy.name}, adapters {', '.join(policy.adapters)}"),
+        ("trained parameters", f"{trained:,}"),
+        ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
+        ("one group", f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid"),
+        ("memory", f"about {_gigabytes(trained):.1f} GB"),
+        ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
+                 f" on {threads} thread{'s' if threads != 1 else ''}"),
+    ]  # fmt: skip
+    lines: list[str] = []
+    for one in [one for one in said if one.written is not None][:_SHOWN]:
+        assert one.written is not None
+        why = "" if one.invalid is None else f" (invalid: {one.invalid.reason})"
+        lines += ["", f"━━ {one.seat} · {one.step}{why} ━━", one.written.text]
+    return _text(facts, lines, recipe)
+
+
+def _text(facts: list[tuple[str, str]], shown: list[str], recipe: Recipe) -> str:
+    width = max(len(name) for name, _ in facts)
+    lines = [f"{name:<{width}}  {value}" for name, value in facts]
+    lines += [*shown, "", "train:", *_indented(recipe.as_dict()), "", "nothing was trained"]
     return "\n".join(lines)
 
 

@@ -16,6 +16,7 @@ from gamedsl.policies.generation import Generated
 from gamedsl.runtime import Game
 from gamedsl.sema.recipe import override, resolve
 from gamedsl.train.cast import Cast, Lineup
+from gamedsl.train.dryrun import dry_run
 from gamedsl.train.engine import open_policy
 from gamedsl.train.runfolder import RunFolder, create
 from gamedsl.train.words.loop import train_words, writer
@@ -191,3 +192,12 @@ def test_what_is_for_closed_decisions_is_refused(
     problems = Problems()
     resolve(compiled(SPEAK).ir, [override(*setting)], problems)
     assert any(found.code == "GD0704" for found in problems.found)
+
+
+def test_a_dry_run_writes_a_group_of_games(compiled: Callable[[str], Game]) -> None:
+    game = compiled(SPEAK)
+    recipe = recipe_of(game, games=16, group_size=4)
+    told = dry_run(game, recipe, Cast(game.ir, recipe), print)
+    assert "16 games in groups of 4" in told
+    assert "one group           4 replies" in told
+    assert told.endswith("nothing was trained")

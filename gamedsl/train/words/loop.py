@@ -64,7 +64,7 @@ def train_words(
         checkpoints.save(run, state, recipe.keep_checkpoints)
 
     if not run.records():
-        run.append(_opening(policy))
+        run.append(_opening(policy, cast))
         keep()
     for observer in observers:
         observer.start(run.records()[0])
@@ -126,13 +126,13 @@ def _runs_here(call: Call) -> None:
         raise TrainError(f"`{call.function}` cannot run here: {missing}", "see docs/calls.md")
 
 
-def _opening(policy: Writing) -> Record:
+def _opening(policy: Writing, cast: Cast) -> Record:
     return {
         "event": "start",
         "step": 0,
         "model": policy.name,
         "adapters": list(policy.adapters),
-        "parameters": sum(p.numel() for p in policy.parameters()),
+        "parameters": sum(p.numel() for p in learning(policy, cast)),
     }
 
 
