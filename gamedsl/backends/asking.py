@@ -7,7 +7,7 @@ from typing import Literal
 from gamedsl.backends.replies import REASONS, ParseFailure
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
-from gamedsl.ir.types import Bool, Enum, Option, PerValue, Record, Text, Type
+from gamedsl.ir.types import Bool, Enum, Option, PerValue, Record, Seat, Text, Type
 
 QUOTED = 2000
 """Characters of an invalid reply that its author is shown again."""
@@ -28,23 +28,26 @@ def form_of(step: Choose, seats: tuple[str, ...]) -> str:
     if said.form == "code":
         return f"Reply with one block of code between lines of ```, {limit}."
     if said.form == "json":
-        assert isinstance(step.type, Record)
-        fields = ", ".join(f'"{name}": {described(type)}' for name, type in step.type.fields)
-        return f"Reply with one JSON object: {{{fields}}}, {limit}."
+        return f"Reply with one JSON object: {described(step.type, seats)}, {limit}."
     return f"Reply in {limit}."
 
 
-def described(type: Type) -> str:
+def described(type: Type, seats: tuple[str, ...]) -> str:
     """A type that is read from a reply, in words."""
     match type:
+        case Record(fields=fields):
+            inside = ", ".join(f'"{name}": {described(inner, seats)}' for name, inner in fields)
+            return "{" + inside + "}"
+        case Seat():
+            return " or ".join(f'"{seat}"' for seat in seats)
         case Text(limit=limit):
             return "text" if limit is None else f"text of at most {limit} characters"
         case PerValue(key=Enum(members=members), of=inner):
-            return "{" + ", ".join(f'"{name}": {described(inner)}' for name in members) + "}"
+            return described(Record("", tuple((name, inner) for name in members)), seats)
         case Enum(members=members):
             return " or ".join(f'"{name}"' for name in members)
         case Option(of=inner):
-            return f"{described(inner)}, or null"
+            return f"{described(inner, seats)}, or null"
         case Bool():
             return "true or false"
     return str(type)

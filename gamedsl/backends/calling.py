@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from gamedsl.calls.registry import lookup
@@ -24,34 +22,6 @@ def registered(name: str, arguments: Mapping[str, Any]) -> Any:
     found = lookup(name)
     assert found is not None, "the compiler has looked it up"
     return found.call(**arguments)
-
-
-@dataclass
-class Recorded:
-    """A `Caller` that keeps what the one behind it answered, and answers from `known` first.
-
-    `log` has a row for each call, in order: the name, the arguments as text, and the result. With
-    `known`, the rows of an earlier log, the same calls have the same results whatever their
-    functions would say now; of calls with the same arguments, the first has the first.
-    """
-
-    behind: Callable[[str, Mapping[str, Any]], Any] = registered
-    known: list[tuple[str, str, Any]] = field(default_factory=list)
-    log: list[tuple[str, str, Any]] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def __call__(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        key = ", ".join(f"{a}={name_of_data(v)}" for a, v in arguments.items())
-        with self._lock:
-            place = next((i for i, row in enumerate(self.known) if row[:2] == (name, key)), None)
-            if place is not None:
-                row = self.known.pop(place)
-                self.log.append(row)
-                return row[2]
-        result = self.behind(name, arguments)
-        with self._lock:
-            self.log.append((name, key, result))
-        return result
 
 
 def answer(call: Call, values: Mapping[str, Any], caller: Caller) -> Any:

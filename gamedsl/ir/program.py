@@ -175,15 +175,12 @@ class Said:
     type, a record) or "code" (one fenced block).
 
     `max_tokens` is how many tokens of the model that answers a reply may have. `valid` must hold of
-    what was said, read by who said it with the step's variable bound to it. `samples` replies are
-    asked for, and bound as a list, where `many`.
+    what was said, read by who said it with the step's variable bound to it.
     """
 
     form: Literal["text", "json", "code"]
     max_tokens: int
     valid: Expr | None = None
-    many: bool = False
-    samples: int = 1
 
 
 @dataclass(frozen=True)

@@ -27,17 +27,16 @@ KEYS = ("retry", "then", "play", "pay")
 
 
 def read_respond(node: Node | None, names: Names, problems: Problems) -> Form:
-    """`label` (the default), `tag` or `tool`; or a map with `form`, `think` and `at_limit`."""
+    """`label` (the default), `tag` or `tool`; or a map with `form` and `think`."""
     if node is None:
         return LABEL
     if isinstance(node, Scalar):
         return Form(_kind(node))
     assert isinstance(node, Mapping)
-    kind, think, limit = node.get("form"), node.get("think"), node.get("at_limit")
+    kind, think = node.get("form"), node.get("think")
     tokens = None if think is None else _number(think, WHOLE, names, problems, 1)
     assert isinstance(kind, Scalar)
-    closes = not (isinstance(limit, Scalar) and limit.text == "invalid")
-    return Form(_kind(kind), tokens, "close" if closes else "invalid")
+    return Form(_kind(kind), tokens)
 
 
 def _kind(node: Scalar) -> Any:
