@@ -147,6 +147,8 @@ def _tree(game: Game | None, notes: list[str]) -> Tree | None:
         return None
     from gamedsl.solve import ImperfectRecall, TooLarge, tabulate
 
+    if game.ir.open or game.ir.referees:
+        return None
     try:
         return tabulate(game.env(), limit=50_000)
     except (TooLarge, ImperfectRecall):

@@ -66,7 +66,9 @@ def begin(
     )
     found = checkpoints.latest(run)
     if found is not None:
-        return _go_on(run, found, policy, optimizer)
+        take_up(run, found, policy, optimizer)
+        reference = Reference(policy, found.reference)
+        return Beginning(found.step, optimizer, reference, parts=found.parts)
     run.rewind(None)
     warm = imitated = None
     if recipe.warm_up.expert is not None:
@@ -96,9 +98,10 @@ def learning(policy: Policy, cast: Cast) -> list[torch.nn.Parameter]:
     return [parameter for name in names for parameter in policy.parameters(name)]
 
 
-def _go_on(
+def take_up(
     run: RunFolder, found: Checkpoint, policy: Policy, optimizer: torch.optim.Optimizer
-) -> Beginning:
+) -> None:
+    """Put policy, optimiser and run folder into the state of a checkpoint. Raises TrainError."""
     try:
         put_back(policy, found.adapters)
         optimizer.load_state_dict(found.optimizer)
@@ -108,5 +111,3 @@ def _go_on(
             "resume with the model and the adapters that the run was started with",
         ) from error
     run.rewind(found.step)
-    reference = Reference(policy, found.reference)
-    return Beginning(found.step, optimizer, reference, parts=found.parts)

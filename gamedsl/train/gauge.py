@@ -227,7 +227,8 @@ def earned(batch: Batch) -> dict[str, dict[str, float | None]]:
     """Mean reward and payoff of each role over the games of a step, where no opponent had its seat;
     None where all were void."""
     means: dict[str, dict[str, float | None]] = {"reward": {}, "payoff": {}}
-    role_of = batch.histories[0].episode.env.ir.role_of
+    ir = batch.histories[0].episode.env.ir
+    role_of = ir.role_of
     for name in means:
         total: dict[str, Fraction] = defaultdict(Fraction)
         games: dict[str, int] = defaultdict(int)
@@ -236,7 +237,7 @@ def earned(batch: Batch) -> dict[str, dict[str, float | None]]:
                 if amount is not None and seat not in batch.lineup(history).seats:
                     total[role_of[seat]] += history.games * Fraction(amount)
                     games[role_of[seat]] += history.games
-        for role in dict.fromkeys(role_of.values()):
+        for role in (role.name for role in ir.roles):
             means[name][role] = float(total[role] / games[role]) if games[role] else None
     return means
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import Any, cast
 
 import torch
@@ -20,15 +19,17 @@ from gamedsl.ir.program import Call, walk_steps
 from gamedsl.ir.recipe import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
-from gamedsl.train.begin import learning
+from gamedsl.train.begin import learning, take_up
 from gamedsl.train.cast import Cast, assemble
-from gamedsl.train.checkpoint import Checkpoint, adapters_of, put_back
+from gamedsl.train.checkpoint import Checkpoint, adapters_of
 from gamedsl.train.errors import TrainError
+from gamedsl.train.gauge import earned, met
 from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.loop import Conclude, Observer, Outcome
 from gamedsl.train.methods.base import Record
 from gamedsl.train.runfolder import RunFolder, write_adapters
-from gamedsl.train.words.rollout import Trial, Writing, play
+from gamedsl.train.transcripts import transcripts
+from gamedsl.train.words.rollout import Trial, Writing, batch_of, play
 from gamedsl.train.words.update import learn
 from gamedsl.train.words.weigh import advantages
 
@@ -73,8 +74,10 @@ def train_words(
         started = time.perf_counter()
         step += 1
         trials = play(env, policy, recipe, step, cast)
+        batch = batch_of(trials)
         worth, void = advantages(trials, recipe, cast.learners)
-        record: Record = {"event": "step", "step": step, **earned(trials), **met(trials)}
+        record: Record = {"event": "step", "step": step, **earned(batch), **met(batch)}
+        record |= said_in(trials)
         record |= learn(policy, optimizer, worth, recipe, step)
         policy.forget()  # what is kept of earlier prompts would differ where a run is resumed
         record |= {"sequences": len(worth) + void, "void": void}
@@ -105,16 +108,8 @@ def _begin(run: RunFolder, policy: Writing, optimizer: torch.optim.Optimizer) ->
     if found is None:
         run.rewind(None)
         return 0
-    try:
-        put_back(policy, found.adapters)
-        optimizer.load_state_dict(found.optimizer)
-    except (KeyError, ValueError) as error:
-        raise TrainError(
-            f"the checkpoint of `{run.path}` does not fit the model: {error}",
-            "resume with the model and the adapters that the run was started with",
-        ) from error
+    take_up(run, found, policy, optimizer)
     policy.forget()
-    run.rewind(found.step)
     return found.step
 
 
@@ -136,25 +131,7 @@ def _opening(policy: Writing, cast: Cast) -> Record:
     }
 
 
-def earned(trials: Sequence[Trial]) -> dict[str, dict[str, float | None]]:
-    """Mean reward and payoff of each role over the games of a step, where no opponent had its seat;
-    None where all were void."""
-    ir = trials[0].episode.env.ir
-    means: dict[str, dict[str, float | None]] = {}
-    for name in ("reward", "payoff"):
-        got: dict[str, list[Fraction]] = defaultdict(list)
-        for trial in trials:
-            for seat, amount in getattr(trial.episode, f"{name}s").items():
-                if amount is not None and seat not in trial.lineup.seats:
-                    got[ir.role_of[seat]].append(Fraction(amount))
-        means[name] = {
-            role.name: float(sum(got[role.name]) / len(got[role.name])) if got[role.name] else None
-            for role in ir.roles
-        }
-    return means
-
-
-def met(trials: Sequence[Trial]) -> Record:
+def said_in(trials: Sequence[Trial]) -> Record:
     """What was said in a step: how many replies of each role were valid, how long they were, how
     the labels that were scored were spread, and how many games ended as the game says."""
     said = [one for trial in trials for one in trial.utterances]
@@ -189,16 +166,13 @@ def _reasons(trials: Sequence[Trial]) -> dict[str, int]:
 
 def _told(trials: Sequence[Trial]) -> Iterator[dict[str, Any]]:
     """The transcripts of a step's games, with what the model wrote, as it was decoded."""
-    for trial in trials:
-        told: dict[str, Any] = {"games": 1, "group": trial.group}
-        if trial.lineup.opponent != "self":
-            told |= {"opponent": trial.lineup.opponent, "learner": trial.lineup.learner}
+    for trial, told in zip(trials, transcripts(batch_of(trials)), strict=True):
         replies = [
             {"seat": one.seat, "step": one.step, "text": one.written.text}
             for one in trial.utterances
             if one.written is not None
         ]
-        yield told | trial.episode.transcript | {"replies": replies}
+        yield told | {"replies": replies}
 
 
 def writer(policy: object) -> Writing:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
-from gamedsl.policies.base import Message, Policy, Query
+from gamedsl.policies.base import Policy, Query
 from gamedsl.policies.generation import Generated, Generator, Request
 from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.engine import REFEREES
-from gamedsl.train.rollout import generator
+from gamedsl.train.rollout import Batch, History, generator, query_of
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Env, Episode
@@ -63,6 +63,13 @@ class Trial:
     episode: Episode
     lineup: Lineup
     utterances: list[Utterance] = field(default_factory=list)
+
+
+def batch_of(trials: Sequence[Trial]) -> Batch:
+    """The games as those of any step, for what is measured of both; in the order of `trials`."""
+    lineups = {trial.group: trial.lineup for trial in trials}
+    histories = [History(trial.group, 1, (), trial.episode) for trial in trials]
+    return Batch(histories=histories, lineups=[lineups[group] for group in sorted(lineups)])
 
 
 def adapter_of(ir: GameIR, cast: Cast, role: str) -> str:
@@ -131,8 +138,7 @@ def _replies(
         if is_written(decision):
             requests[i] = request_of(decision, adapter, recipe.temperature, int(seeds[i]))
         else:
-            messages = cast_messages(decision)
-            queries[i] = Query(messages, decision.labels, adapter)
+            queries[i] = query_of(decision, adapter)
     for i, reply in zip(requests, policy.generate(list(requests.values())), strict=True):
         trial, decision = asked[i]
         said = Utterance(
@@ -163,12 +169,8 @@ def request_of(decision: Decision, adapter: str, temperature: float, seed: int) 
     """A decision that is answered in words, as an engine is asked for it."""
     said, form = decision.said, decision.form
     room = ANSWER_TOKENS + (form.think or 0) if said is None else said.max_tokens
-    return Request(cast_messages(decision), adapter, room, temperature, seed=seed)
-
-
-def cast_messages(decision: Decision) -> tuple[Message, ...]:
-    """The prompt of a decision as policies take it."""
-    return cast("tuple[Message, ...]", decision.messages)
+    messages = query_of(decision, adapter).messages
+    return Request(messages, adapter, room, temperature, seed=seed)
 
 
 def _move(trial: Trial, replies: Sequence[Reply]) -> None:
