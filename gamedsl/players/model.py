@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from gamedsl.players.base import DrawingPlayer, PlayerError
-from gamedsl.policies.base import Message, Query
+from gamedsl.players.replying import query_of
+from gamedsl.policies.base import Query
 from gamedsl.policies.names import MLP, TABULAR, WORDS, fully_trained
 
 if TYPE_CHECKING:
@@ -67,9 +68,7 @@ class ModelPlayer(DrawingPlayer):
             episode.env.ir, run_seed=self._run_seed, seed=episode.seed,
             tokenizer=self.policy.tokenizer,
         )  # fmt: skip
-        messages = cast("tuple[Message, ...]", decision.told(book))
-        labels = tuple(map(book.label, decision.legal))
-        return Query(messages, labels, self.adapters[decision.role])
+        return query_of(decision, self.adapters[decision.role], book)
 
 
 def untrained(name: str, game: Game, *, seed: int) -> ModelPlayer:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from gamedsl.players.base import DrawingPlayer
-from gamedsl.policies.base import Message, Query
+from gamedsl.players.replying import query_of
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Policy
@@ -27,10 +27,7 @@ class PolicyPlayer(DrawingPlayer):
         return self.all_odds([(decision, episode)])[0]
 
     def all_odds(self, asked: Sequence[tuple[Decision, Episode]]) -> list[Sequence[float]]:
-        queries = [
-            Query(cast("tuple[Message, ...]", decision.messages), decision.labels, self._adapter)
-            for decision, _ in asked
-        ]
+        queries = [query_of(decision, self._adapter) for decision, _ in asked]
         distinct = list(dict.fromkeys(queries))
         scores = self._policy.log_probs(distinct)
         rows = {query: score.exp().tolist() for query, score in zip(distinct, scores, strict=True)}

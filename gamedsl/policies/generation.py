@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from gamedsl.policies.base import Role
+from gamedsl.policies.base import Policy, Role
 
 if TYPE_CHECKING:
     import torch
@@ -135,6 +135,10 @@ class Generator(Protocol):
     def forget(self, adapter: str | None = None) -> None:
         """Drop what is kept of earlier calls, of one adapter or of all."""
         ...
+
+
+class Writing(Policy, Generator, Protocol):
+    """A policy that scores options and writes replies."""
 
 
 @dataclass(frozen=True)

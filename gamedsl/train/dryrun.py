@@ -15,6 +15,7 @@ import yaml
 
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Notify
+from gamedsl.policies.generation import Writing
 from gamedsl.runtime.game import Game
 from gamedsl.train.begin import learning
 from gamedsl.train.cast import Cast
@@ -25,7 +26,6 @@ from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.words import rollout as words
 from gamedsl.train.words.loop import writer
-from gamedsl.train.words.rollout import Writing
 
 _SHOWN = 4
 _PASSES = 3

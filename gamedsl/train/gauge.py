@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gamedsl.ir.recipe import Recipe
+from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.train.advantages import Weights
 from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
-from gamedsl.train.rollout import Batch, Place, place_of, query_of
+from gamedsl.train.rollout import Batch, Place, place_of
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.survey import measured
 from gamedsl.train.telling import tellers

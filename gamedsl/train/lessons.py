@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Query
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import Chosen, Drawn, Transcript, TranscriptError, read
 from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
-from gamedsl.train.rollout import query_of, sample_joint
+from gamedsl.train.rollout import sample_joint
 
 if TYPE_CHECKING:
     from gamedsl.players.base import Player

@@ -25,6 +25,7 @@ import torch
 
 from gamedsl.ir.recipe import Recipe
 from gamedsl.players.base import DrawingPlayer, Player
+from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.cast import Cast
@@ -32,7 +33,7 @@ from gamedsl.train.checkpoint import Adapters, adapters_of
 from gamedsl.train.errors import TrainError
 from gamedsl.train.files import write_atomically
 from gamedsl.train.reference import Reference
-from gamedsl.train.rollout import Batch, query_of
+from gamedsl.train.rollout import Batch
 from gamedsl.train.runfolder import RunFolder, number_in
 
 if TYPE_CHECKING:

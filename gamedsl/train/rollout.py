@@ -23,13 +23,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.ir.recipe import Recipe
-from gamedsl.policies.base import Message, Query
+from gamedsl.players.replying import query_of
+from gamedsl.policies.base import Query
 from gamedsl.train.cast import Answers, Cast, Lineup
 from gamedsl.train.scoring import Scorer
 
@@ -150,11 +151,6 @@ class _Deals:
 def generator(seed: int, step: int, purpose: str) -> np.random.Generator:
     """A stream of its own for each purpose and step, so that resuming needs no stored state."""
     return np.random.default_rng([seed, step, zlib.crc32(purpose.encode())])
-
-
-def query_of(decision: Decision, adapter: str) -> Query:
-    """A decision as the policy sees it."""
-    return Query(cast("tuple[Message, ...]", decision.messages), decision.labels, adapter)
 
 
 def place_of(decision: Decision) -> Place:

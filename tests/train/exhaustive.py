@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from gamedsl.ir.outcome import rewards_so_far
+from gamedsl.players.replying import query_of
 from gamedsl.runtime import Action
 from gamedsl.solve import tabulate
 from gamedsl.solve.worth import action_worth
 from gamedsl.train.cast import Cast
 from gamedsl.train.credit import Replays
-from gamedsl.train.rollout import Asked, Batch, History, Sample, place_of, query_of
+from gamedsl.train.rollout import Asked, Batch, History, Sample, place_of
 from tests.train.conftest import recipe_of, weighed
 
 

@@ -73,7 +73,8 @@ def test_a_model_learns_to_end_its_replies(compiled: Callable[[str], Game], tmp_
 
 def test_labels_among_words_are_learned(compiled: Callable[[str], Game], tmp_path: Path) -> None:
     game = compiled(PAIR)
-    recipe = recipe_of(game, steps=12, games=16, group_size=16, **{"roles.teller.player": "talker"})
+    shape = {"games": 16, "group_size": 16, "lr": 0.005}
+    recipe = recipe_of(game, steps=12, **shape, **{"roles.teller.player": "talker"})
     policy = writer(open_policy(game, recipe_of(game, steps=12), print))
     folder = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
     cast = Cast(game.ir, recipe, {"teller": Scripted("fine")})

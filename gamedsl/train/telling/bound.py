@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.ir.recipe import Recipe
 from gamedsl.players.base import DrawingPlayer
 from gamedsl.players.episode_search import EpisodeSearch
+from gamedsl.players.replying import query_of
 from gamedsl.train.cast import Cast
-from gamedsl.train.rollout import generator, query_of
+from gamedsl.train.rollout import generator
 from gamedsl.train.scoring import Scorer
 
 if TYPE_CHECKING:

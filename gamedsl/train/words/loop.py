@@ -17,6 +17,8 @@ import torch
 from gamedsl.calls.registry import lookup
 from gamedsl.ir.program import Call, walk_steps
 from gamedsl.ir.recipe import Recipe
+from gamedsl.players.replying import text_of
+from gamedsl.policies.generation import Writing
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.begin import learning, take_up
@@ -29,7 +31,7 @@ from gamedsl.train.loop import Conclude, Observer, Outcome
 from gamedsl.train.methods.base import Record
 from gamedsl.train.runfolder import RunFolder, write_adapters
 from gamedsl.train.transcripts import transcripts
-from gamedsl.train.words.rollout import Trial, Writing, batch_of, play
+from gamedsl.train.words.rollout import Trial, batch_of, play
 from gamedsl.train.words.update import learn
 from gamedsl.train.words.weigh import advantages
 
@@ -165,12 +167,11 @@ def _reasons(trials: Sequence[Trial]) -> dict[str, int]:
 
 
 def _told(trials: Sequence[Trial]) -> Iterator[dict[str, Any]]:
-    """The transcripts of a step's games, with what the model wrote, as it was decoded."""
+    """The transcripts of a step's games, with all replies of the model, as they were written."""
     for trial, told in zip(trials, transcripts(batch_of(trials)), strict=True):
         replies = [
-            {"seat": one.seat, "step": one.step, "text": one.written.text}
+            {"seat": one.seat, "step": one.step, "text": text_of(one.written, one.choice)}
             for one in trial.utterances
-            if one.written is not None
         ]
         yield told | {"replies": replies}
 

@@ -21,9 +21,8 @@ import torch
 
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Query
-from gamedsl.policies.generation import Generated, TokenRow, join_turns
+from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
 from gamedsl.train.methods.base import finite, learning_rate
-from gamedsl.train.words.rollout import Writing
 from gamedsl.train.words.weigh import Worth
 
 TRUNCATED = 2.0
