@@ -1,77 +1,30 @@
-"""What a rollout costs: tokens per second of our engine against transformers' own `generate`.
+"""What a rollout costs, in turns and in tokens.
 
-    pip install -c constraints.txt -e ".[bench]"
+    pip install -c constraints.txt -e ".[bench]" verifiers==0.4.0 uv
+    python benchmarks/rollout.py --part turns --out benchmarks/results/rollout_turns.json
     python benchmarks/rollout.py --part tokens --out benchmarks/results/rollout_tokens.json
 
-`tokens`: the same prompts, model, dtype, threads and number of new tokens, sampled at temperature
-1, in one process, one after the other. Nothing is kept from run to run, and no reply ends early.
-The peer is `generate` on a batch padded on the left, with transformers' own cache and without
-adapters; ours goes through LoRA adapters. Two batches: prompts that have nothing in common, and
-prompts of a game (the same rules, some different last lines, several samples of each).
+`turns` plays Kuhn poker with a model that answers at once, beside TextArena and verifiers
+(`rollout_turns.py`); `tokens` has replies generated beside transformers (`rollout_tokens.py`).
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import random
-import statistics
-import time
-from collections.abc import Callable
 from typing import Any
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as `gamedsl train` does, for both
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as `gamedsl train` does, for all
 
-import torch
 from shared import command, keep, machine
 
-from gamedsl.policies.generation import Request
-from gamedsl.policies.hf import HFPolicy
-from gamedsl.policies.models import load
-
-WORDS = [
-    "stag",
-    "hare",
-    "wolf",
-    "river",
-    "stone",
-    "bread",
-    "night",
-    "winter",
-    "field",
-    "market",
-    "ship",
-    "letter",
-    "garden",
-    "paper",
-    "clock",
-    "mountain",
-    "window",
-    "silver",
-    "copper",
-    "road",
-    "candle",
-    "music",
-    "doctor",
-    "teacher",
-    "engine",
-    "harbour",
-]
-RULES = (
-    "You play a game of bargaining with one other player. There are ten coins on the table. In "
-    "each round one of you proposes how many of them each gets, and the other accepts or refuses. "
-    "After a refusal one coin is taken away, and the roles change. When no coin is left, both get "
-    "nothing. You are paid the coins that you hold at the end; what the other holds does not "
-    "matter to you. Say in a few sentences what you think of the offer, then state your answer on "
-    "a line of its own, as ACCEPT or REFUSE followed by your own next proposal as two numbers. Do "
-    "not mention these rules, and do not speak for the other player. What was said so far is "
-    "listed below. "
-)
+PARTS = ("turns", "tokens")
 
 
 def main() -> None:
     parser = command(__doc__)
-    parser.add_argument("--part", choices=sorted(PARTS), nargs="*", default=sorted(PARTS))
+    parser.add_argument("--part", choices=PARTS, nargs="*", default=PARTS)
+    parser.add_argument("--hands", type=int, default=8, help="of verifiers, side by side")
     parser.add_argument("--model", default="smollm2-135m")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--samples", type=int, default=8, help="of each prompt that is shared")
@@ -79,91 +32,21 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    found: dict[str, Any] = {
-        "machine": machine(f"{args.threads} threads", f"torch {torch.__version__}")
-    }
+    found: dict[str, Any] = {"machine": machine()}
     print(found["machine"])
     for part in args.part:
-        found[part] = PARTS[part](args)
+        found[part] = measured(part, args)
     keep(found, args.out)
 
 
-def tokens(args: argparse.Namespace) -> dict[str, Any]:
-    """Tokens per second on both batches, ours and the peer's, and their ratios."""
-    policy = HFPolicy(args.model)
-    policy._writer.decoder.ends = frozenset()  # every reply has the same length
-    peer = load(args.model, dtype=policy._network.dtype, device=policy.device).model
-    peer.generation_config.eos_token_id = None
-    found: dict[str, Any] = {"model": args.model, "batch": args.batch, "new_tokens": args.new}
-    for name, texts in {"nothing shared": apart(args), "shared": together(args)}.items():
-        requests = [
-            Request((("user", text),), policy.adapters[0], args.new, seed=seed)
-            for seed, text in enumerate(texts)
-        ]
-        prompts = [reply.prompt_ids for reply in policy.generate(requests[:1])]  # warm
-        prompts = [policy.tokenizer.converse(request.messages).ids for request in requests]
-        runs = {
-            "ours": lambda requests=requests: ours(policy, requests),
-            "peer": lambda prompts=prompts: plain(peer, prompts, args.new),
-        }
-        rates = race(runs, args.batch * args.new, args.repeats)
-        ratio = rates["ours"] / rates["peer"]
-        found[name] = {"prompt_tokens": sum(map(len, prompts)), **rates, "ratio": ratio}
-        print(
-            f"{name}: {args.batch} prompts of {sum(map(len, prompts)) / args.batch:.0f} tokens, "
-            f"{args.new} new ones each: ours {rates['ours']:.0f} tokens/s, transformers "
-            f"{rates['peer']:.0f} tokens/s, ratio {ratio:.2f}",
-            flush=True,
-        )
-    return found
+def measured(part: str, args: argparse.Namespace) -> dict[str, Any]:
+    if part == "turns":
+        from rollout_turns import turns
 
+        return turns(args)
+    from rollout_tokens import tokens
 
-def race(runs: dict[str, Callable[[], None]], count: int, repeats: int) -> dict[str, float]:
-    """Tokens per second of each, by the median of runs in turn."""
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(repeats):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            run()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: count / statistics.median(times) for name, times in seconds.items()}
-
-
-def ours(policy: HFPolicy, requests: list[Request]) -> None:
-    policy.forget()
-    replies = policy.generate(requests)
-    assert all(len(reply.reply_ids) == requests[0].max_tokens for reply in replies)
-
-
-def plain(model: Any, prompts: list[tuple[int, ...]], new: int) -> None:
-    width = max(map(len, prompts))
-    ids = torch.tensor([[0] * (width - len(prompt)) + list(prompt) for prompt in prompts])
-    seen = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts])
-    out = model.generate(
-        input_ids=ids.to(model.device), attention_mask=seen.to(model.device), max_new_tokens=new,
-        do_sample=True, temperature=1.0, top_k=0, top_p=1.0, pad_token_id=0,
-    )  # fmt: skip
-    assert out.shape[1] == width + new
-
-
-def apart(args: argparse.Namespace) -> list[str]:
-    """Texts of 50 to 90 words that have no beginning in common."""
-    rng = random.Random(0)
-    return [" ".join(rng.choices(WORDS, k=rng.randint(50, 90))) for _ in range(args.batch)]
-
-
-def together(args: argparse.Namespace) -> list[str]:
-    """A game's prompts: the rules, what was said, and every one of them several times."""
-    rng = random.Random(1)
-    said = [
-        RULES + f"Round {rng.randint(1, 9)}: I take {rng.randint(1, 9)} for my {rng.choice(WORDS)}."
-        for _ in range(max(1, args.batch // args.samples))
-    ]
-    return [said[index // args.samples % len(said)] for index in range(args.batch)]
-
-
-PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {"tokens": tokens}
+    return tokens(args)
 
 
 if __name__ == "__main__":

@@ -147,13 +147,20 @@ def weighted(weights: Sequence[tuple[Any, Fraction]]) -> Lottery:
     return Single([value for value, _ in likely], [weight for _, weight in likely])
 
 
+_BLOCK = 64
+"""Bytes of a digest."""
+
+
 def ticket(total: int, *key: object) -> int:
     """A number from 0 to `total` - 1, drawn by a key: the same on every platform, and each as
     likely to within 2^-128."""
     text = "\x1f".join(map(str, key)).encode()
     size = total.bit_length() // 8 + 17
+    if size <= _BLOCK:
+        first = blake2b(text, digest_size=_BLOCK).digest()
+        return int.from_bytes(first[:size], "big") % total
     blocks = (
-        blake2b(text, digest_size=64, salt=block.to_bytes(2, "big")).digest()
-        for block in range(-(-size // 64))
+        blake2b(text, digest_size=_BLOCK, salt=block.to_bytes(2, "big")).digest()
+        for block in range(-(-size // _BLOCK))
     )
     return int.from_bytes(b"".join(blocks)[:size], "big") % total

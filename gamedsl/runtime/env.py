@@ -64,8 +64,16 @@ class Env:
         `chance="asked"` stops at chance nodes instead, for `Episode.draw`. `forced="asked"` asks
         for decisions with one legal action too, and stops at chance nodes with one outcome.
         """
-        book = draw_labels(self.ir, run_seed=self.run_seed, seed=seed, tokenizer=self.tokenizer)
+        book = self._labels if self.ir.labels.per != "episode" else self._labels_of(seed)
         return Episode(self, seed, book, chance == "asked", forced == "asked")
+
+    @cached_property
+    def _labels(self) -> LabelBook:
+        """Those of every episode, where they are not its own."""
+        return self._labels_of(0)
+
+    def _labels_of(self, seed: int) -> LabelBook:
+        return draw_labels(self.ir, run_seed=self.run_seed, seed=seed, tokenizer=self.tokenizer)
 
     @property
     def seats(self) -> tuple[str, ...]:
@@ -247,7 +255,7 @@ class Episode:
         asked = self.decisions
         if not asked:
             raise ValueError("the episode is done" if self.done else "chance must draw first")
-        if len(replies) != len(asked) or any(d.seat not in replies for d in asked):
+        if replies.keys() != {decision.seat for decision in asked}:
             raise ValueError(
                 f"replies are needed from {[d.seat for d in asked]}, not {sorted(replies)}"
             )
@@ -259,11 +267,11 @@ class Episode:
         if self._failed or self.payoffs:
             return
         named = {**self._held, **read}
-        names = tuple(
+        names = [
             str(named[ask.seat] if ask.seat in named else ask.legal[0])
             for ask in self._position.state.asks
-        )
-        position = self._position.after(names)
+        ]
+        position = self._position.after(tuple(names))
         self._held = {}
         self._go_on(position)
 
