@@ -1,11 +1,24 @@
-"""What all tests share: the repository's root on the path, and the flag that rewrites goldens."""
+"""What all tests share: the repository's root on the path, the flag that rewrites goldens, and
+Hypothesis without deadlines (a shared machine has none) and without a database on disk.
+
+`HYPOTHESIS_PROFILE=thorough` runs twenty times as many examples.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "gamedsl", deadline=None, database=None, max_examples=60, print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)  # fmt: skip
+settings.register_profile("thorough", settings.get_profile("gamedsl"), max_examples=1200)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gamedsl"))
 
 ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
