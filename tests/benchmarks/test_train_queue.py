@@ -43,6 +43,7 @@ def numbers(folder: Path) -> Any:
     return found["fingerprint"], found["hash"], found["recipe"], steps
 
 
+@pytest.mark.slow
 def test_a_killed_queue_goes_on_to_the_same_numbers(tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()
@@ -60,16 +61,12 @@ def test_a_killed_queue_goes_on_to_the_same_numbers(tmp_path: Path) -> None:
     assert run(cut, [ENTRY]) == "stag, seed 0: done\n"
 
 
-def test_a_changed_entry_is_trained_anew(tmp_path: Path) -> None:
-    short = ENTRY | {"set": ENTRY["set"] | {"steps": 2}}
-    run(tmp_path, [short])
+def test_a_changed_entry_is_trained_anew_and_a_result_has_a_line_for_each_step(
+    tmp_path: Path,
+) -> None:
+    run(tmp_path, [ENTRY | {"set": ENTRY["set"] | {"steps": 2}}])
     assert len(numbers(tmp_path)[3]) == 2
     assert "training" in run(tmp_path, [ENTRY | {"set": ENTRY["set"] | {"steps": 3}}])
-    assert len(numbers(tmp_path)[3]) == 3
-
-
-def test_a_result_has_a_line_for_each_step_and_reads_back(tmp_path: Path) -> None:
-    run(tmp_path, [ENTRY | {"set": ENTRY["set"] | {"steps": 3}}])
     lines = (tmp_path / "results" / "stag-0.json").read_text(encoding="utf-8").splitlines()
     first = lines.index('"steps": [') + 1
     told = [json.loads(line.rstrip(",")) for line in lines[first : first + 3]]
@@ -77,15 +74,19 @@ def test_a_result_has_a_line_for_each_step_and_reads_back(tmp_path: Path) -> Non
     assert told == json.loads("\n".join(lines))["steps"]
 
 
-@pytest.mark.parametrize(("at_most", "code"), [(3, 0), (-1, 1)])
-def test_claims_are_judged(tmp_path: Path, at_most: float, code: int) -> None:
+def judged(folder: Path, at_most: float, *flags: str) -> tuple[int, str]:
+    """The exit code of `methods.py` with one claim, and what it prints."""
     claim = {"measure": "exploitability", "over": "all", "at_most": at_most}
-    listed = [ENTRY | {"set": ENTRY["set"] | {"steps": 2}, "claims": [claim]}]
-    command = queue(tmp_path, listed)
+    command = queue(folder, [ENTRY | {"set": ENTRY["set"] | {"steps": 2}, "claims": [claim]}])
     command[1] = str(BENCHMARKS / "methods.py")
-    missing = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert missing.returncode == 1
-    assert "missing: stag, seed 0" in missing.stdout
-    made = subprocess.run([*command, "--run"], capture_output=True, text=True, timeout=300)
-    assert made.returncode == code
-    assert ("**0 of 1 hold**" in made.stdout) == bool(code)
+    done = subprocess.run([*command, *flags], capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout
+
+
+def test_claims_are_judged(tmp_path: Path) -> None:
+    code, told = judged(tmp_path, 3)
+    assert (code, "missing: stag, seed 0" in told) == (1, True)
+    code, told = judged(tmp_path, 3, "--run")
+    assert (code, "**0 of 1 hold**" in told) == (0, False)
+    code, told = judged(tmp_path, -1)
+    assert (code, "**0 of 1 hold**" in told) == (1, True)
