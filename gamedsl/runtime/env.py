@@ -131,22 +131,10 @@ class Env:
                 labels = tuple(map(book.label, legal))
                 key, role = key_of(state, ask), self.ir.role_of[seat]
                 step = self.ir.asked_as.get(step, step)
-                decisions.append(
-                    Decision(
-                        seat,
-                        role,
-                        step,
-                        occurrence,
-                        key,
-                        legal,
-                        labels,
-                        seen,
-                        position.talk.get(seat, ()),
-                        self,
-                        book,
-                        state,
-                    )
-                )
+                talk = position.talk.get(seat, ())
+                decisions.append(Decision(
+                    seat, role, step, occurrence, key, legal, labels, seen, talk, self, book, state,
+                ))  # fmt: skip
         return decisions
 
     def cost_of(self, seat: str) -> Amount:
