@@ -2,7 +2,8 @@
 
 In a game without open decisions it is one system message and one user message, as follows. Where
 something is said, each decision adds a user message with what has become visible since the last,
-and what the seat replied stands between, in canonical form: the chat is only added to.
+and what the seat replied stands between, in canonical form: the chat is only added to, but for
+what a window leaves out (`gamedsl.backends.windows`).
 
 The system message holds the rules and how to answer. It is the same for all, so that prompts share
 a long prefix. The user message says what has been seen, then who is asked, then what may be
@@ -35,6 +36,7 @@ from gamedsl.backends.spoken import written_said
 from gamedsl.backends.templating import Fields, compiled, template_for, variables_before
 from gamedsl.backends.value_text import titled
 from gamedsl.backends.viewing import Viewing
+from gamedsl.backends.windows import Windows
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, Call, Choose, Entry, Show, walk_steps
 from gamedsl.ir.types import Record, has_text, plain
@@ -73,8 +75,8 @@ class Prompter:
         self.shown_role = role_names(ir)
         self._steps = {step.id: step for step in walk_steps(ir.turns) if isinstance(step, Binding)}
         self.viewing = Viewing(ir, self.shown_role)
-        self.is_chat = any(step.said is not None for step in ir.steps) and not ir.view
-        """Whether a seat's prompts continue each other."""
+        self.windows = Windows(ir)
+        self.is_chat = ir.is_chat
         self._cache: dict[tuple[object, ...], Messages] = {}
 
     def messages(
@@ -96,7 +98,8 @@ class Prompter:
         what it was asked earlier, where the chat goes on.
         """
         if self.is_chat and step.knows is None:
-            return self._chat(seat, step, legal, book, seen, before)
+            turns, left_out = self.windows.talk(seat, before)
+            return self._chat(seat, step, legal, book, seen, turns, left_out)
         view = self.viewing.texts(seat, step, variables, book)
         place = (seat, step.id, legal, book, seen if view is None else view)
         known = self._cache.get(place)
@@ -110,38 +113,47 @@ class Prompter:
 
     def _chat(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
-        before: tuple[Turn, ...],
+        before: tuple[Turn, ...], left_out: int,
     ) -> Messages:  # fmt: skip
-        """The system message, then for each decision what was new and asked, and the reply."""
+        """The system message, then for each decision what was new and asked, and the reply. Of the
+        events that are `left_out` before the first of them only those are told that are kept."""
         if not before:
-            new = self._new(seat, step, legal, book, seen, None)
+            new = self._first(seat, step, legal, book, seen, left_out)
             return (("system", self._rules(seat, book).text), ("user", _joined(new)))
         *earlier, last = before
-        place = (seat, last.step, last.legal, book, seen[: last.told], before)
+        place = (seat, last.step, last.legal, book, seen[: last.told], before, left_out)
         known = self._cache.get(place)
         if known is None:
             if len(self._cache) >= _CACHED_PROMPTS:
                 self._cache.clear()
             asked = self._step(last.step)
-            known = self._chat(seat, asked, last.legal, book, seen[: last.told], tuple(earlier))
+            then = seen[: last.told]
+            known = self._chat(seat, asked, last.legal, book, then, tuple(earlier), left_out)
             known = (*known, ("assistant", self.reply(asked, last.name, book)))
             self._cache[place] = known
         new = self._new(seat, step, legal, book, seen, last.told)
         return (*known, ("user", _joined(new)))
 
+    def _first(
+        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
+        left_out: int,
+    ) -> tuple[Part, ...]:  # fmt: skip
+        """What the first message to a seat says."""
+        kept = (self._event(seat, event, book) for event in self.windows.kept(seen[:left_out]))
+        new = self._new(seat, step, legal, book, seen, left_out)
+        return (self._who(seat, book), *kept, *new)
+
     def _new(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
-        told: int | None,
+        told: int,
     ) -> tuple[Part, ...]:  # fmt: skip
-        """What a seat has seen since it was asked before, when it had been told so many events
-        (None: it was not), and what it is asked now."""
+        """What a seat has seen since it had been told so many events, and what it is asked now."""
         new = (
             self._event(seat, event, book)
-            for event in seen[told or 0 :]
+            for event in seen[told:]
             if event.seat != seat or not isinstance(self._steps[event.step], Choose)
         )
-        who = (self._who(seat, book),) if told is None else ()
-        return (*who, *new, self._ask(seat, step, legal, book, seen), self._form(step))
+        return (*new, self._ask(seat, step, legal, book, seen), self._form(step))
 
     def _step(self, id: str) -> Choose:
         step = self._steps[id]
@@ -174,8 +186,12 @@ class Prompter:
         RenderError: a template of the file fails on a value. EvaluationError as `messages`.
         """
         if self.is_chat and step.knows is None:
-            told = before[-1].told if before else None
-            return (self._rules(seat, book), *self._new(seat, step, legal, book, seen, told))
+            turns, left_out = self.windows.talk(seat, before)
+            if turns:
+                new = self._new(seat, step, legal, book, seen, turns[-1].told)
+            else:
+                new = self._first(seat, step, legal, book, seen, left_out)
+            return (self._rules(seat, book), *new)
         view = self.viewing.texts(seat, step, variables, book)
         return self._parts(seat, step, legal, book, seen, view)
 
@@ -189,7 +205,7 @@ class Prompter:
         view: tuple[str, ...] | None,
     ) -> tuple[Part, ...]:
         told = (
-            tuple(self._event(seat, event, book) for event in seen)
+            tuple(self._event(seat, event, book) for event in self.windows.told(seat, seen))
             if view is None
             else (self._view(seat, step, view, book),)
         )

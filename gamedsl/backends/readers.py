@@ -28,6 +28,18 @@ def reads(readers: Readers, seat: str, owner: str | None, scope: Scope) -> bool:
     return False
 
 
+def may_read(readers: Readers, seat: str, owner: str | None) -> bool:
+    """Whether a seat may in some play see a value that is `owner`'s (None: not known whose)."""
+    match readers.kind:
+        case "owner":
+            return owner is None or seat == owner
+        case "others":
+            return owner is None or seat != owner
+        case "seats":
+            return seat in readers.seats
+    return readers.kind != "nobody"
+
+
 def told(
     readers: Readers, owner: str | None, chooser: str, value: Any, type: Type, name: str,
     scope: Scope, everyone: tuple[str, ...],

@@ -111,6 +111,17 @@ class Template:
 
 
 @dataclass(frozen=True)
+class Window:
+    """How much of what repeats the prompts of a seat tell: from its choice on that was so many
+    (`last`) before, or from when it last said `since`; one of the two is None. What happened
+    outside of loops they always tell."""
+
+    last: int | None
+    since: str | None
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Setting:
     """One key of the `train:` section (nested maps as dotted keys), with its plain value."""
 
@@ -158,6 +169,9 @@ class GameIR:
     view: tuple[tuple[str, tuple[Entry, ...]], ...] = ()
     """What prompts tell a seat in place of the history of events, for each seat that has a declared
     view, in seat order. It restricts what is told and is no rule: see `kept_hash`."""
+    history: tuple[tuple[str, Window], ...] = ()
+    """The seats whose prompts leave out what is long ago, in seat order. As `view`, it restricts
+    what is told, and is no rule."""
     uses: tuple[tuple[str, tuple[Span, ...]], ...] = field(default=(), compare=False, repr=False)
     """The sources of the protocols and stages that it uses, by name, and where they are used."""
 
@@ -176,6 +190,16 @@ class GameIR:
         return dict(self.view)
 
     @cached_property
+    def windows(self) -> dict[str, Window]:
+        """How much of the history each seat is told that is not told all."""
+        return dict(self.history)
+
+    @cached_property
+    def told_less(self) -> frozenset[str]:
+        """The seats that prompts do not tell all they have seen: by a view or a window."""
+        return frozenset(self.views) | frozenset(self.windows)
+
+    @cached_property
     def steps(self) -> tuple[Choose, ...]:
         """Its decisions, in the order written, those inside loops, blocks and actions included."""
         return tuple(step for step in walk_steps(self.turns) if isinstance(step, Choose))
@@ -187,6 +211,11 @@ class GameIR:
             isinstance(step, Call) or (isinstance(step, Choose) and step.said is not None)
             for step in walk_steps(self.turns)
         )
+
+    @cached_property
+    def is_chat(self) -> bool:
+        """Whether a seat's prompts continue each other."""
+        return any(step.said is not None for step in self.steps) and not self.view
 
     @cached_property
     def in_words(self) -> bool:
@@ -304,7 +333,9 @@ class GameIR:
 
         views = (self.view,) if self.view else ()
         form = (self.respond,) if self.respond != LABEL else ()
-        return digest(self.name, self.about, self.labels, self.templates, *views, *form)
+        windows = (self.history,) if self.history else ()
+        parts = self.name, self.about, self.labels, self.templates
+        return digest(*parts, *views, *form, *windows)
 
     @cached_property
     def kept_hash(self) -> str:

@@ -1,8 +1,9 @@
 """What prompts merge: information sets of a seat that have one prompt are one to its policy.
 
-Without a declared view nothing is merged: a prompt tells all that its reader has seen, and where a
-template leaves something out that matters, that is an error. A view is declared to forget; whether
-what it forgets matters is worked out where a game is gone through whole (`gamedsl.solve.merging`).
+Without a declared view or a window on the history nothing is merged: a prompt tells all that its
+reader has seen, and where a template leaves something out that matters, that is an error. Views and
+windows are declared to forget; whether what they forget matters is worked out where a game is gone
+through whole (`gamedsl.solve.merging`).
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ class Pair(NamedTuple):
 
 
 def different_is_told_apart(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
-    """GD0530: a prompt without a view does not tell apart what its reader has seen (a warning where
-    no template is at fault). GD0531, a note: a view forgets what may matter. GD0532, a note: two
-    seats have one prompt and one adapter."""
+    """GD0530: a prompt without a view or a window does not tell apart what its reader has seen (a
+    warning where no template is at fault). GD0531, a note: a view or a window forgets what may
+    matter. GD0532, a note: two seats have one prompt and one adapter."""
     if problems.errors:
         yield Proof("told.apart", APART, "undecided", "there are errors that come before it")
         return
@@ -58,10 +59,11 @@ def different_is_told_apart(atlas: Atlas, problems: Problems) -> Iterator[Proof]
     if not pairs:
         yield Proof("told.apart", APART, atlas.grade, atlas.extent)
         return
-    forgets = [pair for pair in pairs if pair.seat in atlas.ir.views]
+    forgets = [pair for pair in pairs if pair.seat in atlas.ir.told_less]
     if forgets:
         pair = forgets[0]
-        claim = f"the view of `{pair.seat}` forgets something that it has seen"
+        what = _what(atlas.ir, pair.seat)
+        claim = f"the {what} of `{pair.seat}` forgets something that it has seen"
         histories = replay(pair.nodes[0]), replay(pair.nodes[1])
         how = "by the two histories of the witness"
         yield Proof("view.forgets", claim, "proved", how, (), pair.witness, histories)
@@ -148,7 +150,7 @@ def _compared(atlas: Atlas, pairs: list[Pair], problems: Problems) -> Iterator[P
     told: set[str] = set()
     for difference in found.differences:
         seat, keys = difference.seat, difference.information_sets
-        code = "GD0531" if seat in atlas.ir.views else "GD0530"
+        code = "GD0531" if seat in atlas.ir.told_less else "GD0530"
         if code in told:
             continue
         told.add(code)
@@ -156,7 +158,7 @@ def _compared(atlas: Atlas, pairs: list[Pair], problems: Problems) -> Iterator[P
         nodes = node, after
         prompt = next((p.prompt for p in pairs if other in p.keys), "")
         pair = Pair(seat, (one, other), nodes, prompt)
-        report = _forgets if seat in atlas.ir.views else _same_prompt
+        report = _forgets if seat in atlas.ir.told_less else _same_prompt
         report(atlas.ir, pair, difference.reason, problems)
         histories = replay(nodes[0]), replay(nodes[1])
         yield Proof(
@@ -191,13 +193,20 @@ def _silent(ir: GameIR, pair: Pair) -> Template | None:
     return None
 
 
+def _what(ir: GameIR, seat: str) -> str:
+    return "view" if seat in ir.views else "history"
+
+
 def _forgets(ir: GameIR, pair: Pair, reason: str, problems: Problems) -> None:
-    entries = ir.views[pair.seat]
-    span = entries[0].span if entries else ir.span
+    entries, window = ir.views.get(pair.seat, ()), ir.windows.get(pair.seat)
+    span = window.span if window is not None else entries[0].span if entries else ir.span
     problems.add(
-        "GD0531", f"the view of `{pair.seat}` forgets what may matter", span, severity="note",
-        why="this is told, and no events",
+        "GD0531", f"the {_what(ir, pair.seat)} of `{pair.seat}` forgets what may matter", span,
+        severity="note",
+        why="what came before is not told" if window is not None else "this is told, and no events",
         notes=tuple(Note(entry.span, "and this") for entry in entries[1:4]),
-        help="show what differs too, or accept it: policies that only see this are compared alone",
+        help="tell more of it, or accept it: policies that only see this are compared alone"
+        if window is not None
+        else "show what differs too, or accept it: policies that only see this are compared alone",
         witness=(*pair.witness, reason),
     )  # fmt: skip

@@ -20,6 +20,7 @@ from gamedsl.backends.prompts import (
     default_title,
     role_names,
 )
+from gamedsl.backends.readers import may_read
 from gamedsl.backends.templating import template_for, variables_before
 from gamedsl.backends.viewing import Viewing
 from gamedsl.ir.amounts import Payoffs
@@ -29,6 +30,7 @@ from gamedsl.ir.lengths import highest, most, most_before, size
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Readers, Show, Step, walk_steps
 from gamedsl.ir.types import Record, Type, plain
 from gamedsl.ir.values import name_of
+from gamedsl.passes.recent import most_told
 from gamedsl.passes.template_lengths import (
     Bound,
     Exactly,
@@ -102,6 +104,9 @@ class PromptBounds:
     def _told(self, seat: str, step: Choose) -> int:
         """The text before the seat's name, the end of its last line included."""
         entries = self._ir.told_at(seat, step.id)
+        if entries is None and seat in self._ir.windows:
+            told = most_told(self._ir, seat, self._lines, self._lines)[step.id]
+            return self._bounded(told)
         if entries is None:
             return self._before(step, seat, self._lines)
         texts = [self._entry(entry) for entry in entries]
@@ -148,7 +153,9 @@ class PromptBounds:
                 self._ir.turns, lambda s: weigh(s, seat) if isinstance(s, Binding) else 0,
                 self._count,
             )  # fmt: skip
-        total = known[step.id]
+        return self._bounded(known[step.id])
+
+    def _bounded(self, total: int | None) -> int:
         if total is None:
             raise UnboundedError("the form of a loop does not tell how often it runs")
         return total
@@ -191,7 +198,7 @@ class PromptBounds:
         events = [
             Event(self._roles[actor], self._values.label(o.name for o in options))
             for actor, options in zip(step.actors, step.options, strict=True)
-            if actor == seat or _may_read(step.readers, seat, actor)
+            if actor == seat or may_read(step.readers, seat, actor)
         ]
         if step.joint:
             return events
@@ -222,10 +229,10 @@ class PromptBounds:
                 self._values.shown(f"{record.fields[place][0]}=") + 1
                 + self._values.name(record.fields[place][1])
                 for place, inner in readers.fields
-                if _may_read(inner, seat, owner)
+                if may_read(inner, seat, owner)
             ]  # fmt: skip
             return max(sum(shown), self._values.shown("none")) if shown else 0
-        return start + self._values.name(type, known) if _may_read(readers, seat, owner) else 0
+        return start + self._values.name(type, known) if may_read(readers, seat, owner) else 0
 
     # who is asked for what
 
@@ -286,18 +293,6 @@ class PromptBounds:
         if len(others) == 1:
             scope["other"] = Exactly(others[0])
         return template_length(template.text, {**scope, **more}, self._measure)
-
-
-def _may_read(readers: Readers, seat: str, owner: str | None) -> bool:
-    """Whether a seat may see a value that is `owner`'s (None: not known whose)."""
-    match readers.kind:
-        case "owner":
-            return owner is None or seat == owner
-        case "others":
-            return owner is None or seat != owner
-        case "seats":
-            return seat in readers.seats
-    return readers.kind != "nobody"
 
 
 def _binds(step: Step, variable: str) -> int:

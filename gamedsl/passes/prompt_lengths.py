@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.lengths import most
-from gamedsl.ir.program import Choose, Step
 from gamedsl.passes.atlas import Atlas
 from gamedsl.passes.nodes import Node, replay, story
 from gamedsl.passes.prompted import text_of
@@ -48,23 +46,20 @@ def prompts_are_so_long(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
 
 def _said(atlas: Atlas) -> Proof:
     """How much of what players write a prompt can hold, in tokens of the model that writes it."""
-    most_said = most(atlas.ir.turns, _tokens, len(atlas.ir.everyone))
-    if most_said is None:
-        why = "the form of a loop does not tell how often it runs"
-        return Proof("prompts.length", "what prompts hold of replies is bounded", "undecided", why)
-    short = f"prompts hold at most {most_said:,} tokens of replies"
+    from gamedsl.passes.recent import tokens_held
+    from gamedsl.passes.value_lengths import UnboundedError
+
+    try:
+        held = tokens_held(atlas.ir)
+    except UnboundedError as error:
+        claim = "what prompts hold of replies is bounded"
+        return Proof("prompts.length", claim, "undecided", str(error))
+    short = f"prompts hold at most {held:,} tokens of replies"
     claim = "prompts hold no more of what was said than"
     return Proof(
-        "prompts.length", f"{claim} {most_said:,} tokens of the models that said it", "proved",
-        FORM, short=short,
+        "prompts.length", f"{claim} {held:,} tokens of the models that said it", "proved",
+        f"{FORM}, where templates tell nothing twice", short=short,
     )  # fmt: skip
-
-
-def _tokens(step: Step) -> int:
-    """The tokens that replies to a step can have together."""
-    if not isinstance(step, Choose) or step.said is None:
-        return 0
-    return step.said.max_tokens * (len(step.actors) if step.joint else 1)
 
 
 def _met(atlas: Atlas) -> tuple[int, Node | None]:

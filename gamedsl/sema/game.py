@@ -15,6 +15,7 @@ from gamedsl.ir.types import BOOL, NONE, Type
 from gamedsl.sema.actions import Moves, declare_actions, is_declared_form
 from gamedsl.sema.claims import read_claims
 from gamedsl.sema.data import Data
+from gamedsl.sema.history import read_history
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
 from gamedsl.sema.params import Params
@@ -136,6 +137,9 @@ class _Reader:
             no_move=read_no_move(root.get("no_move")),
             scores=scores,
             view=view,
+            history=read_history(
+                root.get("history"), choices_in(steps), dict(view), types, problems
+            ),
             uses=tuple((name, tuple(places)) for name, places in turns.used_at.items()),
             claims=claims,
             referees=referees,

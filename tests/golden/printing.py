@@ -94,6 +94,11 @@ def ir_lines(ir: GameIR) -> Iterator[str]:
         pay = "" if cost.pay is None else f", paid {value(cost.pay)}"
         then = cost.then if cost.play is None else f"play {cost.play}"
         yield f"invalid replies of {name}: {cost.retry} more tries, then {then}{pay}"
+    for seat, window in ir.history:
+        far = (
+            f"its last {window.last} turns" if window.last else f"what followed its {window.since}"
+        )
+        yield f"prompts of {seat} tell {far}"
     for seat, entries in ir.view:
         shown = (f"{e.title}: {expr(e.value)}" if e.title else expr(e.value) for e in entries)
         yield f"view of {seat}: {', '.join(shown) or 'nothing'}"

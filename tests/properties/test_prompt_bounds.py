@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import Phase, event, given, settings
+from hypothesis.strategies import integers
 
 import gamedsl
 from gamedsl.compiler import compile_file
@@ -61,6 +63,22 @@ def test_shipped_games_stay_within_a_bound_that_is_near(name: str) -> None:
     assert longest <= bounds(game).most <= SILLY * longest
 
 
+NARROWED = (
+    "bargaining", "connect_four", "goofspiel", "information_cascade", "iterated_prisoners_dilemma",
+    "liars_dice", "repeated_stag_hunt", "small_hanabi",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NARROWED)
+def test_windows_on_shipped_games_have_a_bound(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "narrow.yaml"
+    path.write_text(f"game: narrow\nextends: {name}\nview: null\nhistory: {{last: 1}}\n")
+    if not gamedsl.load(name).ir.view:
+        path.write_text(path.read_text().replace("view: null\n", ""))
+    game = gamedsl.load(path)
+    assert longest_met(game, 3) <= bounds(game).most
+
+
 @pytest.mark.parametrize("name", ["centipede", "commons", "repeated_prisoners_dilemma"])
 def test_the_bound_is_met_where_nothing_is_hidden_or_left_open(name: str) -> None:
     """Among these are loops, a view, and joint choices: a line more or less would show."""
@@ -74,9 +92,11 @@ def test_the_bound_is_met_where_nothing_is_hidden_or_left_open(name: str) -> Non
 
 
 @some
-@given(game_files())
-def test_generated_games_stay_within_their_bound(text: str) -> None:
-    game = load(text)
+@given(game_files(), integers(0, 4))
+def test_generated_games_stay_within_their_bound(text: str, last: int) -> None:
+    """With all of their history, or the last turns alone."""
+    windowed = last and not re.search(r"^(view|history):", text, re.M)
+    game = load(f"{text.rstrip()}\nhistory: {{last: {last}}}\n" if windowed else text)
     bound = bounds(game)
     steps = {step.id: step for step in game.ir.steps}
     most: dict[tuple[str, str], int | None] = {}

@@ -1,0 +1,179 @@
+"""How much a seat can have been told since a choice of its own, by the form of the program.
+
+The program is run on bounds in place of values: of each of a seat's last choices the most that
+steps can have weighed since then. Where two courses meet, the larger bound holds; a loop is gone
+round until nothing grows. That ends where the seat surely chooses in each pass, however many there
+are; otherwise all that the loop can weigh counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gamedsl.ir.expr import Const, Expr, Me
+from gamedsl.ir.lengths import most, passes
+from gamedsl.ir.program import Block, Choose, Loop, Stage, Step
+
+PASSES = 4096
+"""Passes of loops that are gone through at most; beyond them loops count whole."""
+
+FEW = 8
+"""Passes of a loop that are gone through one by one, where their number is known."""
+
+Bounds = tuple[int | None, ...]
+"""The most since the last choice, since the one before, and so on; None is no bound."""
+
+
+class Weights(NamedTuple):
+    """What a step weighs by itself: `all` of it, and, of a choice that the bounds begin with, what
+    of it they count (`first`)."""
+
+    all: Callable[[Step], int]
+    first: Callable[[Step], int]
+
+
+def most_since(
+    steps: tuple[Step, ...], seat: str, choices: int, counts: Callable[[Choose], bool],
+    weights: Weights, seats: int,
+) -> dict[str, int | None]:  # fmt: skip
+    """For each choice of a seat, by its id, the most that steps can weigh together from the seat's
+    choice that was so many before until then; from the beginning, where there were not so many.
+    `counts` says which of its choices are counted, whatever it replies."""
+    walk = _Walk(seat, counts, weights, seats)
+    walk.steps(steps, (0,) * choices)
+    return walk.found
+
+
+class _Walk:
+    def __init__(
+        self, seat: str, counts: Callable[[Choose], bool], weights: Weights, seats: int
+    ) -> None:
+        self._seat, self._counts, self._weights, self._seats = seat, counts, weights, seats
+        self._acting: str | None = None
+        """Whose pass it is, where that is known."""
+        self._exits: Bounds | None = None
+        """Of the stage under way, wherever it may end; None where none is or it cannot."""
+        self._passes = 0
+        self.found: dict[str, int | None] = {}
+
+    def steps(self, steps: tuple[Step, ...], bounds: Bounds) -> Bounds:
+        for step in steps:
+            after = self._step(step, bounds)
+            bounds = after if step.condition is None else _either(bounds, after)
+            if self._exits is not None:
+                self._exits = _either(self._exits, bounds)
+        return bounds
+
+    def _step(self, step: Step, bounds: Bounds) -> Bounds:
+        match step:
+            case Block(body=body):
+                return self.steps(body, bounds)
+            case Loop():
+                return self._loop(step, bounds)
+            case Stage(body=body):
+                outer, self._exits = self._exits, bounds if step.end is not None else None
+                after = self.steps(body, bounds)
+                if self._exits is not None:
+                    after = _either(after, self._exits)
+                self._exits = outer
+                return after
+            case Choose():
+                return self._choice(step, bounds)
+        return _more(bounds, self._weights.all(step))
+
+    def _choice(self, step: Choose, bounds: Bounds) -> Bounds:
+        if self._seat in step.actors:
+            met, last = self.found.get(step.id, 0), bounds[-1]
+            self.found[step.id] = None if met is None or last is None else max(met, last)
+        after = _more(bounds, self._weights.all(step))
+        if self._seat in step.actors and self._counts(step):
+            begun = (self._weights.first(step), *after[:-1])
+            after = begun if self._surely(step) else _either(begun, after)
+        bodies = [most(action.body, self._weights.all, self._seats) for action in step.moves]
+        known = [body for body in bodies if body is not None]
+        actors = len(step.actors) if step.joint else 1
+        return _more(after, actors * max(known, default=0))
+
+    def _surely(self, step: Choose) -> bool:
+        """Whether the seat chooses here whenever a play comes here, and has something to choose."""
+        if step.said is None and (not step.static or len(step.options_of(self._seat)) < 2):
+            return False
+        return step.condition is None and (
+            step.joint or step.actors == (self._seat,) or self._who(step.actor) == self._seat
+        )
+
+    def _who(self, actor: Expr | None) -> str | None:
+        if isinstance(actor, Const):
+            return str(actor.value)
+        return self._acting if isinstance(actor, Me) else None
+
+    def _loop(self, loop: Loop, bounds: Bounds) -> Bounds:
+        """What may be after a loop: after its last pass where their number is known, else after
+        any, and where there may be none before the first."""
+        times, order, outer = passes(loop, self._seats), self._order(loop), self._acting
+        exact = _exactly(loop) if loop.until is None and loop.bound is None else None
+        now, done, found = bounds, 0, None if _goes_round(loop) else bounds
+        if exact is not None and exact <= FEW:
+            for number in range(exact):
+                self._acting = order[number % len(order)]
+                now = self.steps(loop.body, now)
+            self._acting = outer
+            return now
+        while times is None or done < times:
+            entry = now
+            for self._acting in order:
+                now = self.steps(loop.body, now)
+                found = now if found is None else _either(found, now)
+                done += 1
+            now = _either(entry, now)
+            if now == entry:
+                break
+            self._passes += 1
+            if done > len(order) * (len(bounds) + FEW) or self._passes > PASSES:
+                found = self._whole(loop, bounds, times)
+                break
+        self._acting = outer
+        return bounds if found is None else found
+
+    def _whole(self, loop: Loop, before: Bounds, times: int | None) -> Bounds:
+        """All that a loop can weigh, in all its passes, on top of what there was before."""
+        self._acting = None
+        inside = most(loop.body, self._weights.all, self._seats)
+        if inside is None or (times is None and inside):
+            after: Bounds = (None,) * len(before)
+        else:
+            after = _more(before, inside * (times or 0))
+        self.steps(loop.body, after)
+        return after
+
+    def _order(self, loop: Loop) -> tuple[str | None, ...]:
+        """Whose passes those of a loop are, as far as that is known."""
+        if loop.in_turn and isinstance(loop.items, Const) and loop.items.value:
+            return tuple(map(str, loop.items.value))
+        return (None,) if loop.in_turn else (self._acting,)
+
+
+def _goes_round(loop: Loop) -> bool:
+    """Whether a loop surely has a pass."""
+    if loop.cycle:
+        return isinstance(loop.items, Const) and bool(loop.items.value)
+    return bool(_exactly(loop)) or (loop.times is None and loop.items is None)
+
+
+def _exactly(loop: Loop) -> int | None:
+    """How many passes a loop has unless `until` or a bound ends it; None where that depends."""
+    if isinstance(loop.times, Const):
+        return int(loop.times.value)
+    if isinstance(loop.items, Const) and not loop.cycle:
+        return len(loop.items.value)
+    return None
+
+
+def _more(bounds: Bounds, weight: int) -> Bounds:
+    return tuple(None if bound is None else bound + weight for bound in bounds)
+
+
+def _either(one: Bounds, other: Bounds) -> Bounds:
+    pairs = zip(one, other, strict=True)
+    return tuple(None if a is None or b is None else max(a, b) for a, b in pairs)
