@@ -18,8 +18,8 @@ from gamedsl.backends.strict_json import LONGEST, Fault, loads, quoted
 from gamedsl.ir.form import LABEL, Form
 
 __all__ = [
-    "ASKED", "CLOSE", "LABEL", "OPEN", "Form", "can_hold", "instruction", "read_choice",
-    "split_thought", "written",
+    "ASKED", "CLOSE", "LABEL", "OPEN", "Form", "can_hold", "instruction", "label_in",
+    "read_choice", "split_thought", "written",
 ]  # fmt: skip
 
 OPEN, CLOSE = "<think>", "</think>"
@@ -51,14 +51,14 @@ def written(label: str, form: Form, thought: str | None = None) -> str:
     reply = _written(label, form.kind)
     if thought is not None:
         reply = f"{OPEN}\n{thought}\n{CLOSE}\n{reply}"
-    if _label_in(reply, form) != label:
+    if label_in(reply, form) != label:
         raise ValueError(f"{quoted(reply)} does not give {quoted(label)} in this form")
     return reply
 
 
 def can_hold(label: str, form: Form) -> bool:
     """Whether a label can be given in this form: it has no part of the form itself in it."""
-    return _label_in(_written(label, form.kind), form) == label
+    return label_in(_written(label, form.kind), form) == label
 
 
 def split_thought(text: str) -> tuple[str | None, str] | ParseFailure:
@@ -89,7 +89,7 @@ def read_choice(
 ) -> str | ParseFailure:
     """The canonical name that a reply of this form names, or why it names none. Any text is
     accepted. The label in it counts as `parse_reply` has it: letter for letter."""
-    label = _label_in(text, form)
+    label = label_in(text, form)
     if isinstance(label, ParseFailure):
         return label
     read = parse_reply(label, legal, book)
@@ -105,7 +105,7 @@ def _written(label: str, kind: str) -> str:
     return label
 
 
-def _label_in(text: str, form: Form) -> str | ParseFailure:
+def label_in(text: str, form: Form) -> str | ParseFailure:
     """What stands in a reply in the place of the label, without whitespace around it."""
     if len(text) > LONGEST:
         return ParseFailure("large", text)

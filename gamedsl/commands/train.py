@@ -226,7 +226,7 @@ def _train(job: Job, args: argparse.Namespace) -> int:
             "observers": observers, "conclude": _conclude, "interrupt": interrupt,
             "cast": job.cast,
         }  # fmt: skip
-        if job.game.ir.in_words:
+        if recipe.in_words(job.game.ir):
             outcome = train_words(job.game, recipe, folder, writer(policy), **watched)
         else:
             outcome = climb(job.game, recipe, folder, policy, load=gamedsl.load, **watched)

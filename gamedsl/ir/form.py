@@ -10,12 +10,14 @@ from typing import Literal
 class Form:
     """How a closed decision is answered: by a label alone, in a tag, or in a tool call.
 
-    `think` is how many tokens a thought before the answer may have, None where none is asked for.
-    A reply that ends within its thought is invalid.
+    `think` is how many tokens a thought before the answer may have, its end included; None where
+    none is asked for. `at_limit` says what becomes of a thought that its author has not ended, by
+    then or before the reply ends: it is closed, and the answer follows it, or the reply is invalid.
     """
 
     kind: Literal["label", "tag", "tool"] = "label"
     think: int | None = None
+    at_limit: Literal["invalid", "close"] = "invalid"
 
 
 LABEL = Form()

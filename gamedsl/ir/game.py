@@ -219,9 +219,9 @@ class GameIR:
 
     @cached_property
     def in_words(self) -> bool:
-        """Whether replies are written when it is trained: something is said, answers have a form of
-        their own or a thought before them, or referees are asked."""
-        return self.open or bool(self.referees) or self.respond != LABEL
+        """Whether replies are written when it is trained: something is said, a thought comes before
+        answers, or referees are asked."""
+        return self.open or bool(self.referees) or self.respond.think is not None
 
     @cached_property
     def states(self) -> tuple[State, ...]:

@@ -8,7 +8,10 @@ A recipe never changes the rules of a game, and takes no part in its hash.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from gamedsl.ir.game import GameIR
 
 
 @dataclass(frozen=True)
@@ -206,6 +209,7 @@ class Recipe:
     credit: Literal["own", "team", "difference", "counterfactual"]
     replays: int
     temperature: float
+    replies: Literal["scored", "free"]
     kl: float
     entropy: float
     magnet: Magnet
@@ -237,6 +241,10 @@ class Recipe:
             (place if one.step is None else place.setdefault(one.step, {})).update(one.probs)
         maps = {"roles": roles, "opponents": dict(self.opponents), "start": start}
         return plain | {name: given for name, given in maps.items() if given}
+
+    def in_words(self, ir: GameIR) -> bool:
+        """Whether replies are written when a game is trained so."""
+        return ir.in_words or self.replies == "free"
 
     @property
     def keeps_pool(self) -> bool:

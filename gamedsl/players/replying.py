@@ -1,17 +1,23 @@
 """How a model replies to decisions: the one way in training, in evaluation and at a seat.
 
 A closed decision is answered by scoring: each option is a text, the label in the form that the game
-asks for (`written`), and the policy is the softmax over the texts' log-probabilities. One pass
-gives it exactly, and every answer is valid. Open decisions are written token by token.
+asks for, and the policy is the softmax over the texts' log-probabilities, those of all their tokens
+added up. One pass gives it exactly, and every answer is valid. (Decoding that is held to the
+options token by token draws from another distribution, where labels part more than once.)
+
+A thought before the answer is written token by token, after a tag that opens it; the options are
+then scored given the thought. One that is not closed follows the game's `at_limit`. Open decisions
+are written. With `free` everything is written and read, thoughts and answers too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from gamedsl.backends.forms import LABEL, written
+from gamedsl.backends.forms import CLOSE, LABEL, OPEN, label_in, written
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.policies.base import Message, Query
 from gamedsl.policies.generation import Generated, Request, Writing
@@ -20,8 +26,10 @@ if TYPE_CHECKING:
     from gamedsl.backends.labels import LabelBook
     from gamedsl.runtime import Action, Decision
 
-ANSWER_TOKENS = 48
-"""Room for an answer in its form, after a thought."""
+AROUND = 32
+"""Tokens that a free reply may have beside its thought and its answer."""
+
+_OPENED = f"{OPEN}\n"
 
 
 class Asked(NamedTuple):
@@ -41,8 +49,11 @@ class Choice(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What is replied: `answer` as `Episode.step` takes it, and how it came about: `written` token
-    by token, or the `choice` of an option."""
+    """What is replied: `answer` as `Episode.step` takes it, and how it came about.
+
+    `written` are the tokens that were drawn: of all of the reply, or of its thought, and then its
+    text has the tags that stand around these tokens. `choice` is the option that was scored.
+    """
 
     answer: Action | str | ParseFailure
     written: Generated | None
@@ -61,8 +72,8 @@ def text_of(written: Generated | None, choice: Choice | None) -> str:
 
 
 def query_of(decision: Decision, adapter: str, book: LabelBook | None = None) -> Query:
-    """A closed decision as a policy sees it: its options are replies of the form asked for. With a
-    `book` it is told under other labels."""
+    """A closed decision as a policy sees it: its options are replies of the form asked for, without
+    a thought. With a `book` it is told under other labels."""
     labels, form = decision.labels, decision.form
     messages = decision.messages
     if book is not None:
@@ -73,8 +84,9 @@ def query_of(decision: Decision, adapter: str, book: LabelBook | None = None) ->
 
 
 def replies(
-    policy: Writing, asked: Sequence[Asked], temperature: float, *, constrain: bool = False
-) -> list[Reply]:
+    policy: Writing, asked: Sequence[Asked], temperature: float,
+    *, constrain: bool = False, free: bool = False,
+) -> list[Reply]:  # fmt: skip
     """A reply to each decision, drawn at a temperature; 0 takes what is likeliest.
 
     A written reply that reaches its limit of tokens is a failure, whatever can be read of it.
@@ -85,39 +97,98 @@ def replies(
     requests: dict[int, Request] = {}
     queries: dict[int, Query] = {}
     for i, one in enumerate(asked):
-        if is_written(one.decision):
-            requests[i] = _request(one, temperature, constrain=constrain)
+        if one.decision.said is not None:
+            requests[i] = _said(one, temperature, constrain=constrain)
+        elif free:
+            requests[i] = _free(policy, one, temperature)
+        elif one.decision.form.think is not None:
+            requests[i] = _thought(policy, one, temperature)
         else:
             queries[i] = query_of(one.decision, one.adapter)
     found: dict[int, Reply] = {}
+    thoughts: dict[int, Generated] = {}
     drawn = policy.generate(list(requests.values())) if requests else []
-    for i, said in zip(requests, drawn, strict=True):
-        cut = said.finish == "length"
-        found[i] = Reply(ParseFailure("truncated", said.text) if cut else said.text, said, None)
-    for i, choice in _chosen(policy, queries, [one.seed for one in asked], temperature).items():
-        found[i] = Reply(_action(asked[i].decision, choice), None, choice)
+    for i, out in zip(requests, drawn, strict=True):
+        if asked[i].decision.said is not None or free:
+            cut = out.finish == "length"
+            found[i] = Reply(ParseFailure("truncated", out.text) if cut else out.text, out, None)
+            continue
+        thoughts[i], query = _think(policy, asked[i], out)
+        if isinstance(query, ParseFailure):
+            found[i] = Reply(query, thoughts[i], None)
+        else:
+            queries[i] = query
+    seeds = {i: asked[i].seed for i in queries}
+    for i, choice in _chosen(policy, queries, seeds, temperature).items():
+        found[i] = Reply(_action(asked[i].decision, choice), thoughts.get(i), choice)
     return [found[i] for i in range(len(asked))]
 
 
-def is_written(decision: Decision) -> bool:
-    """Whether something of a reply is written token by token."""
-    return decision.said is not None or decision.form.think is not None
+def _said(one: Asked, temperature: float, *, constrain: bool) -> Request:
+    """An open decision, as an engine is asked for it."""
+    decision = one.decision
+    assert decision.said is not None
+    return Request(
+        _messages(decision), one.adapter, decision.said.max_tokens, temperature,
+        schema=decision.schema if constrain else None, seed=one.seed,
+    )  # fmt: skip
 
 
-def _request(one: Asked, temperature: float, *, constrain: bool) -> Request:
-    """A decision that is answered in words, as an engine is asked for it."""
-    decision, adapter, seed = one
-    said, think = decision.said, decision.form.think or 0
-    room = ANSWER_TOKENS + think if said is None else said.max_tokens
-    messages = cast("tuple[Message, ...]", decision.messages)
-    schema = decision.schema if constrain else None
-    return Request(messages, adapter, room, temperature, schema=schema, seed=seed)
+def _free(policy: Writing, one: Asked, temperature: float) -> Request:
+    """A closed decision whose answer is written, thought and all."""
+    options = query_of(one.decision, one.adapter).labels
+    room = max(map(policy.tokenizer.count, options)) + (one.decision.form.think or 0) + AROUND
+    return Request(_messages(one.decision), one.adapter, room, temperature, seed=one.seed)
+
+
+def _thought(policy: Writing, one: Asked, temperature: float) -> Request:
+    """The thought before an answer: what comes after its tag, up to the tag that closes it."""
+    room = one.decision.form.think
+    assert room is not None
+    return Request(
+        _messages(one.decision), one.adapter, room, temperature, (CLOSE,), seed=one.seed,
+        prefix=policy.tokenizer.ids(_OPENED),
+    )  # fmt: skip
+
+
+def _think(policy: Writing, one: Asked, out: Generated) -> tuple[Generated, Query | ParseFailure]:
+    """A thought with its tags, and the options after it, or why there is no valid reply.
+
+    What was drawn is kept as it was drawn; a tag that was not is none of its tokens. Of a thought
+    that ended with the turn the end token does not stand before the options.
+    """
+    decision, form = one.decision, one.decision.form
+    ids, closing = out.reply_ids, ""
+    if CLOSE in out.text:
+        closing = "\n" if out.text.endswith(CLOSE) else ""
+    elif form.at_limit == "close":
+        ids = ids[:-1] if out.finish == "stop" else ids
+        closing = f"\n{CLOSE}\n"
+    text = _OPENED + out.text + closing
+    thought = replace(out, text=text)
+    if CLOSE not in text:
+        reason = "truncated" if out.finish == "length" else "unclosed"
+        return thought, ParseFailure(reason, text)
+    query = query_of(decision, one.adapter)
+    read = label_in(text + query.labels[0], form)
+    if isinstance(read, ParseFailure):
+        return thought, replace(read, text=text)
+    if read != decision.labels[0]:
+        return thought, ParseFailure("unknown", text)
+    tokenizer = policy.tokenizer
+    prefix = tokenizer.ids(_OPENED) + ids + (tokenizer.ids(closing) if closing else ())
+    return thought, replace(query, prefix=prefix)
+
+
+def _messages(decision: Decision) -> tuple[Message, ...]:
+    return cast("tuple[Message, ...]", decision.messages)
 
 
 def _chosen(
-    policy: Writing, queries: dict[int, Query], seeds: Sequence[int], temperature: float
+    policy: Writing, queries: Mapping[int, Query], seeds: Mapping[int, int], temperature: float
 ) -> dict[int, Choice]:
-    """An option of each query; equal queries are scored once."""
+    """An option of each query; equal queries are scored once. It is drawn apart from the thought,
+    whose random numbers are those of the bare seed."""
     distinct = list(dict.fromkeys(queries.values()))
     scores = policy.log_probs(distinct) if distinct else []
     odds = {
@@ -125,10 +196,11 @@ def _chosen(
         else [float(at == int(log_pi.argmax())) for at in range(len(log_pi))]
         for query, log_pi in zip(distinct, scores, strict=True)
     }  # fmt: skip
-    return {
-        i: Choice(query, Random(seeds[i]).choices(range(len(query.labels)), odds[query])[0])
-        for i, query in queries.items()
-    }
+    found = {}
+    for i, query in queries.items():
+        dice = Random(f"{seeds[i]} option")
+        found[i] = Choice(query, dice.choices(range(len(query.labels)), odds[query])[0])
+    return found
 
 
 def _action(decision: Decision, choice: Choice) -> Action:

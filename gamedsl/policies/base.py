@@ -29,6 +29,9 @@ def silent(message: str) -> None:
 class Query:
     """One closed decision: who is asked (`adapter`), what (`messages`), and the legal `labels`.
 
+    `prefix` are ids that the prompt ends with and the answer goes on from, such as those of a
+    thought; only policies that write have any.
+
     No label may be empty or repeated. Where one is the beginning of another, in tokens, the end of
     the answer is scored with each, so that the labels' probabilities are always those of disjoint
     events.
@@ -37,6 +40,7 @@ class Query:
     messages: tuple[Message, ...]
     labels: tuple[str, ...]
     adapter: str
+    prefix: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ class HFTokenizer:
         """Ends an answer."""
         self._specials = Specials(tokenizer)
         self._encode = lru_cache(maxsize=_CACHED)(self._encode_uncached)
+        self._labels = lru_cache(maxsize=_CACHED)(self._labels_uncached)
 
     def count(self, text: str) -> int:
         """Number of tokens of `text`, without special tokens added around it."""
@@ -71,7 +72,11 @@ class HFTokenizer:
         return self._apply(messages)
 
     def encode(self, query: Query) -> Encoded:
-        """Ids of the prompt and of each label. Raises ValueError for unusable labels."""
+        """Ids of the prompt and of each label. After a `prefix` labels have the ids that they have
+        by themselves. Raises ValueError for unusable labels."""
+        if query.prefix:
+            prompt = self._encode(query.messages, query.labels).prompt
+            return Encoded(prompt + query.prefix, self._labels(query.labels))
         return self._encode(query.messages, query.labels)
 
     @property
@@ -79,8 +84,15 @@ class HFTokenizer:
         """The token that ends an answer, if there is one."""
         return self._end
 
+    def ids(self, text: str) -> Ids:
+        """Ids of a text by itself; what it spells becomes no special token."""
+        return self._ids(self._specials.mark(text))
+
     def labels(self, labels: Sequence[str]) -> tuple[Ids, ...]:
         """Ids of each label by itself, none of which begins another. Raises ValueError."""
+        return self._labels(tuple(labels))
+
+    def _labels_uncached(self, labels: tuple[str, ...]) -> tuple[Ids, ...]:
         return self._ended(labels, tuple(self._ids(label) for label in labels))
 
     def _encode_uncached(self, messages: tuple[Message, ...], labels: tuple[str, ...]) -> Encoded:

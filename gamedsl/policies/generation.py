@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from gamedsl.policies.base import Policy, Role
+from gamedsl.policies.base import Policy, Role, TokenCounter
 
 if TYPE_CHECKING:
     import torch
@@ -137,8 +137,19 @@ class Generator(Protocol):
         ...
 
 
+class Tokenizer(TokenCounter, Protocol):
+    """A tokenizer as who puts tokens between those that were drawn sees it."""
+
+    def ids(self, text: str) -> Ids:
+        """Ids of a text by itself; what it spells becomes no special token."""
+        ...
+
+
 class Writing(Policy, Generator, Protocol):
     """A policy that scores options and writes replies."""
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
 
 
 @dataclass(frozen=True)

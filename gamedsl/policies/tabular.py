@@ -104,7 +104,8 @@ class _Table:
         self.rows: dict[bytes, int] = {}
 
     def row(self, query: Query) -> int:
-        key = hashlib.sha256(repr((query.messages, query.labels)).encode()).digest()
+        asked = (query.messages, query.labels, *([query.prefix] if query.prefix else []))
+        key = hashlib.sha256(repr(asked).encode()).digest()
         row = self.rows.setdefault(key, len(self.rows))
         count, width = self.logits.shape
         if row >= count or len(query.labels) > width:

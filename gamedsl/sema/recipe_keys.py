@@ -194,6 +194,10 @@ KEYS: tuple[Key, ...] = (
         low=1),
     Key("temperature", "number", 1, "divides log-probabilities of labels, in play and in the loss",
         low=0, above=True),
+    Key("replies", "word", "scored",
+        "how closed decisions are answered: options are `scored` as they would be written, given"
+        " the thought before them, or the model writes `free`ly and what it wrote is read",
+        words=("scored", "free")),
     Key("kl", "number", 0, "weight of the divergence from the policy that training started with",
         low=0),
     Key("entropy", "number", 0, "weight of the policy's entropy, in nats, in the objective", low=0),

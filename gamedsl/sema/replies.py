@@ -27,16 +27,22 @@ KEYS = ("retry", "then", "play", "pay")
 
 
 def read_respond(node: Node | None, names: Names, problems: Problems) -> Form:
-    """`label` (the default), `tag` or `tool`; or a map with `form` and `think`."""
+    """`label` (the default), `tag` or `tool`; or a map with `form`, `think` and `at_limit`."""
     if node is None:
         return LABEL
     if isinstance(node, Scalar):
         return Form(_kind(node))
     assert isinstance(node, Mapping)
-    kind, think = node.get("form"), node.get("think")
+    kind, think, limit = node.get("form"), node.get("think"), node.entry("at_limit")
     tokens = None if think is None else _number(think, WHOLE, names, problems, 1)
     assert isinstance(kind, Scalar)
-    return Form(_kind(kind), tokens)
+    if limit is not None and think is None:
+        problems.add(
+            "GD0120", "`at_limit` does not go with `form` alone", limit.key.span,
+            why="no thought is asked for", help="add `think: 64`, or leave `at_limit` out",
+        )  # fmt: skip
+    closes = limit is not None and isinstance(limit.value, Scalar) and limit.value.text == "close"
+    return Form(_kind(kind), tokens, "close" if closes else "invalid")
 
 
 def _kind(node: Scalar) -> Any:

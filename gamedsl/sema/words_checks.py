@@ -26,7 +26,7 @@ def check_words(
     ir: GameIR, recipe: Recipe, given: Mapping[str, Setting], clash: Callable[..., None]
 ) -> None:
     """Report settings that a game in words cannot be trained with; `clash` reports one."""
-    if not ir.in_words:
+    if not recipe.in_words(ir):
         return
     what = "is not for games in words, whose decisions cannot be listed"
     for name in given:

@@ -36,7 +36,7 @@ def dry_run(game: Game, recipe: Recipe, cast: Cast, notify: Notify) -> str:
     """A text for people. Raises TrainError and ModelError as training would."""
     threads = set_threads(recipe.threads)
     policy = open_policy(game, recipe, notify)
-    if game.ir.in_words:
+    if recipe.in_words(game.ir):
         return _in_words(game, recipe, cast, writer(policy), threads)
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe, cast)

@@ -82,7 +82,7 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
     from gamedsl.train.survey import survey
 
     lora = recipe.lora
-    lasting = not game.ir.in_words and survey(game.env(), recipe.seed) is not None
+    lasting = not recipe.in_words(game.ir) and survey(game.env(), recipe.seed) is not None
     return HFPolicy(
         recipe.model,
         names,

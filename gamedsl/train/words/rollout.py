@@ -112,7 +112,7 @@ def _replies(
             found[i] = decision, player.act(decision, trial.episode), None
         else:
             own[i] = Asked(decision, adapter_of(env.ir, cast, decision.role), seed)
-    answers = replies(policy, list(own.values()), recipe.temperature)
+    answers = replies(policy, list(own.values()), recipe.temperature, free=recipe.replies == "free")
     for (i, one), reply in zip(own.items(), answers, strict=True):
         decision = one.decision
         found[i] = decision, reply.answer, Utterance(

@@ -3,12 +3,14 @@
 For the N replies of a step, each with advantage A and tokens t, rho_t = pi(t) / pi_old(t):
 
     L = -1/N [ sum over written replies of 1/K sum_t min(rho_t A, clip(rho_t, 1-c, 1+c) A)
-               + sum over labels that were drawn of min(rho A, clip(rho, 1-c, 1+c) A) ]
+               + sum over options that were drawn of min(rho A, clip(rho, 1-c, 1+c) A) ]
 
 K is the mean number of tokens of a written reply in the step, the same for all, so that no reply
-counts less for being long (Liu et al., Understanding R1-Zero-like training, 2025). pi_old is what
-the reply was drawn from; where an engine's numbers differ from the trainer's, that ratio is there
-in the first inner step too, and counts no more than `TRUNCATED`.
+counts less for being long (Liu et al., Understanding R1-Zero-like training, 2025). A reply with a
+thought is in both sums: by the tokens of the thought that were drawn, and by its option, whose rho
+is that of the distribution over the options given the thought. pi_old is what the reply was drawn
+from; where an engine's numbers differ from the trainer's, that ratio is there in the first inner
+step too, and counts no more than `TRUNCATED`.
 """
 
 from __future__ import annotations
@@ -116,7 +118,7 @@ def _backward(
             off += float((log_pi - drawn).abs().sum())
         policy.token_backward(lesson.rows, weights)
     if lesson.queries:
-        scores = policy.log_probs(lesson.queries)
+        scores = old_A if first else policy.log_probs(lesson.queries)
         weights = []
         for log_pi, old, taken in zip(scores, old_A, lesson.taken, strict=True):
             weight = torch.zeros_like(log_pi)

@@ -1,0 +1,227 @@
+"""Thought, then an action: the thought is drawn and learned by its tokens, the action by its odds
+given the thought."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import gamedsl
+from gamedsl.backends.forms import CLOSE, OPEN
+from gamedsl.diagnostics import Problems
+from gamedsl.ir.recipe import Recipe
+from gamedsl.policies.generation import Generated, TokenRow, Writing
+from gamedsl.runtime import Game
+from gamedsl.sema.recipe import override, resolve
+from gamedsl.train.cast import Cast
+from gamedsl.train.engine import open_policy
+from gamedsl.train.runfolder import RunFolder, create
+from gamedsl.train.words.loop import train_words, writer
+from gamedsl.train.words.rollout import Utterance, play
+from gamedsl.train.words.update import Lesson, learn
+from gamedsl.train.words.weigh import Worth
+from tests.writing import write
+
+GAMES = Path(__file__).parent.parent.parent / "games"
+PICK = """
+game: pick
+roles: [picker]
+turns: [{role: picker, choose: card, from: [red, tan]}]
+payoffs: 1 if card == tan else 0
+respond: {form: tag, think: 6, at_limit: close}
+on_invalid: {then: forfeit, pay: -1}
+"""
+
+
+def recipe_of(game: Game, **settings: Any) -> Recipe:
+    given = {"model": "tiny", "games": 8, "group_size": 8, "lr": 0.005, "seed": 0, **settings}
+    problems = Problems()
+    recipe = resolve(game.ir, [override(k, v) for k, v in given.items()], problems)
+    assert not problems.errors, problems.sorted()
+    return recipe
+
+
+def opened(game: Game, recipe: Recipe) -> Writing:
+    return writer(open_policy(game, recipe, lambda text: None))
+
+
+def run_of(game: Game, recipe: Recipe, out: Path) -> list[dict[str, Any]]:
+    policy = opened(game, recipe)
+    folder = create(game, recipe, out, {}, policy.tokenizer, 1)
+    assert train_words(game, recipe, folder, policy).finished
+    return [record for record in folder.records() if record["event"] == "step"]
+
+
+def said_in(game: Game, recipe: Recipe, policy: Writing) -> list[Utterance]:
+    env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
+    trials = play(env, policy, recipe, 1, Cast(game.ir, recipe))
+    assert all(trial.episode.done for trial in trials)
+    return [one for trial in trials for one in trial.utterances]
+
+
+def test_thoughts_and_actions_are_learned(compiled: Callable[[str], Game], tmp_path: Path) -> None:
+    game = compiled(PICK)
+    steps = run_of(game, recipe_of(game, steps=3, games=16, group_size=16), tmp_path / "run")
+    assert all(step["valid"] == {"picker": 1.0} for step in steps)
+    assert steps[0]["reward"]["picker"] < 0.8 < 0.9 < steps[-1]["reward"]["picker"]
+    assert all(0 < step["reply_tokens"]["picker"] <= 6 for step in steps)
+    assert max(step["sampler_gap"] for step in steps) < 1e-3
+
+
+def test_only_what_was_drawn_is_trained_of_a_thought(compiled: Callable[[str], Game]) -> None:
+    """The tags that were put around a thought, and all of the answer, are no trained tokens."""
+    game = compiled(PICK)
+    recipe = recipe_of(game)
+    policy = opened(game, recipe)
+    said = said_in(game, recipe, policy)
+    lesson = Lesson([Worth(n, one, 1.0) for n, one in enumerate(said)], 1.0)
+    opening = policy.tokenizer.ids(f"{OPEN}\n")
+    for row, one in zip(lesson.rows, said, strict=True):
+        assert one.written is not None
+        assert one.choice is not None
+        assert tuple(row.ids[at] for at in row.positions) == one.written.reply_ids
+        assert row.positions[-1] == len(row.ids) - 1
+        assert row.ids[: row.positions[0]][-len(opening) :] == opening
+        thought = one.written.reply_ids
+        thought = thought[:-1] if one.written.finish == "stop" else thought
+        assert one.choice.query.prefix == opening + thought + policy.tokenizer.ids(f"\n{CLOSE}\n")
+    assert sum(lesson.length for _ in said) == sum(len(one.written.reply_ids) for one in said)
+
+
+def test_the_update_is_the_gradient_of_the_loss(compiled: Callable[[str], Game]) -> None:
+    """Against finite differences of the loss, written out anew from log-probabilities, along the
+    gradient: plain descent by `learn` moves the weights by it."""
+    game = compiled(PICK)
+    recipe = recipe_of(game, lr=1.0, max_grad_norm=1e9, temperature=0.7, lr_schedule="constant")
+    policy = opened(game, recipe)
+    said = said_in(game, recipe, policy)[:3]
+    gains = [1.0, -0.5, 2.0]
+    for tensor in policy.parameters():  # away from the adapters' zero, where half a gradient is 0
+        torch.nn.init.normal_(tensor, std=0.02, generator=torch.Generator().manual_seed(0))
+    policy.forget()
+    mean = sum(len(one.written.reply_ids) for one in said if one.written) / len(said)
+    old = {one: odds_of(policy, one, 0.7) for one in said}
+
+    def loss() -> float:
+        total = 0.0
+        for one, gain in zip(said, gains, strict=True):
+            assert one.written is not None
+            drawn = torch.tensor(one.written.log_probs)
+            rho = (tokens_of(policy, one.written, 0.7) - drawn).exp().clamp(max=2.0)
+            total -= gain * float(rho.sum()) / mean
+            total -= gain * math.exp(odds_of(policy, one, 0.7) - old[one])
+        return total / len(said)
+
+    start = [tensor.detach().clone() for tensor in policy.parameters()]
+    worth = [Worth(n, one, gain) for n, (one, gain) in enumerate(zip(said, gains, strict=True))]
+    told = learn(policy, torch.optim.SGD(policy.parameters(), lr=1.0), worth, recipe, 1)
+    step = [a - tensor.detach() for a, tensor in zip(start, policy.parameters(), strict=True)]
+    norm = math.sqrt(sum(float(part.square().sum()) for part in step))
+    assert told["grad_norm"] == pytest.approx(norm, rel=1e-4)
+    values = []
+    for sign in (1, -1):
+        for tensor, at, part in zip(policy.parameters(), start, step, strict=True):
+            tensor.data.copy_(at + sign * 2e-3 / norm * part)
+        values.append(loss())
+    assert (values[0] - values[1]) / 4e-3 == pytest.approx(norm, rel=0.02)
+
+
+def tokens_of(policy: Writing, written: Generated, temperature: float) -> torch.Tensor:
+    ids = written.prompt_ids + written.reply_ids
+    row = TokenRow("shared", ids, ((len(written.prompt_ids), len(ids)),), temperature)
+    return policy.token_log_probs([row])[0]
+
+
+def odds_of(policy: Writing, one: Utterance, temperature: float) -> float:
+    """The log-probability of the option that was taken, from its tokens and those of the others."""
+    assert one.choice is not None
+    encoded = policy.encode(one.choice.query)
+    score = []
+    for label in encoded.labels:
+        ids = encoded.prompt + label
+        row = TokenRow("shared", ids, ((len(encoded.prompt), len(ids)),))
+        score.append(policy.token_log_probs([row])[0].double().sum() / temperature)
+    return float(torch.stack(score).log_softmax(0)[one.choice.action])
+
+
+def test_a_thinking_run_that_was_stopped_goes_on_to_the_same_numbers(
+    compiled: Callable[[str], Game], tmp_path: Path
+) -> None:
+    game = compiled(PICK)
+    recipe = recipe_of(game, steps=3, checkpoint_every=1)
+    whole = run_of(game, recipe, tmp_path / "whole")
+
+    class Once:
+        asked = False
+
+        def start(self, record: Any) -> None: ...
+        def warm_up(self, record: Any) -> None: ...
+        def end(self, record: Any) -> None: ...
+        def step(self, record: Any) -> None:
+            self.asked = True
+
+    once: Any = Once()
+    policy = opened(game, recipe)
+    folder = create(game, recipe, tmp_path / "parts", {}, policy.tokenizer, 1)
+    first = train_words(game, recipe, folder, policy, observers=[once], interrupt=once)
+    assert not first.finished
+    assert train_words(game, recipe, RunFolder(folder.path), opened(game, recipe)).finished
+    parts = [record for record in folder.records() if record["event"] == "step"]
+    assert [r | {"seconds": 0} for r in parts] == [r | {"seconds": 0} for r in whole]
+
+
+def test_free_replies_are_read_in_a_game_of_labels(
+    compiled: Callable[[str], Game], tmp_path: Path
+) -> None:
+    game = compiled(PICK.replace("respond: {form: tag, think: 6, at_limit: close}\n", ""))
+    assert not game.ir.in_words
+    steps = run_of(game, recipe_of(game, steps=1, replies="free"), tmp_path / "run")
+    assert steps[0]["valid"]["picker"] < 1  # random weights do not happen to write a label
+    assert sum(steps[0]["invalid"].values()) == steps[0]["games"]
+
+
+GO_ON = """
+game: go_on
+extends: debate
+on_invalid: {all: {then: skip}, judge: {then: void}}
+"""
+"""A debate that comes to its judge whatever the speeches are."""
+SHORT = """
+game: short
+roles: [pro, con]
+referees: [judge]
+turns:
+  - {each: roles, say: speech, max_tokens: 4}
+  - {role: [judge], choose: verdict, from: roles}
+payoffs: count(verdict, me)
+on_invalid: {all: {then: skip}, judge: {then: void}}
+"""
+SHIPPED = ["kuhn_poker_thinking", "small_hanabi_thinking"]
+
+
+@pytest.mark.parametrize("name", [*SHIPPED, "kuhn_poker_tools", SHORT])
+def test_closed_decisions_are_answered_validly(name: str, tmp_path: Path) -> None:
+    assert valid_closed(name, "tiny", tmp_path, 2) == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*SHIPPED, "kuhn_poker_tools", GO_ON])
+def test_the_embedded_model_answers_closed_decisions_validly(name: str, tmp_path: Path) -> None:
+    assert valid_closed(name, "smollm2-135m", tmp_path, 4) == 1.0
+
+
+def valid_closed(name: str, model: str, folder: Path, games: int) -> float:
+    """The share of closed decisions of a game that the model answers validly."""
+    text = "\n" in name
+    game = gamedsl.load(write(folder, name) if text else GAMES / f"{name}.yaml")
+    recipe = recipe_of(game, model=model, games=games, group_size=games)
+    said = said_in(game, recipe, opened(game, recipe))
+    steps = {step.id for step in game.ir.steps if step.said is None}
+    closed = [one for one in said if one.step in steps]
+    assert closed
+    return sum(one.invalid is None for one in closed) / len(closed)
