@@ -20,13 +20,16 @@ from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_col
 
 if TYPE_CHECKING:
     from gamedsl.evaluate.contestants import Contestant
-    from gamedsl.evaluate.evaluation import After, Evaluation, Options, Plan, Tell
+    from gamedsl.evaluate.evaluation import After
+    from gamedsl.evaluate.found import Evaluation, Options, Plan, Tell
     from gamedsl.evaluate.games import Contest, Games
     from gamedsl.evaluate.standings import Standings
     from gamedsl.policies.endpoint import EndpointSettings
     from gamedsl.runtime import Game
 
 _NEEDED = ("numpy", "scipy", "rich")
+GAMES, FEW_GAMES = 1000, 100
+"""Games a pairing where nothing else is said; few in games in words."""
 
 HELP = """\
 Evaluate players, runs and models in a game. One contestant plays itself and a random player;
@@ -46,8 +49,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="play these, instead of each other (default for one contestant: random)")  # fmt: skip
     add("--role", action="append", default=[], metavar="ROLE=SPEC",
         help="who holds a role, or a seat, in all games; may be repeated")  # fmt: skip
-    add("--games", type=_count, default=1000, metavar="N",
-        help="games a pairing, where it is sampled (default: 1,000)")  # fmt: skip
+    add("--referee", action="append", default=[], metavar="REFEREE=SPEC",
+        help="who referees (default: as the recipe of the first run has it, else of the game: its "
+        "player, or the model as it comes); may be repeated")  # fmt: skip
+    add("--games", type=_count, metavar="N",
+        help=f"games a pairing, where it is sampled (default: {GAMES:,}; in games in words "
+        f"{FEW_GAMES})")  # fmt: skip
     add("--seed", type=int, default=0, metavar="N", help="of the games, labels and draws")
     add("--method", choices=("auto", "exact", "sampled"), default="auto",
         help="exact wherever it can be had (auto), nowhere else, or never")  # fmt: skip
@@ -63,6 +70,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--format", choices=("text", "json"), default="text")
     add("--out", type=Path, metavar="FILE", help="write the evaluation there, as JSON")
+    add("--transcripts", type=Path, metavar="DIR",
+        help="write the games there, in games in words, for `gamedsl replay`")  # fmt: skip
     _boards(parser)
     _endpoints(parser)
 
@@ -77,6 +86,8 @@ def _boards(parser: argparse.ArgumentParser) -> None:
 
 
 def _endpoints(parser: argparse.ArgumentParser) -> None:
+    from gamedsl.policies.endpoint_wire import CONSTRAIN
+
     add = parser.add_argument_group("endpoints").add_argument
     add("--key-env", metavar="NAME",
         help="the environment variable that holds the key (default: OPENAI_API_KEY)")  # fmt: skip
@@ -89,8 +100,14 @@ def _endpoints(parser: argparse.ArgumentParser) -> None:
         help="the most calls to one endpoint, repeated ones included (default: 1,000)")  # fmt: skip
     add("--tokens", type=_count, metavar="N",
         help="the most tokens of an endpoint, as it counts them (default: any number)")  # fmt: skip
-    add("--temperature", type=float, metavar="T", help="(default: as the server has it)")
-    add("--max-tokens", type=_count, metavar="N", help="of a reply (default: as the server has it)")
+    add("--temperature", type=_from_zero, metavar="T",
+        help="(default: as the server has it; in games in words 1)")  # fmt: skip
+    add("--max-tokens", type=_count, metavar="N",
+        help="of a reply (default: as the server has it; in games in words as the game "
+        "has it)")  # fmt: skip
+    add("--constrain", choices=CONSTRAIN,
+        help="have the server hold replies to what is asked for, in the form that "
+        "it takes")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -118,9 +135,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _evaluate(args: argparse.Namespace) -> int:
-    from gamedsl.evaluate.evaluation import Options, evaluate
+    from gamedsl.evaluate.evaluation import evaluate
+    from gamedsl.evaluate.found import Options
     from gamedsl.evaluate.leaderboard import read_board
+    from gamedsl.evaluate.planning import plan_of
     from gamedsl.evaluate.standings import check_anchor, names_on
+    from gamedsl.evaluate.transcripts import keeper
 
     params: dict[str, Any] = read_params(args.param)
     people = _people(args)
@@ -130,13 +150,17 @@ def _evaluate(args: argparse.Namespace) -> int:
         return PROBLEMS
     if args.leaderboard is not None:
         board = read_board(args.leaderboard)  # said before anything is played
-    plan = _plan(args, people, game)
+    settings = _settings(args)
+    plan = plan_of(
+        game, people, args.against, roles=args.role, referees=args.referee, seed=args.seed,
+        endpoints=settings,
+    )  # fmt: skip
     if args.leaderboard is not None and args.anchor is not None:
         check_anchor(args.anchor, [*names_on(board), *(one.name for one in plan.everybody)])
     with _shown() as tell:
         options = Options(
-            args.games, args.seed, args.utility, args.method, args.search, args.decisions,
-            _settings(args), tell,
+            args.games or (FEW_GAMES if game.ir.in_words else GAMES), args.seed, args.utility,
+            args.method, args.search, args.decisions, settings, tell, keeper(args.transcripts),
         )  # fmt: skip
         found = evaluate(game, plan, options, _keeper(args, game, plan, options))
     _keep_exploitability(args, found)
@@ -173,11 +197,12 @@ def _game(
     from gamedsl.compiler import compile_file
     from gamedsl.diagnostics.render import render
     from gamedsl.evaluate.errors import EvalError
+    from gamedsl.evaluate.planning import game_of_runs
     from gamedsl.runtime import Game
 
     file = args.game
     if file is None:
-        file, of_run = _game_of_runs(people)
+        file, of_run = game_of_runs(people)
         params = {**of_run, **params}
     result = compile_file(file, params)
     if result.diagnostics:
@@ -189,76 +214,13 @@ def _game(
     return None
 
 
-def _game_of_runs(people: list[Contestant]) -> tuple[str, dict[str, Any]]:
-    """The file and the params of the game that the contestants' runs have in common."""
-    from gamedsl.evaluate.errors import EvalError
-    from gamedsl.players.runs import folder_and_step
-
-    runs = [folder_and_step(one.spec[4:])[0] for one in people if one.spec.startswith("run:")]
-    if not runs:
-        raise EvalError("no game is named", "add --game FILE, a path or a shipped name")
-    infos = [_info(path) for path in runs]
-    if len({info["hash"] for info in infos}) > 1:
-        raise EvalError("the runs are of different games", "say which is meant with --game FILE")
-    file = infos[0]["file"]
-    kept = next(iter(sorted((runs[0] / "game").glob(f"{infos[0]['game']}.yaml"))), None)
-    if file is None or not Path(file).exists():
-        file = kept
-    if file is None:
-        raise EvalError(f"the game file of {runs[0]} is gone", "say where it is with --game FILE")
-    return str(file), infos[0]["params"]
-
-
-def _info(path: Path) -> dict[str, Any]:
-    """What a run's `run.json` says of its game."""
-    from gamedsl.evaluate.errors import EvalError
-    from gamedsl.train.runfolder import open_run
-
-    try:
-        info = open_run(path).info()
-        return {key: info[key] for key in ("hash", "file", "game", "params")}
-    except (OSError, ValueError, TypeError) as error:
-        said = f"cannot be read: {error}"
-    except KeyError as error:
-        said = f"is damaged: it has no `{error.args[0]}`"
-    raise EvalError(f"{path / 'run.json'} {said}", "take another run, or a copy of this one")
-
-
-def _plan(args: argparse.Namespace, people: list[Contestant], game: Game) -> Plan:
-    from gamedsl.evaluate.contestants import contestant, contestants
-    from gamedsl.evaluate.errors import EvalError
-    from gamedsl.evaluate.evaluation import Plan
-
-    fixed: dict[str, Contestant] = {}
-    opened_with = args.seed, _settings(args)
-    for text in args.role:
-        role, equals, spec = text.partition("=")
-        seats = [s for s in game.ir.seats if role in (s, game.ir.role_of[s])]
-        if not equals or not spec or not seats:
-            known = ", ".join(dict.fromkeys((*game.ir.role_of.values(), *game.ir.seats)))
-            raise EvalError(f"`--role {text}` names no role of `{game.name}` and who holds it",
-                            f"write ROLE=SPEC; roles and seats are {known}")  # fmt: skip
-        fixed |= dict.fromkeys(seats, contestant(spec, *opened_with))
-    if len(fixed) == len(game.ir.seats):
-        raise EvalError("every seat is held by a --role, so that nobody else can sit down",
-                        "leave a seat to those who are evaluated")  # fmt: skip
-    opponents = people if len(people) > 1 else [contestant("random")]
-    if args.against:
-        opponents = contestants(args.against, *opened_with)
-    held: dict[str, Contestant] = {}
-    for one in (*people, *opponents, *fixed.values()):
-        if held.setdefault(one.name, one) != one:
-            raise EvalError(f"two contestants are called `{one.name}`", "name one otherwise")
-    return Plan(tuple(people), tuple(opponents), fixed)
-
-
 def _settings(args: argparse.Namespace) -> EndpointSettings:
     from gamedsl.policies.endpoint import EndpointSettings
 
     return EndpointSettings(
         key_env=args.key_env, concurrency=args.concurrency, timeout=args.timeout,
         retries=args.retries, calls=args.calls, tokens=args.tokens,
-        temperature=args.temperature, max_tokens=args.max_tokens,
+        temperature=args.temperature, max_tokens=args.max_tokens, constrain=args.constrain,
     )  # fmt: skip
 
 
@@ -270,7 +232,9 @@ def _keeper(args: argparse.Namespace, game: Game, plan: Plan, options: Options) 
 
     def keep(found: Sequence[Games], contest: Contest | None) -> None:
         if args.leaderboard is not None:
-            more = [match_of(game, games, options.seed, who, contest) for games in found]
+            more = [
+                match_of(game, games, options.seed, who, contest, plan.referees) for games in found
+            ]
             add(args.leaderboard, more)
 
     return keep
@@ -286,7 +250,8 @@ def _keep_exploitability(args: argparse.Namespace, found: Evaluation) -> None:
 
 def _print(args: argparse.Namespace, found: Evaluation) -> None:
     from gamedsl.evaluate.record import as_record, standings_record
-    from gamedsl.evaluate.text import head_of, show, tables_of
+    from gamedsl.evaluate.shown import show
+    from gamedsl.evaluate.text import head_of, tables_of
 
     boards = [one for one in _standings(args) if one.hash == found.game.hash]
     record = as_record(found)
@@ -339,7 +304,8 @@ def _standings(args: argparse.Namespace) -> list[Standings]:
 
 
 def _show_boards(boards: list[Standings], console: Any) -> None:
-    from gamedsl.evaluate.text import show, standings_table
+    from gamedsl.evaluate.shown import show
+    from gamedsl.evaluate.text import standings_table
 
     for one in boards:
         show(standings_table(one), console)
@@ -367,7 +333,7 @@ def _shown() -> Iterator[Tell]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from gamedsl.evaluate.evaluation import silent
+    from gamedsl.evaluate.found import silent
 
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -404,10 +370,22 @@ def _at_least(text: str, least: int) -> int:
 
 
 def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
+    value = _number(text)
     if not value > 0:
         raise argparse.ArgumentTypeError(f"`{text}` is no number above 0")
     return value
+
+
+def _from_zero(text: str) -> float:
+    value = _number(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"`{text}` is no number from 0 up")
+    return value
+
+
+def _number(text: str) -> float:
+    """NaN for what is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

@@ -86,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
         trackers.require(_names(args.log))
     except (TrainError, ValueError) as error:
         return _usage(str(error))
+    from gamedsl.policies.endpoint import EndpointError
     from gamedsl.policies.errors import ModelError
 
     try:
@@ -97,6 +98,8 @@ def run(args: argparse.Namespace) -> int:
         return _train(job, args)
     except (TrainError, ModelError) as error:
         return _usage(str(error))
+    except EndpointError as error:
+        return _usage(f"{error}\n  then: --resume goes on from the last checkpoint")
 
 
 def _understand(args: argparse.Namespace) -> Job | None:

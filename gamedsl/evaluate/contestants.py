@@ -18,10 +18,10 @@ import yaml
 
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.evaluate.errors import EvalError
-from gamedsl.players.base import DrawingPlayer, Player, PlayerError
+from gamedsl.players.base import DrawingPlayer, Player, PlayerError, Speaker
 from gamedsl.players.endpoint import EndpointPlayer
 from gamedsl.players.table import PLAYERS, mixed, open_player
-from gamedsl.policies.endpoint import EndpointError, EndpointSettings
+from gamedsl.policies.endpoint import Endpoint, EndpointError, EndpointSettings
 from gamedsl.train.runfolder import number_in
 
 if TYPE_CHECKING:
@@ -124,8 +124,9 @@ def identity_of(spec: str, seed: int = 0, endpoints: EndpointSettings | None = N
     if head in _SEEDED:
         content.update(f"\nseed {seed}".encode())
     if head == "endpoint" and endpoints is not None:
-        asked = endpoints.temperature, endpoints.max_tokens
-        content.update(f"\n{asked}".encode() if asked != (None, None) else b"")
+        asked: list[object] = [endpoints.temperature, endpoints.max_tokens]
+        asked += [] if endpoints.constrain is None else [endpoints.constrain]
+        content.update(f"\n{(*asked,)}".encode() if asked != [None, None] else b"")
     return content.hexdigest()[:16]
 
 
@@ -163,28 +164,46 @@ def _parts(argument: str) -> Iterator[tuple[str, bytes]]:
             yield str(file.relative_to(path)), content
 
 
-@dataclass(frozen=True)
 class Opener:
     """Opens the players of contestants."""
 
-    game: Game
-    seed: int
-    endpoints: EndpointSettings
-    allow_code: bool = True
+    def __init__(
+        self, game: Game, seed: int, endpoints: EndpointSettings, allow_code: bool = True
+    ) -> None:
+        self.game, self.seed, self.endpoints = game, seed, endpoints
+        self._allow_code = allow_code
+        self._open: dict[str, Player] = {}
+        """Players that may serve many seats, by their specs: one model, one budget of calls."""
 
     def open(self, one: Contestant) -> Player:
         """Raises EvalError for what cannot be had."""
-        kind, _, argument = one.spec.partition(":")
+        if one.spec in self._open:
+            return self._open[one.spec]
         try:
-            if kind == "endpoint":
-                return EndpointPlayer.of(argument, self.endpoints)
-            return open_player(one.spec, self.game, seed=self.seed, allow_code=self.allow_code)
+            player = self._opened(one.spec)
         except PlayerError as error:
             raise EvalError(f"{one.name}: {error.message}", error.help) from error
         except EndpointError as error:
             raise EvalError(f"{one.name}: {error.fact}", error.fix) from error
+        if isinstance(player, Speaker):
+            self._open[one.spec] = player
+        return player
+
+    def _opened(self, spec: str) -> Player:
+        kind, _, argument = spec.partition(":")
+        if kind == "endpoint":
+            return EndpointPlayer.of(argument, self.endpoints)
+        return open_player(spec, self.game, seed=self.seed, allow_code=self._allow_code)
+
+    @property
+    def called(self) -> dict[str, Endpoint]:
+        """The endpoints that were opened, by spec."""
+        return {
+            spec: player.endpoint
+            for spec, player in self._open.items() if isinstance(player, EndpointPlayer)
+        }  # fmt: skip
 
 
 def lasting(player: Player) -> bool:
     """Whether one player may serve all matches, since it keeps nothing that a match changes."""
-    return isinstance(player, DrawingPlayer | EndpointPlayer)
+    return isinstance(player, DrawingPlayer | Speaker)

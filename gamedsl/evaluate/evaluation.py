@@ -7,162 +7,30 @@ is sampled. Else `games` games are played per pairing, shared evenly by its seat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gamedsl.evaluate.bound import lower_bound
 from gamedsl.evaluate.contestants import Contestant, Opener, lasting
 from gamedsl.evaluate.errors import EvalError
-from gamedsl.evaluate.games import Contest, Games, Record, Utility, one_sum, record, together
-from gamedsl.evaluate.intervals import Estimate, exact, share
-from gamedsl.evaluate.playing import Answerer, answerer, play_seatings, seeds_of
-from gamedsl.evaluate.seating import Holders, Pairing, pairings
+from gamedsl.evaluate.found import Evaluation, Exploitability, Options, Plan, Spent
+from gamedsl.evaluate.games import Contest, Games, one_sum
+from gamedsl.evaluate.intervals import exact
+from gamedsl.evaluate.playing import Answerer, Seated, answerer, play_seatings, seeds_of
+from gamedsl.evaluate.seating import Holders, Pairing
 from gamedsl.evaluate.whole import DECISIONS, NODES, Table, Whole, write_out
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.saved import PolicyError
-from gamedsl.policies.endpoint import EndpointError, EndpointSettings
+from gamedsl.policies.endpoint import EndpointError
 from gamedsl.solve.ranges import equilibrium_ranges
+from gamedsl.solve.tree import UNLISTED
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
 
-Tell = Callable[[str, int, int], None]
-"""What is under way, how much of it is done, of how much."""
-
 After = Callable[[Sequence[Games], Contest | None], None]
-
-Method = Literal["auto", "exact", "sampled"]
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """The `Tell` that says nothing."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to evaluate. `search` is how many games are simulated for each seat's reply where the
-    game is too large for exact exploitability; 0 leaves it out."""
-
-    games: int = 1000
-    seed: int = 0
-    utility: Utility = "payoffs"
-    method: Method = "auto"
-    search: int = 500
-    decisions: bool = False
-    """Whether to work out what equilibria do at each decision."""
-    endpoints: EndpointSettings = field(default_factory=EndpointSettings)
-    tell: Tell = silent
-
-
-@dataclass(frozen=True)
-class Exploitability:
-    """NashConv / seats of a contestant that holds all seats: `exact`, or what it is at `least`, by
-    a search for replies. `estimate` is None where it is not known, and `why` says why."""
-
-    kind: Literal["exact", "least", "unknown"]
-    estimate: Estimate | None = None
-    why: str = ""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Who is evaluated, against whom, and who holds seats in all games."""
-
-    contestants: tuple[Contestant, ...]
-    opponents: tuple[Contestant, ...]
-    fixed: Mapping[str, Contestant] = field(default_factory=dict)
-    """By seat."""
-
-    @cached_property
-    def everybody(self) -> tuple[Contestant, ...]:
-        """All who play, each once, those who are evaluated first."""
-        found = {c.name: c for c in (*self.contestants, *self.opponents, *self.fixed.values())}
-        return tuple(found.values())
-
-    def pairings(self, seats: Sequence[str]) -> tuple[Pairing, ...]:
-        return pairings(
-            seats,
-            {seat: one.name for seat, one in self.fixed.items()},
-            [one.name for one in self.contestants],
-            [one.name for one in self.opponents],
-        )
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What was found."""
-
-    game: Game
-    plan: Plan
-    options: Options
-    pairings: tuple[Pairing, ...]
-    games: Mapping[Holders, Games]
-    exploitability: Mapping[str, Exploitability]
-    contest: Contest | None
-    """What there is to win, for two seats that are paid the same in sum in every game."""
-    why_sampled: str
-    """Why something was sampled; empty where nothing was."""
-    policies: Mapping[str, Table]
-    """What contestants do at all decisions, by name, where the game is written out and they hold
-    all seats."""
-    ranges: Mapping[str, Any] | None
-    """What equilibria do there, as `gamedsl.solve.ranges.Ranges.as_dict` has it; None where that
-    was not asked for, or is not known."""
-    stopped: EndpointError | None = None
-    """An endpoint's that ended the evaluation early."""
-
-    @property
-    def seats(self) -> tuple[str, ...]:
-        return tuple(self.game.ir.seats)
-
-    @property
-    def exact(self) -> bool:
-        return all(games.exact for games in self.games.values())
-
-    def played(self, pairing: Pairing) -> bool:
-        """Whether the pairing was come to before all ended."""
-        return all(seating.holders in self.games for seating in pairing.seatings)
-
-    def earned(self, pairing: Pairing, utility: Utility | None = None) -> Estimate | None:
-        """What the focal contestant earns, all its seats counting alike."""
-        parts = [(self.games[s.holders], s.focal) for s in pairing.seatings]
-        return together(parts, utility or self.options.utility)
-
-    def by_role(self, pairing: Pairing, utility: Utility | None = None) -> dict[str, Estimate]:
-        """What it earns in each role that it takes."""
-        role_of = self.game.ir.role_of
-        found = {}
-        for role in dict.fromkeys(role_of[seat] for seat in self.seats):
-            parts = []
-            for seating in pairing.seatings:
-                own = [n for n in seating.focal if role_of[self.seats[n]] == role]
-                if own:
-                    parts.append((self.games[seating.holders], own))
-            estimate = together(parts, utility or self.options.utility) if parts else None
-            if estimate is not None:
-                found[role] = estimate
-        return found
-
-    def record(self, pairing: Pairing) -> Record | None:
-        """Shares won, drawn and lost; None but for two seats of constant sum, one of them the focal
-        contestant's."""
-        if self.contest is None or pairing.mirror:
-            return None
-        return record([(self.games[s.holders], s.focal[0]) for s in pairing.seatings])
-
-    def invalid(self, name: str) -> Estimate | None:
-        """The share of a contestant's replies that were invalid; None where it was asked none."""
-        failed = asked = 0
-        for games in self.games.values():
-            for number, holder in enumerate(games.holders):
-                if holder == name:
-                    failed += int(games.failed_GS[:, number].sum())
-                    asked += int(games.asked_S[number])
-        return share(failed, asked)
 
 
 def evaluate(
@@ -176,11 +44,11 @@ def evaluate(
 
     Raises EvalError for what cannot be evaluated, and EvaluationError where the rules fail.
     """
-    if game.ir.referees:
-        names = ", ".join(role.name for role in game.ir.referees)
+    lacking = [seat for seat in game.ir.everyone if seat not in (*game.ir.seats, *plan.referees)]
+    if lacking:
         raise EvalError(
-            f"{game.name} has referees ({names}), and no contestant can hold their seats yet",
-            "play it from Python, with `gamedsl.players.play`, and a player for each of them",
+            f"nobody is {' and '.join(lacking)} in {game.name}",
+            "give `Plan` its `referees`; `gamedsl.evaluate.referees` finds who usually is",
         )
     return _Bench(game, plan, options or Options()).run(after)
 
@@ -195,6 +63,7 @@ class _Bench:
         self.players: dict[str, Player] = {
             one.name: self.opener.open(one) for one in plan.everybody
         }
+        self.referees = {one.name: self.opener.open(one) for one in plan.referees.values()}
         self.whole, self.why_sampled = self._write_out()
         self.tables: dict[tuple[str, str], Table] = {}
         """By contestant and seat."""
@@ -224,8 +93,15 @@ class _Bench:
             self.game, self.plan, self.options, pairings, played, exploitability,
             self._contest(played.values()),
             "" if all(games.exact for games in played.values()) else self.why_sampled,
-            self._policies(), self._ranges(), stopped,
+            self._policies(), self._ranges(), stopped, self._spent(),
         )  # fmt: skip
+
+    def _spent(self) -> dict[str, Spent]:
+        named = {one.spec: one.name for one in (*self.plan.referees.values(), *self.plan.everybody)}
+        return {
+            named[spec]: Spent(endpoint.calls, endpoint.tokens)
+            for spec, endpoint in self.opener.called.items()
+        }
 
     def _policies(self) -> dict[str, Table]:
         found: dict[str, Table] = {}
@@ -266,7 +142,9 @@ class _Bench:
         sampled, should any be."""
         stubborn = [n for n, p in self.players.items() if not isinstance(p, DrawingPlayer)]
         whole, why = None, f"{', '.join(stubborn)} cannot say what it would do"
-        if len(stubborn) < len(self.players):
+        if self.game.ir.open or self.game.ir.referees:
+            why = UNLISTED
+        elif len(stubborn) < len(self.players):
             self.options.tell("writing the game out", 0, 0)
             whole = write_out(self.env)
             if whole is None and self.game.ir.labels_last:
@@ -311,18 +189,27 @@ class _Bench:
             self.options.tell(f"{number + 1}/{count} {what}", done, total)
 
         progress(0)
-        by = {holders: {n: self._answerer(n) for n in set(holders)} for holders in wanted}
+        seated = [self._table(holders) for holders in wanted]
         seeds = seeds_of(self.options.seed, games)
-        return play_seatings(self.env, wanted, by, seeds, progress)
+        return play_seatings(self.env, seated, seeds, progress, self.options.keep)
+
+    def _table(self, holders: Holders) -> Seated:
+        """Who sits where, referees included; whoever sits in several seats answers for all."""
+        who = dict(zip(self.env.seats, holders, strict=True))
+        who |= {seat: one.name for seat, one in self.plan.referees.items()}
+        answerers = {name: self._answerer(name) for name in set(who.values())}
+        return Seated(holders, who, {seat: answerers[name] for seat, name in who.items()})
 
     def _answerer(self, name: str) -> Answerer:
+        """What answers for somebody: at one table where it moves by itself, else at all."""
         if name in self.answerers:
             return self.answerers[name]
-        player = self.players[name]
+        player = (self.players | self.referees)[name]
         if lasting(player):
             self.answerers[name] = answerer(player, self.game.ir.labels_last)
             return self.answerers[name]
-        (one,) = (one for one in self.plan.everybody if one.name == name)
+        everybody = (*self.plan.everybody, *self.plan.referees.values())
+        one = next(one for one in everybody if one.name == name)
         return answerer(self.opener.open(one), self.game.ir.labels_last)
 
     def _exploitability(self, one: Contestant) -> Exploitability:
@@ -344,7 +231,7 @@ class _Bench:
         """What it is at least, by a search for replies."""
         if not self.options.search:
             return Exploitability("unknown", why="no search was asked for")
-        if self.game.ir.open:
+        if self.game.ir.open or self.game.ir.referees:
             return Exploitability("unknown", why="what may be said cannot be searched")
         bound = lower_bound(
             self.game, player, simulations=self.options.search, games=max(2, self.options.search),

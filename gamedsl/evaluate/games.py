@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from gamedsl.evaluate.intervals import Estimate, exact, mean, share
+from gamedsl.evaluate.replies import Counts
 from gamedsl.evaluate.seating import Holders
 
 Utility = Literal["payoffs", "rewards"]
@@ -29,6 +30,12 @@ class Games:
     """Whether a seat gave an invalid reply."""
     asked_S: np.ndarray
     """Decisions that each seat was asked for."""
+    invalid_S: np.ndarray
+    """Invalid replies of each seat."""
+    own_ends: int = 0
+    """Games that no invalid reply ended."""
+    said: Counts = field(default_factory=dict)
+    """What was replied, in games in words."""
 
     @property
     def games(self) -> int:
@@ -49,12 +56,13 @@ class Games:
     @cached_property
     def results_GS(self) -> np.ndarray:
         """For two seats: 1 for the one that was paid more, 1/2 for a draw, 0 for the other.
-        Whoever forfeits has lost; NaN where both did."""
+        Whoever forfeits has lost; NaN where both did, or the game is void for both."""
         first, second = self.payoffs_GS[:, 0], self.payoffs_GS[:, 1]
         won = np.select([close(first, second), first > second], [0.5, 1.0], 0.0)
         failed_first, failed_second = self.failed_GS[:, 0], self.failed_GS[:, 1]
         won = np.where(failed_first, 0.0, np.where(failed_second, 1.0, won))
-        won = np.where(failed_first & failed_second, np.nan, won)
+        void = (failed_first & failed_second) | (np.isnan(first) & np.isnan(second))
+        won = np.where(void, np.nan, won)
         return np.stack([won, 1 - won], axis=1)
 
 

@@ -25,7 +25,7 @@ from gamedsl.train.files import write_text
 
 if TYPE_CHECKING:
     from gamedsl.evaluate.contestants import Contestant
-    from gamedsl.evaluate.evaluation import Exploitability
+    from gamedsl.evaluate.found import Exploitability
     from gamedsl.runtime import Game
 
 FORMAT = "gamedsl leaderboard 1"
@@ -59,13 +59,20 @@ class Match:
     asked: tuple[int, ...]
     invalid: tuple[int, ...]
     versions: Mapping[str, str]
+    referees: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Identity and name of who referees, by seat."""
 
     @property
     def key(self) -> str:
         """What two matches share that are the same."""
-        seed = None if self.exact else self.seed
-        known = json.dumps([self.hash, self.holders, seed])
-        return hashlib.sha256(known.encode()).hexdigest()[:16]
+        known: list[object] = [self.hash, self.holders, None if self.exact else self.seed]
+        known += [self.judges] if self.referees else []
+        return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
+
+    @property
+    def judges(self) -> tuple[tuple[str, str], ...]:
+        """The seats of referees, each with the identity of who holds it."""
+        return tuple(sorted((seat, identity) for seat, (identity, _) in self.referees.items()))
 
     @property
     def exact(self) -> bool:
@@ -183,9 +190,10 @@ def add(
 
 
 def match_of(
-    game: Game, games: Games, seed: int, who: Mapping[str, Contestant], contest: Contest | None
-) -> Match:
-    """A seating's games as a match; `who` are the contestants by name."""
+    game: Game, games: Games, seed: int, who: Mapping[str, Contestant], contest: Contest | None,
+    referees: Mapping[str, Contestant],
+) -> Match:  # fmt: skip
+    """A seating's games as a match; `who` are the contestants by name, `referees` by seat."""
     from gamedsl.runtime.transcripts import params_as_data
     from gamedsl.train.runfolder import versions
 
@@ -198,7 +206,8 @@ def match_of(
         tuple(variance for _, variance in moments), _result(games),
         _average(games, contest.points(games)) if contest is not None else None,
         tuple(int(n) for n in games.asked_S),
-        tuple(int(games.failed_GS[:, seat].sum()) for seat in columns), versions(),
+        tuple(int(n) for n in games.invalid_S), versions(),
+        {seat: (one.identity, one.name) for seat, one in referees.items()},
     )  # fmt: skip
 
 
@@ -240,6 +249,6 @@ def _measured(record: Any) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def _match(record: Mapping[str, Any]) -> Match:
-    read = {f.name: record[f.name] for f in fields(Match)}
+    read = {"referees": {}, **{f.name: record[f.name] for f in fields(Match) if f.name in record}}
     lists = {name: tuple(value) for name, value in read.items() if isinstance(value, list)}
     return Match(**{**read, **lists})

@@ -10,27 +10,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from gamedsl.evaluate.games import Games
+from gamedsl.evaluate.replies import Counts, Keep, Talk, summed
 from gamedsl.evaluate.seating import Holders
-from gamedsl.players.base import DrawingPlayer, Player
+from gamedsl.players.base import Answered, DrawingPlayer, Player, Posed, Speaker
 from gamedsl.players.endpoint import EndpointPlayer
 from gamedsl.policies.endpoint import EndpointError
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Action, Decision, Env, Episode
+    from gamedsl.runtime import Action, Decision, Env
     from gamedsl.runtime.least import Amount
 
 SIDE_BY_SIDE = 256
 """Games under way at a time."""
-FEW_CALLS = 32
-"""The same where an endpoint answers: what is unfinished when its budget ends was paid for."""
+FEW = 32
+"""The same where replies are written: they take room, and where an endpoint writes them what is
+unfinished when its budget ends was paid for."""
 KEPT = 100_000
 """Distributions of a player that are kept."""
 
@@ -38,19 +41,11 @@ Progress = Callable[[int], None]
 """Told how many games have ended since it was told last."""
 
 
-class Asked(NamedTuple):
-    """A decision that a game waits for."""
-
-    decision: Decision
-    episode: Episode
-    seed: int
-
-
 class Answerer(Protocol):
     """A contestant as games see it."""
 
-    def answers(self, asked: Sequence[Asked]) -> Sequence[Action | str]:
-        """One answer to each."""
+    def answers(self, posed: Sequence[Posed]) -> Sequence[Answered]:
+        """One answer to each; the seed of what is posed is that of its game."""
         ...
 
 
@@ -63,27 +58,23 @@ class Drawer:
         self._odds: dict[tuple[str, int], Sequence[float]] = {}
         """By information set, and the seed of the game unless labels last."""
 
-    def answers(self, asked: Sequence[Asked]) -> list[Action]:
-        from gamedsl.runtime import Action
-
-        closed = [one for one in asked if one.decision.said is None]
+    def answers(self, posed: Sequence[Posed]) -> list[Answered]:
+        closed = [one for one in posed if one.decision.said is None]
         below = iter(self._cumulated(closed))
         return [
-            Action(self._draw(one, next(below)) if one.decision.said is None else self._said(one))
-            for one in asked
+            Answered(self._drawn(one, next(below) if one.decision.said is None else None))
+            for one in posed
         ]
 
-    def _said(self, one: Asked) -> str:
-        decision = one.decision
-        stream = Random(f"{one.seed} {decision.seat} {decision.information_set}")
-        return self._player.say(decision, stream)
+    def _drawn(self, one: Posed, below: Sequence[float] | None) -> Action:
+        from gamedsl.runtime import Action
 
-    def _draw(self, one: Asked, below: Sequence[float]) -> str:
-        decision = one.decision
-        stream = Random(f"{one.seed} {decision.seat} {decision.information_set}")
-        return stream.choices(decision.legal, cum_weights=below)[0]
+        stream, decision = _stream(one), one.decision
+        if below is None:
+            return Action(self._player.say(decision, stream))
+        return Action(stream.choices(decision.legal, cum_weights=below)[0])
 
-    def _cumulated(self, asked: Sequence[Asked]) -> list[Sequence[float]]:
+    def _cumulated(self, asked: Sequence[Posed]) -> list[Sequence[float]]:
         """Each decision's odds, summed up from the left; those not known yet are asked together."""
         keys = [self._key(one) for one in asked]
         new = {key: one for key, one in zip(keys, asked, strict=True) if key not in self._odds}
@@ -94,7 +85,7 @@ class Drawer:
             self._odds |= found
         return below
 
-    def _key(self, one: Asked) -> tuple[str, int]:
+    def _key(self, one: Posed) -> tuple[str, int]:
         return one.decision.information_set, 0 if self._lasting else one.seed
 
 
@@ -104,24 +95,35 @@ class Mover:
     def __init__(self, player: Player) -> None:
         self._player = player
 
-    def answers(self, asked: Sequence[Asked]) -> list[Action | str]:
-        return [self._player.act(one.decision, one.episode) for one in asked]
+    def answers(self, posed: Sequence[Posed]) -> list[Answered]:
+        return [Answered(self._player.act(one.decision, one.episode)) for one in posed]
 
 
-class Caller:
-    """An endpoint: its calls of a round are made together."""
+class Teller:
+    """A player that answers many decisions at once: a model, or an endpoint."""
 
-    def __init__(self, player: EndpointPlayer) -> None:
+    def __init__(self, player: Speaker) -> None:
         self._player = player
+        self.calls = isinstance(player, EndpointPlayer)
+        """Whether it waits for somebody else, so that others can answer meanwhile."""
 
-    def answers(self, asked: Sequence[Asked]) -> list[str]:
-        return self._player.answers([one.decision for one in asked])
+    def answers(self, posed: Sequence[Posed]) -> list[Answered]:
+        return self._player.answers(
+            [one._replace(seed=_stream(one).getrandbits(31)) for one in posed]
+        )
+
+
+def _stream(one: Posed) -> Random:
+    """The random numbers of a decision: by its game, its seat, what is known there, and the try."""
+    decision = one.decision
+    again = f" {len(decision.failed)}" if decision.failed else ""
+    return Random(f"{one.seed} {decision.seat} {decision.information_set}{again}")
 
 
 def answerer(player: Player, lasting: bool) -> Answerer:
     """What answers for a player."""
-    if isinstance(player, EndpointPlayer):
-        return Caller(player)
+    if isinstance(player, Speaker):
+        return Teller(player)
     return Drawer(player, lasting) if isinstance(player, DrawingPlayer) else Mover(player)
 
 
@@ -129,6 +131,16 @@ def seeds_of(seed: int, games: int) -> list[int]:
     """The seeds of the games of an evaluation; fewer games have the first of them."""
     stream = Random(f"games {seed}")
     return [stream.getrandbits(31) for _ in range(games)]
+
+
+@dataclass(frozen=True)
+class Seated:
+    """One seating with all who answer at it: by seat, referees included."""
+
+    holders: Holders
+    who: Mapping[str, str]
+    """Their names."""
+    answerers: Mapping[str, Answerer]
 
 
 @dataclass
@@ -139,44 +151,52 @@ class _Rows:
     rewards: list[list[float]] = field(default_factory=list)
     failed: list[list[bool]] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
+    invalid: Counter[str] = field(default_factory=Counter)
+    own_ends: int = 0
+    said: list[Counts] = field(default_factory=list)
 
-    def add(self, more: _Rows) -> None:
-        self.payoffs += more.payoffs
-        self.rewards += more.rewards
-        self.failed += more.failed
-        self.asked += more.asked
+    def add(self, seats: Sequence[str], talks: Sequence[Talk]) -> None:
+        """Games that have ended."""
+        for talk in talks:
+            episode = talk.episode
+            self.payoffs.append([_number(episode.payoffs[seat]) for seat in seats])
+            self.rewards.append([_number(episode.rewards[seat]) for seat in seats])
+            self.failed.append([seat in episode.failures for seat in seats])
+            self.asked += talk.asked
+            self.invalid.update(mistake.decision.seat for mistake in episode.mistakes)
+            self.own_ends += not episode.failures
+            self.said.append(talk.counts)
 
 
 def play_seatings(
-    env: Env,
-    seatings: Sequence[Holders],
-    answerers: Mapping[Holders, Mapping[str, Answerer]],
-    seeds: Sequence[int],
-    progress: Progress = lambda done: None,
-) -> tuple[list[Games], EndpointError | None]:
-    """Play all seeds in all seatings; `answerers` are by seating and by name. The error is an
-    endpoint's that stopped answering, or whose budget was spent, before all was played.
+    env: Env, tables: Sequence[Seated], seeds: Sequence[int],
+    progress: Progress = lambda done: None, keep: Keep = lambda holders, records: None,
+) -> tuple[list[Games], EndpointError | None]:  # fmt: skip
+    """Play all seeds in all seatings. The error is an endpoint's that stopped answering, or whose
+    budget was spent, before all was played. `keep` is given the transcripts, in games in words.
 
     What is unfinished then is dropped with the whole chunk of seeds that it is in: were games kept
     as they end, short ones would count for more. Raises as players do otherwise, and EndpointError
     where no chunk was finished.
     """
-    rows = [_Rows() for _ in seatings]
-    calls = any(isinstance(one, Caller) for by in answerers.values() for one in by.values())
-    at_once = max(1, (FEW_CALLS if calls else SIDE_BY_SIDE) // len(seatings))
+    rows = [_Rows() for _ in tables]
+    few = any(isinstance(one, Teller) for table in tables for one in table.answerers.values())
+    at_once = max(1, (FEW if few else SIDE_BY_SIDE) // len(tables))
     stopped = None
     for chunk in _chunks(seeds, at_once):
         try:
-            played = [_play(env, holders, answerers[holders], chunk) for holders in seatings]
+            played = _play(env, tables, chunk)
         except EndpointError as error:
             if not rows[0].payoffs:
                 raise
             stopped = error
             break
-        for row, more in zip(rows, played, strict=True):
-            row.add(more)
-        progress(len(chunk) * len(seatings))
-    return [_games(env, h, r) for h, r in zip(seatings, rows, strict=True)], stopped
+        for table, row, talks in zip(tables, rows, played, strict=True):
+            row.add(env.seats, talks)
+            if env.ir.in_words:
+                keep(table.holders, [talk.record for talk in talks])
+        progress(len(chunk) * len(tables))
+    return [_games(env, t.holders, r) for t, r in zip(tables, rows, strict=True)], stopped
 
 
 def _chunks(seeds: Sequence[int], size: int) -> Iterator[list[int]]:
@@ -185,34 +205,36 @@ def _chunks(seeds: Sequence[int], size: int) -> Iterator[list[int]]:
         yield chunk
 
 
-def _play(
-    env: Env, holders: Holders, answerers: Mapping[str, Answerer], seeds: Sequence[int]
-) -> _Rows:
-    """Some games of one seating, all a round further at a time."""
-    seats, found = env.seats, _Rows()
-    holder = dict(zip(seats, holders, strict=True))
-    episodes = [env.reset(seed=seed) for seed in seeds]
-    open_games = [e for e in episodes if not e.done]
-    while open_games:
-        asked: dict[str, list[Asked]] = {}
-        for episode in open_games:
-            for decision in episode.decisions:
-                found.asked[decision.seat] += 1
-                asked.setdefault(holder[decision.seat], []).append(
-                    Asked(decision, episode, episode.seed)
-                )
-        replies: dict[int, dict[str, Action | str]] = {id(e): {} for e in open_games}
-        for name, waiting in asked.items():
-            for one, answer in zip(waiting, answerers[name].answers(waiting), strict=True):
-                replies[id(one.episode)][one.decision.seat] = answer
-        for episode in open_games:
-            episode.step(replies[id(episode)])
-        open_games = [e for e in open_games if not e.done]
-    for episode in episodes:
-        found.payoffs.append([_number(episode.payoffs[seat]) for seat in seats])
-        found.rewards.append([_number(episode.rewards[seat]) for seat in seats])
-        found.failed.append([seat in episode.failures for seat in seats])
-    return found
+def _play(env: Env, tables: Sequence[Seated], seeds: Sequence[int]) -> list[list[Talk]]:
+    """The games of some seeds in all seatings, all a round further at a time."""
+    games = [[Talk(env.reset(seed=seed), table.who) for seed in seeds] for table in tables]
+    waiting = [(talk, table) for table, talks in zip(tables, games, strict=True) for talk in talks]
+    while waiting := [(talk, table) for talk, table in waiting if not talk.episode.done]:
+        posed: dict[Answerer, list[tuple[Talk, Posed]]] = {}
+        for talk, table in waiting:
+            for decision in talk.episode.decisions:
+                one = Posed(decision, talk.episode, talk.episode.seed)
+                posed.setdefault(table.answerers[decision.seat], []).append((talk, one))
+        replies: dict[int, list[tuple[Decision, Answered]]] = {id(t): [] for t, _ in waiting}
+        for (talk, one), answer in _answered(posed):
+            replies[id(talk)].append((one.decision, answer))
+        for talk, _ in waiting:
+            talk.step(replies[id(talk)])
+    return games
+
+
+def _answered(
+    posed: Mapping[Answerer, Sequence[tuple[Talk, Posed]]],
+) -> Iterator[tuple[tuple[Talk, Posed], Answered]]:
+    """What everybody answers; endpoints are asked while the others think."""
+    calling = [one for one in posed if isinstance(one, Teller) and one.calls]
+    with ThreadPoolExecutor(max(1, len(calling))) as pool:
+        asked = {one: pool.submit(one.answers, [p for _, p in posed[one]]) for one in calling}
+        for one, here in posed.items():
+            if one not in asked:
+                yield from zip(here, one.answers([p for _, p in here]), strict=True)
+        for one, answers in asked.items():
+            yield from zip(posed[one], answers.result(), strict=True)
 
 
 def _number(amount: Amount) -> float:
@@ -228,4 +250,6 @@ def _games(env: Env, holders: Holders, rows: _Rows) -> Games:
         np.array(rows.rewards, dtype=float).reshape(shape),
         np.array(rows.failed, dtype=bool).reshape(shape),
         np.array([rows.asked[seat] for seat in seats]),
+        np.array([rows.invalid[seat] for seat in seats]),
+        rows.own_ends, summed(rows.said),
     )  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gamedsl.evaluate.evaluation import Evaluation
+from gamedsl.evaluate.found import Evaluation
 from gamedsl.evaluate.intervals import Estimate
+from gamedsl.evaluate.replies import Count, Place
 from gamedsl.evaluate.seating import Pairing
 from gamedsl.evaluate.standings import Standings
 from gamedsl.runtime.transcripts import params_as_data
@@ -43,6 +44,10 @@ def as_record(found: Evaluation) -> dict[str, Any]:
             }
             for one in found.plan.everybody
         ],
+        "referees": {seat: one.name for seat, one in found.plan.referees.items()},
+        "own_ends": _plain(found.own_ends) if found.in_words else None,
+        "replies": [_replies(place, count) for place, count in found.said.items()],
+        "endpoints": {name: spent._asdict() for name, spent in found.spent.items()},
         "pairings": [_pairing(found, one) for one in found.pairings if found.played(one)],
         "policies": found.policies if options.decisions else None,
         "equilibrium_ranges": found.ranges,
@@ -56,6 +61,7 @@ def standings_record(found: Standings) -> dict[str, Any]:
         "game": found.game,
         "hash": found.hash,
         "params": dict(found.params),
+        "referees": dict(found.referees),
         "ranked_by": found.system if found.rated else "mean payoff",
         "anchor": found.anchor,
         "rows": [
@@ -73,6 +79,19 @@ def standings_record(found: Standings) -> dict[str, Any]:
             }
             for row in found.rows
         ],
+    }
+
+
+def _replies(place: Place, count: Count) -> dict[str, Any]:
+    return {
+        "contestant": place.who,
+        "role": place.role,
+        "step": place.step,
+        "replies": count.replies,
+        "valid": _plain(count.valid),
+        "tokens": count.length,
+        "invalid": dict(count.invalid),
+        "forfeits": dict(count.forfeits),
     }
 
 

@@ -47,13 +47,15 @@ class Standings:
     anchor: str | None
     rated: bool
     rows: tuple[Standing, ...]
+    referees: Mapping[str, str]
+    """The names of who referees, by seat."""
 
 
 def standings(board: Board, system: System = "elo", anchor: str | None = None) -> list[Standings]:
     """Those of every game of a board. `anchor` is the name of who has rating 1000 in Elo; `random`
     where it has played, unless named; else the mean is 1000. Raises as `trueskill`, and EvalError
     for an anchor that has played none of the games."""
-    ordered = sorted(_by_game(board), key=lambda matches: (matches[0].game, matches[0].hash))
+    ordered = sorted(_by_game(board), key=lambda found: (found[0].game, *_rules(found[0])))
     if anchor is not None:
         check_anchor(anchor, names_on(board))
     return [_of_game(board, matches, system, anchor) for matches in ordered]
@@ -65,10 +67,15 @@ def names_on(board: Board) -> set[str]:
 
 
 def _by_game(board: Board) -> list[list[Match]]:
-    games: dict[str, list[Match]] = defaultdict(list)
+    games: dict[object, list[Match]] = defaultdict(list)
     for match in board.matches.values():
-        games[match.hash].append(match)
+        games[_rules(match)].append(match)
     return list(games.values())
+
+
+def _rules(match: Match) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """What two matches share that are compared: games that others judged are other games."""
+    return match.hash, match.judges
 
 
 def check_anchor(anchor: str, names: Iterable[str]) -> None:
@@ -115,7 +122,14 @@ def _of_game(
 
     shown = names[anchor] if anchor is not None and rated and system == "elo" else None
     return Standings(
-        first.game, first.hash, first.params, system, shown, rated, tuple(sorted(rows, key=place))
+        first.game,
+        first.hash,
+        first.params,
+        system,
+        shown,
+        rated,
+        tuple(sorted(rows, key=place)),
+        {seat: name for seat, (_, name) in sorted(first.referees.items())},
     )
 
 

@@ -3,48 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gamedsl.evaluate.errors import EvalError
-from gamedsl.evaluate.evaluation import Evaluation, Exploitability
+from gamedsl.evaluate.found import Evaluation, Exploitability
 from gamedsl.evaluate.intervals import Estimate
 from gamedsl.evaluate.seating import Pairing
+from gamedsl.evaluate.shown import Table, markdown, percent, short
 from gamedsl.evaluate.standings import Standing, Standings
+from gamedsl.evaluate.words_text import in_words, told_of_endpoints
 from gamedsl.solve.words import plural
 from gamedsl.train.telling.extinction import inside, parts_of
 from gamedsl.train.telling.words import interval
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-NAME = 24
-"""Letters of a name in a row; the whole stands in the list of contestants."""
-ROWS = 30
-"""Rows of a table that are printed."""
 FEW_ROLES = 3
 """Roles that have columns; more have rows."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows under a heading; the first `left` columns are text, the others numbers."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left: int = 1
-    below: str = ""
 
 
 def tables_of(found: Evaluation, width: int) -> list[Table]:
     """What there is to show of an evaluation, in a terminal of so many columns."""
     tables = [_overview(found), *_matrix(found, width), _by_role(found)]
     tables += [table for table in (_results(found), _decisions(found)) if table.rows]
-    return tables
+    return tables + in_words(found)
 
 
 def head_of(found: Evaluation) -> list[str]:
@@ -55,6 +38,8 @@ def head_of(found: Evaluation) -> list[str]:
         f"{game.name}{f' ({params})' if params else ''}: {plural(len(found.seats), 'seat')}; "
         f"numbers are mean {options.utility} of the contestant in a game"
     ]
+    if referees := {seat: one.name for seat, one in found.plan.referees.items()}:
+        lines.append("referees: " + ", ".join(f"{s} is {name}" for s, name in referees.items()))
     if found.exact:
         lines.append("exact: the game is written out and nothing is sampled")
     else:
@@ -67,28 +52,28 @@ def head_of(found: Evaluation) -> list[str]:
         lines.append("numbers without ± are exact")
     if found.stopped is not None:
         lines.append(f"stopped early: {found.stopped.fact}; only what was finished counts")
-    return lines
+    return lines + told_of_endpoints(found)
 
 
 def _overview(found: Evaluation) -> Table:
+    """Who there is; of a game in words no exploitability, where none is known."""
+    known = {measured.kind for measured in found.exploitability.values()} - {"unknown"}
+    shown = bool(known) or not found.in_words
     rows = []
     for key, one in zip(_letters(found), found.plan.everybody, strict=True):
         measured = found.exploitability.get(one.name)
-        rows.append(
-            (
-                key, one.name if one.name == one.spec else f"{one.name} = {one.spec}",
-                "" if measured is None else _exploitable(measured),
-                _percent(found.invalid(one.name)),
-            )
-        )  # fmt: skip
+        cells = [key, one.name if one.name == one.spec else f"{one.name} = {one.spec}"]
+        if shown:
+            cells.append("" if measured is None else _exploitable(measured))
+        rows.append((*cells, percent(found.invalid(one.name))))
     whys = {m.why for m in found.exploitability.values() if m.kind == "unknown"}
     below = f"exploitability is NashConv / {len(found.seats)}"
-    if any(m.kind == "least" for m in found.exploitability.values()):
+    if "least" in known:
         below += "; ≥ by a search for replies: a lower bound, and what they gained"
     if whys:
         below += f"; – {' or '.join(sorted(whys))}"
-    head = ("", "contestant", "exploitability", "invalid replies")
-    return Table("Contestants", head, tuple(rows), 2, below)
+    head = ("", "contestant", *(["exploitability"] if shown else []), "invalid replies")
+    return Table("Contestants", head, tuple(rows), 2, below if shown else "")
 
 
 def _by_role(found: Evaluation) -> Table:
@@ -100,7 +85,7 @@ def _by_role(found: Evaluation) -> Table:
         if not found.played(pairing):
             continue
         earned = found.by_role(pairing)
-        who = _short(pairing.focal), _against(found, pairing)
+        who = short(pairing.focal), _against(found, pairing)
         if wide:
             mean = found.earned(pairing)
             rows.append((*who, *(_amount(earned.get(role)) for role in roles), _amount(mean)))
@@ -120,8 +105,8 @@ def _results(found: Evaluation) -> Table:
         if (record := found.record(pairing)) is None:
             continue
         games = "exact" if found.games[pairing.seatings[0].holders].exact else f"{record.games:,}"
-        shares = (_percent(part) for part in (record.won, record.drawn, record.lost))
-        rows.append((_short(pairing.focal), _against(found, pairing), games, *shares))
+        shares = (percent(part) for part in (record.won, record.drawn, record.lost))
+        rows.append((short(pairing.focal), _against(found, pairing), games, *shares))
     head = ("contestant", "against", "games", "won", "drawn", "lost")
     below = "" if found.exact else "brackets hold 95% Wilson intervals; whoever forfeits has lost"
     return Table("Games won, drawn and lost", head, tuple(rows), 2, below)
@@ -161,7 +146,7 @@ def _matrix(found: Evaluation, width: int) -> list[Table]:
         return []
     letter = dict(zip([c.name for c in found.plan.everybody], _letters(found), strict=True))
     text = {pair: _amount(found.earned(pairing)) for pair, pairing in cells.items()}
-    names = [f"{letter[name]} {_short(name)}" for name in rows]
+    names = [f"{letter[name]} {short(name)}" for name in rows]
     cell = max(len(t) for t in text.values()) + 2
     fit = max(1, (width - max(map(len, names)) - 3) // cell)
     blocks = ceil(len(columns) / fit)
@@ -185,11 +170,13 @@ def standings_table(found: Standings) -> Table:
     """A leaderboard of one game."""
     params = ", ".join(f"{name}={value}" for name, value in found.params.items())
     title = f"Leaderboard of {found.game}{f' ({params})' if params else ''} [{found.hash[:8]}]"
+    if found.referees:
+        title += ", " + ", ".join(f"{seat} {name}" for seat, name in found.referees.items())
     failing = any(row.invalid and row.invalid.value for row in found.rows)
     digits = 0 if found.system == "elo" else 1
     columns: dict[str, list[str]] = {
         "#": [str(place) for place, _ in enumerate(found.rows, 1)],
-        "contestant": [_short(row.name) for row in found.rows],
+        "contestant": [short(row.name) for row in found.rows],
     }
     if found.rated:
         shown = "Elo" if found.system == "elo" else "TrueSkill"
@@ -202,7 +189,7 @@ def standings_table(found: Standings) -> Table:
         columns["with itself"] = [_amount(row.own) for row in found.rows]
     columns["exploitable"] = [_measured(row) for row in found.rows]
     if failing:
-        columns["invalid"] = [_percent(row.invalid, False) for row in found.rows]
+        columns["invalid"] = [percent(row.invalid, False) for row in found.rows]
     rows = tuple(zip(*columns.values(), strict=True))
     return Table(title, tuple(columns), rows, 2, _about(found))
 
@@ -217,41 +204,6 @@ def _about(found: Standings) -> str:
     return f"{said}; Elo is of all matches, by the points that their pay is worth, {where}"
 
 
-def show(table: Table, console: Console) -> None:
-    """Print a table."""
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    shown = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for number, name in enumerate(table.head):
-        text = number < table.left
-        shown.add_column(
-            name, justify="left" if text else "right", no_wrap=not text, overflow="fold"
-        )
-    for row in table.rows[:ROWS]:
-        shown.add_row(*map(Text, row))
-    console.print()
-    console.print(table.title, style="bold", markup=False, highlight=False)
-    console.print(shown)
-    if len(table.rows) > ROWS:
-        left = len(table.rows) - ROWS
-        console.print(f"… and {left:,} more rows (--format json has all)", style="dim")
-    if table.below:
-        console.print(table.below, style="dim", markup=False, highlight=False)
-
-
-def markdown(table: Table) -> str:
-    """A table as Markdown."""
-
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-    rule = ["---" if n < table.left else "---:" for n in range(len(table.head))]
-    lines = [f"### {table.title}", "", line(table.head), line(rule), *map(line, table.rows)]
-    return "\n".join([*lines, *(["", table.below] if table.below else [])]) + "\n"
-
-
 def _letters(found: Evaluation) -> list[str]:
     """A, B, …, Z, A1, B1, … for everybody."""
     return [
@@ -260,17 +212,12 @@ def _letters(found: Evaluation) -> list[str]:
     ]
 
 
-def _short(name: str) -> str:
-    """The end of a long name: of a path, what tells it from others."""
-    return name if len(name) <= NAME else f"…{name[1 - NAME :]}"
-
-
 def _against(found: Evaluation, pairing: Pairing) -> str:
     if pairing.mirror:
         return "itself"
     if pairing.background is not None:
-        return _short(pairing.background)
-    return ", ".join(dict.fromkeys(_short(one.name) for one in found.plan.fixed.values()))
+        return short(pairing.background)
+    return ", ".join(dict.fromkeys(short(one.name) for one in found.plan.fixed.values()))
 
 
 def _amount(amount: Estimate | None, digits: int | None = None) -> str:
@@ -283,20 +230,6 @@ def _amount(amount: Estimate | None, digits: int | None = None) -> str:
     if float(value) == 0:
         value = value.lstrip("-")
     return value if amount.kind in ("exact", "none") else f"{value} ±{amount.half:.{digits}f}"
-
-
-def _percent(part: Estimate | None, interval: bool = True) -> str:
-    """`62.5%`, `62% [58, 66]`; `–` where there is none."""
-    if part is None:
-        return "–"
-    if part.kind == "exact":
-        return f"{part.value:.1%}"
-    if not interval:
-        return f"{part.value:.1%}" if part.value else "0%"
-    if part.rows >= 400:
-        low, high = f"{100 * part.low:.1f}", f"{100 * part.high:.1f}"
-        return f"{part.value:.1%} [{low}, {high}]"
-    return f"{part.value:.0%} [{100 * part.low:.0f}, {100 * part.high:.0f}]"
 
 
 def _exploitable(found: Exploitability) -> str:

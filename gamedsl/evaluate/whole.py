@@ -87,7 +87,7 @@ class Whole:
             holders, True, weights,
             np.array([[float(x) for x in tree.payoffs[n]] for n in ends]).reshape(shape),
             np.array([[float(x) for x in tree.rewards[n]] for n in ends]).reshape(shape),
-            np.zeros(shape, dtype=bool), np.zeros(len(tree.seats), dtype=int),
+            np.zeros(shape, dtype=bool), *np.zeros((2, len(tree.seats)), dtype=int),
         )  # fmt: skip
 
     def exploitability(self, tables: Iterable[Table], utility: Utility) -> float | None:

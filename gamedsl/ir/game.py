@@ -224,6 +224,11 @@ class GameIR:
         return self.open or bool(self.referees) or self.respond.think is not None
 
     @cached_property
+    def written(self) -> bool:
+        """Whether something of a reply is written token by token, and not an option scored."""
+        return self.respond.think is not None or any(step.said is not None for step in self.steps)
+
+    @cached_property
     def states(self) -> tuple[State, ...]:
         """All declared state, that of stages included."""
         stages = (step for step in walk_steps(self.turns) if isinstance(step, Stage))

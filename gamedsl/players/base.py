@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Action, Decision, Env, Episode
+    from gamedsl.runtime import Action, Decision, Env, Episode, ParseFailure
 
 
 class PlayerError(ValueError):
@@ -23,13 +23,44 @@ class PlayerError(ValueError):
 class Player(Protocol):
     """Holds one seat, or several."""
 
-    def act(self, decision: Decision, episode: Episode) -> Action | str:
+    def act(self, decision: Decision, episode: Episode) -> Action | str | ParseFailure:
         """One of `decision.legal`; or a text, read as a reply that may be no legal label.
 
         `episode` is where the decision is asked, for players that search games in which everybody
         sees everything; it is not to be moved (fork it). A player of any other game uses only what
         its seat has seen.
         """
+        ...
+
+
+class Posed(NamedTuple):
+    """A decision that a game waits for. `seed` is all that the answer's random numbers depend
+    on."""
+
+    decision: Decision
+    episode: Episode
+    seed: int
+
+
+class Answered(NamedTuple):
+    """What a player answers: a move, a reply to be read, or why there is none."""
+
+    reply: Action | str | ParseFailure
+    text: str | None = None
+    """What was written, as it came; None where nothing was."""
+    tokens: int = 0
+    """How many tokens were written; 0 where nothing was, or nobody counted them."""
+
+
+@runtime_checkable
+class Speaker(Protocol):
+    """A player that answers the decisions of many games at once, and keeps nothing that a game
+    changes: a language model, here or behind an address."""
+
+    def act(self, decision: Decision, episode: Episode) -> Action | str | ParseFailure: ...
+
+    def answers(self, posed: Sequence[Posed]) -> list[Answered]:
+        """One answer to each."""
         ...
 
 
@@ -57,12 +88,15 @@ class DrawingPlayer(ABC):
         )  # fmt: skip
 
     def act(self, decision: Decision, episode: Episode) -> Action:
+        return self.draw(decision, episode, self._dice[decision.seat])
+
+    def draw(self, decision: Decision, episode: Episode, dice: random.Random) -> Action:
+        """What it does, drawn with these random numbers."""
         from gamedsl.runtime import Action
 
         if decision.said is not None:
-            return Action(self.say(decision, self._dice[decision.seat]))
-        odds = self.odds(decision, episode)
-        return Action(self._dice[decision.seat].choices(decision.legal, odds)[0])
+            return Action(self.say(decision, dice))
+        return Action(dice.choices(decision.legal, self.odds(decision, episode))[0])
 
 
 class Dice(dict[str, random.Random]):
@@ -75,6 +109,16 @@ class Dice(dict[str, random.Random]):
     def __missing__(self, seat: str) -> random.Random:
         self[seat] = random.Random(f"{self._seed} {seat}")
         return self[seat]
+
+
+def answer(player: Player, posed: Sequence[Posed]) -> list[Answered]:
+    """What a player answers to decisions of several games; by the seeds alone, where it is of the
+    kinds that let it be."""
+    if isinstance(player, Speaker):
+        return player.answers(posed)
+    if isinstance(player, DrawingPlayer):
+        return [Answered(player.draw(d, e, random.Random(seed))) for d, e, seed in posed]
+    return [Answered(player.act(decision, episode)) for decision, episode, _ in posed]
 
 
 def play(env: Env, players: Mapping[str, Player], seed: int = 0) -> Episode:

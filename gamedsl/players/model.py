@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from gamedsl.players.base import DrawingPlayer, PlayerError
+from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.replying import query_of
+from gamedsl.players.speaking import SpeakingPlayer
 from gamedsl.policies.base import Query
 from gamedsl.policies.names import MLP, TABULAR, WORDS, fully_trained
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Policy
+    from gamedsl.policies.generation import Writing
     from gamedsl.runtime import Decision, Episode, Game
 
 INSTALL = 'pip install "gamedsl[train]"'
@@ -71,12 +73,36 @@ class ModelPlayer(DrawingPlayer):
         return query_of(decision, self.adapters[decision.role], book)
 
 
-def untrained(name: str, game: Game, *, seed: int) -> ModelPlayer:
+def untrained(name: str, game: Game, *, seed: int) -> ModelPlayer | SpeakingPlayer:
     """A model as it comes; `seed` draws the labels too. Raises `PlayerError`."""
     policy = load_policy(name, {"shared": None})
-    return ModelPlayer(
-        policy, {role.name: "shared" for role in game.ir.roles}, run_seed=seed, seed=seed
+    roles = (*game.ir.roles, *game.ir.referees)
+    return player_of(
+        policy, game, {role.name: "shared" for role in roles}, {}, run_seed=seed, seed=seed
     )
+
+
+def player_of(
+    policy: Policy, game: Game, adapters: Mapping[str, str], held: Mapping[str, Player], *,
+    run_seed: int, temperature: float = 1.0, free: bool = False, seed: int,
+) -> ModelPlayer | SpeakingPlayer:  # fmt: skip
+    """A policy in the seats of a game; where no reply is written its odds are known, if those of
+    `held` are. `free`: all replies are written. Raises `PlayerError` for one that cannot write
+    where replies are."""
+    if not (game.ir.written or free):
+        return ModelPlayer(
+            policy, adapters, held=cast("Mapping[str, DrawingPlayer]", held), run_seed=run_seed,
+            temperature=temperature, seed=seed,
+        )  # fmt: skip
+    if not hasattr(policy, "generate"):
+        raise PlayerError(
+            f"replies are written in {game.name}, and `{policy.name}` only scores labels",
+            "take a language model, such as `model:smollm2-135m`",
+        )
+    return SpeakingPlayer(
+        cast("Writing", policy), adapters, held=held, run_seed=run_seed, temperature=temperature,
+        free=free, seed=seed,
+    )  # fmt: skip
 
 
 def load_policy(

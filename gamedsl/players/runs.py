@@ -14,18 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from gamedsl.players.base import DrawingPlayer, PlayerError
-from gamedsl.players.model import ModelPlayer, load_policy
+from gamedsl.players.base import Player, PlayerError
+from gamedsl.players.model import ModelPlayer, load_policy, player_of
+from gamedsl.policies.names import REFEREES
 
 if TYPE_CHECKING:
+    from gamedsl.players.speaking import SpeakingPlayer
     from gamedsl.runtime import Game
 
 _FORM = "write `run:FOLDER`, or `run:FOLDER@STEP` for a checkpoint"
 
 
 def run_player(
-    argument: str, game: Game, held_by: Callable[[str], DrawingPlayer], *, seed: int
-) -> ModelPlayer:
+    argument: str, game: Game, held_by: Callable[[str], Player], *, seed: int
+) -> ModelPlayer | SpeakingPlayer:
     """The player of `FOLDER` or `FOLDER@STEP`; `held_by` opens the players that held roles.
 
     Raises `PlayerError` for what is no run, a run of other rules, and a step without checkpoint.
@@ -40,18 +42,20 @@ def run_player(
             f"`{game.name}` here",
             "load the game with the params of the run, or train anew",
         )
-    roles = _answering(recipe, [role.name for role in game.ir.roles])
+    roles = _answering(recipe, game)
     lora = {key: None if value == "all" else value for key, value in recipe["lora"].items()}
     lora["targets"] = lora["targets"] and tuple(lora["targets"])
     dtype = None if recipe["dtype"] == "auto" else recipe["dtype"]
     finetuning = recipe.get("finetuning")
     policy = load_policy(recipe["model"], _adapters(folder, step), lora, dtype, finetuning)
-    return ModelPlayer(
+    return player_of(
         policy,
+        game,
         {role: name for role, (name, player) in roles.items() if player is None},
-        held={role: held_by(player) for role, (_, player) in roles.items() if player is not None},
+        {role: held_by(player) for role, (_, player) in roles.items() if player is not None},
         run_seed=recipe["seed"],
         temperature=recipe["temperature"],
+        free=game.ir.in_words and recipe.get("replies") == "free",
         seed=seed,
     )
 
@@ -78,14 +82,16 @@ def folder_and_step(argument: str) -> tuple[Path, int | None]:
     return Path(found[1]).expanduser(), int(found[2])
 
 
-def _answering(recipe: Mapping[str, Any], roles: list[str]) -> dict[str, tuple[str, str | None]]:
+def _answering(recipe: Mapping[str, Any], game: Game) -> dict[str, tuple[str, str | None]]:
     """Of each role the adapter that answers for it, and the player that held it, if one did."""
     said: Mapping[str, Mapping[str, Any]] = recipe.get("roles") or {}
     found: dict[str, tuple[str, str | None]] = {}
-    for role in roles:
+    for role in (one.name for one in game.ir.roles):
         part = said.get(role, {})
         own = recipe["adapters"] == "per_role" or part.get("trained") is False
         found[role] = part.get("adapter") or (role if own else "shared"), part.get("player")
+    for role in (one.name for one in game.ir.referees):
+        found[role] = REFEREES, said.get(role, {}).get("player")
     return found
 
 

@@ -70,7 +70,7 @@ def open_player(spec: str, game: Game, *, seed: int, allow_code: bool = False) -
     return row.open(Request(argument, game, seed, allow_code))
 
 
-CLOSED = ("minimax", "mcts", "equilibrium", "best_response", "policy", "model", "endpoint")
+CLOSED = ("minimax", "mcts", "equilibrium", "best_response", "policy")
 """Players that have nothing to say at an open decision."""
 
 
@@ -229,9 +229,12 @@ def _endpoint(request: Request) -> Player:
 def _run(request: Request) -> Player:
     from gamedsl.players.runs import run_player
 
-    return run_player(
-        request.argument, request.game, lambda spec: _drawing(request, spec), seed=request.seed
-    )
+    def held_by(spec: str) -> Player:
+        if not request.game.ir.written:
+            return _drawing(request, spec)
+        return open_player(spec, request.game, seed=request.seed, allow_code=request.allow_code)
+
+    return run_player(request.argument, request.game, held_by, seed=request.seed)
 
 
 def _model(request: Request) -> Player:

@@ -115,7 +115,11 @@ class Endpoint:
         return self._tokens
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
-        """A reply to each request, without ids or log-probabilities; the adapter has no say.
+        """The same as `answers`, as engines have it: without ids or log-probabilities."""
+        return [generated(answer) for answer in self.answers(requests)]
+
+    def answers(self, requests: Sequence[Request]) -> list[Answer]:
+        """A reply to each request; the adapter has no say.
 
         The same request, seed included, is asked once. A server that does not say which stop string
         ended a reply leaves it out of the text. Raises as `replies`, and ValueError for requests
@@ -131,7 +135,7 @@ class Endpoint:
         for body, answer in new:
             self._kept.keep(body, answer)
         return [
-            generated(found or next(answer for body, answer in new if body == asked))
+            found or next(answer for body, answer in new if body == asked)
             for asked, found in zip(bodies, known, strict=True)
         ]
 

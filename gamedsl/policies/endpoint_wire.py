@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from gamedsl.policies.generation import Finish, Generated, Request
 
@@ -13,14 +13,16 @@ Body = dict[str, Any]
 Constrain = Literal["response_format", "structured_outputs", "guided"]
 """How a server is told of schemas and choices: as OpenAI and llama.cpp have it (schemas alone), as
 vLLM has it, and as vLLM had it until 0.11."""
+CONSTRAIN: tuple[Constrain, ...] = get_args(Constrain)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The text of a reply, and how it ended."""
+    """The text of a reply, how it ended, and how many tokens the server says it has."""
 
     text: str
     finish: Finish
+    tokens: int = 0
 
 
 def body_of(request: Request, model: str, constrain: Constrain | None) -> Body:
@@ -63,14 +65,19 @@ def answer_of(found: Body) -> Answer:
     text = content if isinstance(content, str) else ""
     if isinstance(stop := choice.get("stop_reason"), str) and not text.endswith(stop):
         text += stop
-    return Answer(text, "length" if choice.get("finish_reason") == "length" else "stop")
+    cut = choice.get("finish_reason") == "length"
+    return Answer(text, "length" if cut else "stop", _used(found, "completion_tokens"))
 
 
 def tokens_of(found: Body) -> int:
     """Tokens of prompt and reply, as the server counts them; 0 where it does not."""
+    return _used(found, "total_tokens")
+
+
+def _used(found: Body, what: str) -> int:
     usage = found.get("usage")
-    total = usage.get("total_tokens") if isinstance(usage, dict) else None
-    return total if isinstance(total, int) and total > 0 else 0
+    count = usage.get(what) if isinstance(usage, dict) else None
+    return count if isinstance(count, int) and count > 0 else 0
 
 
 def generated(answer: Answer) -> Generated:

@@ -11,6 +11,8 @@ MLP = "mlp"
 EMBEDDED = (SMOLLM2, SMALL, TINY)
 NO_LANGUAGE = (TABULAR, WORDS, MLP)
 """Policies that need no language model, and no package for one."""
+REFEREES = "referees"
+"""The adapter of referees that no player holds: it is never trained."""
 
 
 def fully_trained(model: str, finetuning: str | None) -> bool:

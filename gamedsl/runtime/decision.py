@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -93,6 +93,10 @@ class Decision:
             self.seat, step, self.legal, book, self.seen, variables, self.before
         )
         return (*asked, *(part for failure in self.failed for part in again(failure)))
+
+    def under(self, book: LabelBook) -> Decision:
+        """The same decision under other labels."""
+        return replace(self, labels=tuple(map(book.label, self.legal)), _book=book)
 
     @property
     def said(self) -> Said | None:

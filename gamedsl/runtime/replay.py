@@ -19,6 +19,7 @@ from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.runtime.decision import Action, Decision
 from gamedsl.runtime.env import Env, Episode
 from gamedsl.runtime.game import Game
+from gamedsl.runtime.retelling import drawn, failed, indented, invalid, said
 from gamedsl.runtime.transcripts import (
     Chosen,
     Drawn,
@@ -50,6 +51,8 @@ class Move:
 
     headline: str
     told: tuple[tuple[tuple[str, ...], str], ...]
+    said: tuple[str, ...] = ()
+    """The events of `told` that are what the headline says."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,11 @@ class Replay:
         width = len(str(len(self.moves)))
         everyone = self.episode.env.ir.everyone
         for number, move in enumerate(self.moves, start=1):
-            lines.append(f"{number:>{width}}  {move.headline}")
+            lines += indented(f"{number:>{width}}  {move.headline}", width + 2)
             for seats, event in move.told:
                 who = "all" if seats == everyone else ", ".join(seats)
-                lines.append(f"{' ' * width}      {who}: {event}")
+                heard = f"to {who}" if event in move.said else f"{who}: {event}"
+                lines.append(f"{' ' * width}      {heard}")
             if not move.told:
                 lines.append(f"{' ' * width}      nobody is told")
         if self.episode.done:
@@ -101,11 +105,11 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
     for number, happening in enumerate(transcript.happenings, start=1):
         before = _seen(episode)
         try:
-            headline = _play(episode, happening)
+            headline, said = _play(episode, happening, head.get("mistakes"))
         except (DisagreementError, EvaluationError) as error:
             fault = Fault(str(error), happening.line, number)
             return Replay(transcript, episode, tuple(moves), (fault,))
-        moves.append(Move(headline, _told(before, _seen(episode))))
+        moves.append(Move(headline, _told(before, _seen(episode)), said))
     return Replay(transcript, episode, tuple(moves), tuple(_end_faults(episode, transcript)))
 
 
@@ -173,36 +177,41 @@ def _wrong_amounts(what: str, here: Any, there: Any, result: Result) -> Iterator
         )
 
 
-def _play(episode: Episode, happening: Happening) -> str:
-    """Make one move; how it reads. `DisagreementError` where the game does not allow it."""
+Told = tuple[str, tuple[str, ...]]
+"""How a move reads, and the events that say no more than that."""
+
+
+def _play(episode: Episode, happening: Happening, mistakes: Any) -> Told:
+    """Make one move, after the invalid replies that came before. `DisagreementError` where the
+    game does not allow it."""
     if episode.done:
         raise DisagreementError("the game is over here")
     match happening:
         case Drawn():
-            return _draw(episode, happening)
+            return _draw(episode, happening), ()
         case Chosen():
-            return _choose(episode, happening)
+            return _choose(episode, happening, mistakes)
         case Failed():
-            return _fail(episode, happening)
+            return _fail(episode, happening, mistakes), ()
 
 
-def _draw(episode: Episode, drawn: Drawn) -> str:
+def _draw(episode: Episode, happened: Drawn) -> str:
     outcomes = episode.chance
     if not outcomes:
         raise DisagreementError(f"chance draws nothing here: {_asked(episode)}")
-    if (drawn.step, drawn.index) != episode.drawing:
-        wrong = _place(drawn.step, drawn.index)
+    if (happened.step, happened.index) != episode.drawing:
+        wrong = _place(happened.step, happened.index)
         raise DisagreementError(f"chance does not draw {wrong} here: {_asked(episode)}")
     place = _place(*episode.drawing)
     for number, outcome in enumerate(outcomes):
-        if outcome.name == drawn.outcome:
+        if outcome.name == happened.outcome:
             episode.draw(number)
-            return f"chance draws {place} = {outcome.name} ({outcome.probability})"
+            return drawn(place, outcome.name, outcome.probability)
     names = _few([outcome.name for outcome in outcomes])
-    raise DisagreementError(f"`{drawn.outcome}` cannot be drawn for {place} here, only {names}")
+    raise DisagreementError(f"`{happened.outcome}` cannot be drawn for {place} here, only {names}")
 
 
-def _choose(episode: Episode, chosen: Chosen) -> str:
+def _choose(episode: Episode, chosen: Chosen, mistakes: Any) -> Told:
     asked = episode.decisions
     if episode.asking != chosen.step:
         raise DisagreementError(f"nobody chooses {chosen.step} here: {_asked(episode)}")
@@ -212,7 +221,14 @@ def _choose(episode: Episode, chosen: Chosen) -> str:
     for decision in asked:
         _allowed(episode, decision, chosen.choices[decision.seat])
     episode.step({seat: Action(name) for seat, name in chosen.choices.items()})
-    return ", ".join(f"{seat} chooses {chosen.step} = {n}" for seat, n in chosen.choices.items())
+    lines = [line for decision in asked for line in invalid(mistakes, decision)]
+    spoken = [d for d in asked if d.said is not None]
+    by_seat = {d.seat: said(d, chosen.step, chosen.choices[d.seat]) for d in spoken}
+    lines += [headline for headline, _ in by_seat.values()]
+    others = {seat: name for seat, name in chosen.choices.items() if seat not in by_seat}
+    if others:
+        lines.append(", ".join(f"{seat} chooses {chosen.step} = {n}" for seat, n in others.items()))
+    return "\n".join(lines), tuple(event for _, event in by_seat.values() if event)
 
 
 def _allowed(episode: Episode, decision: Decision, name: str) -> None:
@@ -234,22 +250,27 @@ def _allowed(episode: Episode, decision: Decision, name: str) -> None:
         )
 
 
-def _fail(episode: Episode, failed: Failed) -> str:
+def _fail(episode: Episode, happened: Failed, mistakes: Any) -> str:
     asked = episode.decisions
-    strangers = set(failed.failures) - {decision.seat for decision in asked}
+    strangers = set(happened.failures) - {decision.seat for decision in asked}
     if strangers or not asked:
         raise DisagreementError(
             f"{', '.join(sorted(strangers))} cannot fail here: {_asked(episode)}"
         )
     costs = episode.env.ir.costs
-    for seat in failed.failures:
+    for seat in happened.failures:
         if costs[seat].then in ("skip", "play"):
             raise DisagreementError(f"the game goes on where {seat} gives no valid reply")
-    episode.forfeit({seat: ParseFailure(*failure) for seat, failure in failed.failures.items()})
-    return ", ".join(
-        f"{seat} gives no legal answer ({reason}: {text!r})"
-        for seat, (reason, text) in failed.failures.items()
-    )
+    failures = happened.failures
+    episode.forfeit({seat: ParseFailure(*failure) for seat, failure in failures.items()})
+    if not episode.env.ir.in_words:
+        return ", ".join(
+            f"{seat} gives no legal answer ({reason}: {text!r})"
+            for seat, (reason, text) in failures.items()
+        )
+    before = (d for d in asked if d.seat in failures)
+    lines = [line for decision in before for line in invalid(mistakes, decision, but_last=True)]
+    return "\n".join([*lines, *(failed(seat, *failure) for seat, failure in failures.items())])
 
 
 def _asked(episode: Episode) -> str:

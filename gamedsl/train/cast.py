@@ -19,7 +19,7 @@ import numpy as np
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
-from gamedsl.players.base import DrawingPlayer, Player, PlayerError
+from gamedsl.players.base import DrawingPlayer, Player, PlayerError, Posed, Speaker, answer
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Episode, ParseFailure
@@ -110,7 +110,7 @@ class Cast:
             return
         for held, setting in ((self.players, "roles.{}.player"), (self.opponents, "opponents.{}")):
             for name, player in held.items():
-                if not isinstance(player, DrawingPlayer):
+                if not isinstance(player, DrawingPlayer | Speaker):
                     held[name] = self._reopen(setting.format(name), int(rng.integers(2**31)))
 
     def lineup(self, rng: np.random.Generator, number: int) -> Lineup:
@@ -149,7 +149,8 @@ class Cast:
         odds_A = self.odds(player, decision, episode)
         if odds_A is not None:
             return Answers.of(decision, odds_A)
-        replies = [player.act(decision, episode) for _ in range(games)]
+        posed = [Posed(decision, episode, number) for number in range(games)]
+        replies = [one.reply for one in answer(player, posed)]
         options = {reply: number for number, reply in enumerate(dict.fromkeys(replies))}
         return Answers(list(options), None, np.array([options[reply] for reply in replies]))
 

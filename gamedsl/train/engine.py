@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
-from gamedsl.policies.names import MLP, NO_LANGUAGE, TABULAR, WORDS, fully_trained
+from gamedsl.policies.names import MLP, NO_LANGUAGE, REFEREES, TABULAR, WORDS, fully_trained
 from gamedsl.train.errors import TrainError
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from gamedsl.runtime.game import Game
 
 _TRUNK_TOKENS = 65_536
-REFEREES = "referees"
-"""The adapter of referees that no player holds: it is never trained."""
 
 INSTALL = 'pip install "gamedsl[train]"'
 _NEEDED = ("numpy", "torch", "safetensors")

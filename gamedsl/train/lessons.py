@@ -234,7 +234,7 @@ def _answer(player: Player, decision: Decision, episode: Episode) -> int:
     reply = player.act(decision, episode)
     if isinstance(reply, Action):
         return decision.legal.index(reply.name)
-    if reply.strip() in decision.labels:
+    if isinstance(reply, str) and reply.strip() in decision.labels:
         return decision.labels.index(reply.strip())
     raise TrainError(
         f"the player to imitate answered {reply!r} at {decision.information_set},"

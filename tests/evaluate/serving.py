@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from gamedsl.policies.generation import Generated, Request
 
 Body = dict[str, Any]
 
@@ -24,8 +28,8 @@ class Reply:
     wait: float = 0.0
     raw: str | None = None
     finish: str = "stop"
-    tokens: int | None = None
-    """Of the prompt and the reply; None: the server does not say."""
+    usage: Body | None = None
+    """Tokens as the server counts them; None: it does not say."""
     more: Body = field(default_factory=dict)
     """What else is said of the choice."""
 
@@ -62,8 +66,8 @@ def serving(answer: Callable[[int, Body], Reply]) -> Iterator[Served]:
             message = {"role": "assistant", "content": reply.content}
             choice = {"index": 0, "message": message, "finish_reason": reply.finish, **reply.more}
             whole: Body = {"choices": [choice]}
-            if reply.tokens is not None:
-                whole["usage"] = {"total_tokens": reply.tokens}
+            if reply.usage is not None:
+                whole["usage"] = reply.usage
             text = json.dumps(whole)
             data = (text if reply.raw is None else reply.raw).encode()
             try:
@@ -90,6 +94,44 @@ def serving(answer: Callable[[int, Body], Reply]) -> Iterator[Served]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def serving_model(policy: Any, adapter: str = "shared") -> Iterator[Served]:
+    """Serve a policy that writes, for real: calls that wait at the same time are one batch of it.
+    `max_tokens`, `temperature` and `seed` count as they do there."""
+    waiting: queue.SimpleQueue[tuple[Request, Future[Generated]] | None] = queue.SimpleQueue()
+
+    def work() -> None:
+        while (first := waiting.get()) is not None:
+            time.sleep(0.05)  # for those that come at the same time
+            batch = [first]
+            while not waiting.empty() and (more := waiting.get()) is not None:
+                batch.append(more)
+            replies = policy.generate([request for request, _ in batch])
+            for (_, future), reply in zip(batch, replies, strict=True):
+                future.set_result(reply)
+
+    def answer(number: int, body: Body) -> Reply:
+        messages = tuple((one["role"], one["content"]) for one in body["messages"])
+        request = Request(
+            messages, adapter, body["max_tokens"], body["temperature"], seed=body["seed"]
+        )
+        future: Future[Generated] = Future()
+        waiting.put((request, future))
+        made = future.result()
+        written = len(made.reply_ids)
+        usage = {"completion_tokens": written, "total_tokens": len(made.prompt_ids) + written}
+        return Reply(made.text, finish=made.finish, usage=usage)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        with serving(answer) as served:
+            yield served
+    finally:
+        waiting.put(None)
+        worker.join()
 
 
 def options_in(body: Body) -> list[str]:

@@ -88,7 +88,7 @@ def test_more_new_requests_than_are_kept_get_their_replies() -> None:
 
 
 def test_the_budget_in_tokens_is_that_of_the_servers_own_count() -> None:
-    with serving(lambda number, body: Reply("x", tokens=40)) as served:
+    with serving(lambda number, body: Reply("x", usage={"total_tokens": 40})) as served:
         endpoint = Endpoint(served.url, "m", settings(tokens=100, concurrency=1))
         asked = [Request(MESSAGES, "a", 7, seed=seed) for seed in range(9)]
         with pytest.raises(BudgetSpent, match="100 tokens"):
@@ -101,7 +101,8 @@ def test_the_budget_in_tokens_is_that_of_the_servers_own_count() -> None:
 
 @pytest.mark.parametrize("tokens", [None, -3, "many"])
 def test_a_server_that_counts_nothing_spends_nothing(tokens: object) -> None:
-    with serving(lambda number, body: Reply("x", tokens=tokens)) as served:
+    usage = None if tokens is None else {"total_tokens": tokens}
+    with serving(lambda number, body: Reply("x", usage=usage)) as served:
         endpoint = Endpoint(served.url, "m", settings(tokens=1))
         endpoint.replies([MESSAGES, MESSAGES])
         assert endpoint.tokens == 0

@@ -27,7 +27,10 @@ def run(file: Path, *argv: str) -> None:
 def matches(*names: str, seed: int = 0, games: int = 10, method: str = "sampled") -> list[Match]:
     found = evaluated(RPS, *names, seed=seed, games=games, method=method)
     who = {one.name: one for one in plan_of(*names).everybody}
-    return [match_of(found.game, one, seed, who, found.contest) for one in found.games.values()]
+    return [
+        match_of(found.game, one, seed, who, found.contest, found.plan.referees)
+        for one in found.games.values()
+    ]
 
 
 def test_it_accumulates_in_any_order(tmp_path: Path) -> None:
@@ -127,7 +130,7 @@ def test_where_more_is_at_stake_than_winning_points_are_the_pay() -> None:
     found = evaluated("kuhn_poker", *names)
     assert found.contest == (-2.0, 2.0)
     who = {one.name: one for one in plan_of(*names).everybody}
-    games = [match_of(found.game, one, 0, who, found.contest) for one in found.games.values()]
+    games = [match_of(found.game, one, 0, who, found.contest, {}) for one in found.games.values()]
     (table,) = standings(Board().with_matches(games))
     best = table.rows[0]
     assert best.name == "equilibrium"

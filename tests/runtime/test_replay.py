@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -284,3 +285,55 @@ def test_several_episodes_stand_one_after_the_other(tmp_path: Path) -> None:
     assert [transcript.head["seed"] for transcript in found] == [0, 1, 2]
     assert [transcript.line for transcript in found] == [1, 8, 15]
     assert not any(replay(loaded("repeated_prisoners_dilemma"), one).faults for one in found)
+
+
+TALK = """
+game: talk
+roles: [ann, bob]
+turns:
+  - {role: ann, say: note, seen_by: owner, max_tokens: 9}
+  - {role: bob, say: offer, read: {price: 1..9, why: text(20)}, max_tokens: 20}
+payoffs: 0
+on_invalid: {retry: 1, then: forfeit, pay: -1}
+"""
+TOLD = """\
+talk, run seed 0, seed 0
+1  ann gives no valid reply: it reached its limit of tokens before it ended:
+       | a \\x1b[2J
+   ann says note:
+       | first
+       |     then
+       to ann
+2  bob says offer:
+       | price: 3
+       | why: so
+       to all
+payoffs: ann 0, bob 0"""
+
+
+def test_what_was_said_stands_apart_and_prints_nothing_odd(tmp_path: Path) -> None:
+    game = written(tmp_path, TALK)
+    episode = game.env().reset()
+    episode.step({"ann": ParseFailure("truncated", "a \x1b[2J")})
+    episode.step({"ann": "first\n\tthen"})
+    episode.step({"bob": '{"why": "so", "price": 3}'})
+    (transcript,) = read(dump(episode))
+    again = replay(game, transcript)
+    assert again.faults == ()
+    assert again.text == TOLD
+
+
+def test_what_ended_a_game_in_words_is_told_after_the_tries_before_it(tmp_path: Path) -> None:
+    game = written(tmp_path, TALK)
+    episode = game.env().reset()
+    episode.step({"ann": ""})
+    episode.step({"ann": "\x00"})
+    (transcript,) = read(dump(episode))
+    lines = replay(game, transcript).text.splitlines()
+    assert lines[1:3] == [
+        "1  ann gives no valid reply: there is nothing in it",
+        "   ann gives no valid reply: it has a control character, or half of a surrogate pair:",
+    ]
+    for odd in (None, 3, [1], [{"seat": "ann", "step": "note", "occurrence": 0, "text": 4}]):
+        broken = replace(transcript, head={**transcript.head, "mistakes": odd})
+        assert replay(game, broken).text.count("gives no valid reply") == 1

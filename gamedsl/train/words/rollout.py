@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
+from gamedsl.players.base import Player, Posed, answer
 from gamedsl.players.replying import Asked, Choice, replies
 from gamedsl.policies.generation import Generated, Writing
+from gamedsl.policies.names import REFEREES
 from gamedsl.train.cast import Cast, Lineup
-from gamedsl.train.engine import REFEREES
 from gamedsl.train.rollout import Batch, History, generator
 
 if TYPE_CHECKING:
@@ -105,13 +106,18 @@ def _replies(
 ) -> list[_Said]:  # fmt: skip
     """What is replied to each decision, from a seed, by the policy or by who holds the seat."""
     own: dict[int, Asked] = {}
+    others: dict[int, tuple[Player, list[int]]] = {}
     found: dict[int, _Said] = {}
     for i, (trial, decision, seed) in enumerate(asked):
         player = cast.holder(decision, trial.lineup)
         if player is not None:
-            found[i] = decision, player.act(decision, trial.episode), None
+            others.setdefault(id(player), (player, []))[1].append(i)
         else:
             own[i] = Asked(decision, adapter_of(env.ir, cast, decision.role), seed)
+    for player, theirs in others.values():
+        posed = [Posed(asked[i][1], asked[i][0].episode, asked[i][2]) for i in theirs]
+        for i, answered in zip(theirs, answer(player, posed), strict=True):
+            found[i] = asked[i][1], answered.reply, None
     answers = replies(policy, list(own.values()), recipe.temperature, free=recipe.replies == "free")
     for (i, one), reply in zip(own.items(), answers, strict=True):
         decision = one.decision

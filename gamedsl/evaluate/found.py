@@ -1,0 +1,180 @@
+"""What an evaluation is asked for, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from gamedsl.evaluate.contestants import Contestant
+from gamedsl.evaluate.games import Contest, Games, Record, Utility, record, together
+from gamedsl.evaluate.intervals import Estimate, share
+from gamedsl.evaluate.replies import Count, Keep, Place, summed
+from gamedsl.evaluate.seating import Holders, Pairing, pairings
+from gamedsl.evaluate.whole import Table
+from gamedsl.policies.endpoint import EndpointError, EndpointSettings
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Game
+
+Tell = Callable[[str, int, int], None]
+"""What is under way, how much of it is done, of how much."""
+
+Method = Literal["auto", "exact", "sampled"]
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """The `Tell` that says nothing."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to evaluate. `search` is how many games are simulated for each seat's reply where the
+    game is too large for exact exploitability; 0 leaves it out."""
+
+    games: int = 1000
+    seed: int = 0
+    utility: Utility = "payoffs"
+    method: Method = "auto"
+    search: int = 500
+    decisions: bool = False
+    """Whether to work out what equilibria do at each decision."""
+    endpoints: EndpointSettings = field(default_factory=EndpointSettings)
+    tell: Tell = silent
+    keep: Keep = lambda holders, records: None
+    """What becomes of the transcripts of games in words."""
+
+
+@dataclass(frozen=True)
+class Exploitability:
+    """NashConv / seats of a contestant that holds all seats: `exact`, or what it is at `least`, by
+    a search for replies. `estimate` is None where it is not known, and `why` says why."""
+
+    kind: Literal["exact", "least", "unknown"]
+    estimate: Estimate | None = None
+    why: str = ""
+
+
+class Spent(NamedTuple):
+    """Calls to an endpoint, and the tokens that it counted."""
+
+    calls: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Who is evaluated, against whom, and who holds seats in all games."""
+
+    contestants: tuple[Contestant, ...]
+    opponents: tuple[Contestant, ...]
+    fixed: Mapping[str, Contestant] = field(default_factory=dict)
+    """By seat."""
+    referees: Mapping[str, Contestant] = field(default_factory=dict)
+    """By the seats of referees; all of them, where the game has any."""
+
+    @cached_property
+    def everybody(self) -> tuple[Contestant, ...]:
+        """All who play, each once, those who are evaluated first; not those who referee."""
+        found = {c.name: c for c in (*self.contestants, *self.opponents, *self.fixed.values())}
+        return tuple(found.values())
+
+    def pairings(self, seats: Sequence[str]) -> tuple[Pairing, ...]:
+        return pairings(
+            seats,
+            {seat: one.name for seat, one in self.fixed.items()},
+            [one.name for one in self.contestants],
+            [one.name for one in self.opponents],
+        )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was found."""
+
+    game: Game
+    plan: Plan
+    options: Options
+    pairings: tuple[Pairing, ...]
+    games: Mapping[Holders, Games]
+    exploitability: Mapping[str, Exploitability]
+    contest: Contest | None
+    """What there is to win, for two seats that are paid the same in sum in every game."""
+    why_sampled: str
+    """Why something was sampled; empty where nothing was."""
+    policies: Mapping[str, Table]
+    """What contestants do at all decisions, by name, where the game is written out and they hold
+    all seats."""
+    ranges: Mapping[str, Any] | None
+    """What equilibria do there, as `gamedsl.solve.ranges.Ranges.as_dict` has it; None where that
+    was not asked for, or is not known."""
+    stopped: EndpointError | None = None
+    """An endpoint's that ended the evaluation early."""
+    spent: Mapping[str, Spent] = field(default_factory=dict)
+    """What each endpoint was asked, by the name of who is there."""
+
+    @property
+    def seats(self) -> tuple[str, ...]:
+        return tuple(self.game.ir.seats)
+
+    @property
+    def exact(self) -> bool:
+        return all(games.exact for games in self.games.values())
+
+    def played(self, pairing: Pairing) -> bool:
+        """Whether the pairing was come to before all ended."""
+        return all(seating.holders in self.games for seating in pairing.seatings)
+
+    def earned(self, pairing: Pairing, utility: Utility | None = None) -> Estimate | None:
+        """What the focal contestant earns, all its seats counting alike."""
+        parts = [(self.games[s.holders], s.focal) for s in pairing.seatings]
+        return together(parts, utility or self.options.utility)
+
+    def by_role(self, pairing: Pairing, utility: Utility | None = None) -> dict[str, Estimate]:
+        """What it earns in each role that it takes."""
+        role_of = self.game.ir.role_of
+        found = {}
+        for role in dict.fromkeys(role_of[seat] for seat in self.seats):
+            parts = []
+            for seating in pairing.seatings:
+                own = [n for n in seating.focal if role_of[self.seats[n]] == role]
+                if own:
+                    parts.append((self.games[seating.holders], own))
+            estimate = together(parts, utility or self.options.utility) if parts else None
+            if estimate is not None:
+                found[role] = estimate
+        return found
+
+    def record(self, pairing: Pairing) -> Record | None:
+        """Shares won, drawn and lost; None but for two seats of constant sum, one of them the focal
+        contestant's."""
+        if self.contest is None or pairing.mirror:
+            return None
+        return record([(self.games[s.holders], s.focal[0]) for s in pairing.seatings])
+
+    def invalid(self, name: str) -> Estimate | None:
+        """The share of a contestant's replies that were invalid; None where it was asked none."""
+        failed = asked = 0
+        for games in self.games.values():
+            for number, holder in enumerate(games.holders):
+                if holder == name:
+                    failed += int(games.invalid_S[number])
+                    asked += int(games.asked_S[number])
+        return share(failed, asked)
+
+    @property
+    def in_words(self) -> bool:
+        """Whether there is something to say of replies."""
+        return self.game.ir.in_words and not self.exact
+
+    @cached_property
+    def said(self) -> dict[Place, Count]:
+        """What was replied in all games, by who, in which role and at which step."""
+        return summed(games.said for games in self.games.values())
+
+    @property
+    def own_ends(self) -> Estimate | None:
+        """The share of games that no invalid reply ended."""
+        played = [games for games in self.games.values() if not games.exact]
+        return share(sum(g.own_ends for g in played), sum(g.games for g in played))

@@ -1,0 +1,113 @@
+"""What was replied in games in words: how much of it was valid, how long it was, and what it ended.
+
+Kept by who replied, in which role and at which step, referees included.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gamedsl.evaluate.intervals import Estimate, share
+from gamedsl.evaluate.seating import Holders
+from gamedsl.players.base import Answered
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Decision, Episode
+
+
+class Place(NamedTuple):
+    """Where a reply is asked for: of whom, by name, in which role, and at which step."""
+
+    who: str
+    role: str
+    step: str
+
+
+@dataclass
+class Count:
+    """The replies at one place. `invalid` are those that were not valid, by reason, `forfeits`
+    those of them that ended a game; of `written` replies the `tokens` were counted."""
+
+    replies: int = 0
+    invalid: Counter[str] = field(default_factory=Counter)
+    forfeits: Counter[str] = field(default_factory=Counter)
+    written: int = 0
+    tokens: int = 0
+
+    def add(self, more: Count) -> None:
+        self.replies += more.replies
+        self.invalid += more.invalid
+        self.forfeits += more.forfeits
+        self.written += more.written
+        self.tokens += more.tokens
+
+    @property
+    def valid(self) -> Estimate | None:
+        """The share of valid replies."""
+        return share(self.replies - self.invalid.total(), self.replies)
+
+    @property
+    def length(self) -> float | None:
+        """Tokens of a reply, on average; None where none were counted."""
+        return self.tokens / self.written if self.written else None
+
+
+Counts = Mapping[Place, Count]
+
+
+def summed(every: Iterable[Counts]) -> dict[Place, Count]:
+    """All counts together, in the order of their places."""
+    found: dict[Place, Count] = {}
+    for counts in every:
+        for place, count in counts.items():
+            found.setdefault(place, Count()).add(count)
+    return found
+
+
+@dataclass
+class Talk:
+    """What is replied in one game. `who` are the names of all who sit at it, referees included."""
+
+    episode: Episode
+    who: Mapping[str, str]
+    asked: Counter[str] = field(default_factory=Counter)
+    """Decisions by seat."""
+    counts: dict[Place, Count] = field(default_factory=dict)
+    replies: list[dict[str, str]] = field(default_factory=list)
+    """What was written, in order, as it came."""
+
+    def step(self, answers: Sequence[tuple[Decision, Answered]]) -> None:
+        """Answer all decisions that the game waits for, and note what came of the answers."""
+        known = len(self.episode.mistakes)
+        self.asked.update(decision.seat for decision, _ in answers)
+        self.episode.step({decision.seat: answer.reply for decision, answer in answers})
+        if not self.episode.env.ir.in_words:
+            return
+        for decision, answer in answers:
+            count = self.counts.setdefault(self._place(decision), Count())
+            count.replies += 1
+            if answer.tokens:
+                count.written += 1
+                count.tokens += answer.tokens
+            if answer.text is not None:
+                told = {"seat": decision.seat, "step": decision.step, "text": answer.text}
+                self.replies.append(told)
+        for decision, failure, *_ in self.episode.mistakes[known:]:
+            count = self.counts[self._place(decision)]
+            count.invalid[failure.reason] += 1
+            count.forfeits[failure.reason] += decision.seat in self.episode.failures
+
+    def _place(self, decision: Decision) -> Place:
+        return Place(self.who[decision.seat], decision.role, decision.step)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The game as a line of a transcript file, with what was written."""
+        return {"holders": dict(self.who), **self.episode.transcript, "replies": self.replies}
+
+
+Keep = Callable[[Holders, Sequence[dict[str, Any]]], None]
+"""Is given the records of a seating's games, as they end."""
