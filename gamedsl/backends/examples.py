@@ -25,7 +25,7 @@ from gamedsl.calls.types import Type as Described
 from gamedsl.ir.evaluate import Budget, EvaluationError, Scope
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
-from gamedsl.ir.types import TEXT
+from gamedsl.ir.types import TEXT, PerSeat
 
 MANY = 4
 """Examples of one decision."""
@@ -45,6 +45,14 @@ def rehearsal(ir: GameIR, budget: Budget | None = None) -> Interpreter:
     if not ir.open:
         return Interpreter(ir, budget)
     return Interpreter(ir, budget, quick, spoken(ir))
+
+
+def left_before(ir: GameIR) -> dict[str, Any]:
+    """An example of what an earlier episode left of the state that lasts."""
+    return {
+        state.name: dict.fromkeys(ir.seats, NUMBER) if isinstance(state.type, PerSeat) else NUMBER
+        for state in ir.lasting
+    }
 
 
 def spoken(ir: GameIR) -> Spoken:

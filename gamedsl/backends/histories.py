@@ -107,9 +107,10 @@ def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
     """The pasts of each step that random plays meet."""
     from random import Random
 
-    from gamedsl.backends.examples import rehearsal
+    from gamedsl.backends.examples import left_before, rehearsal
 
     kernel = rehearsal(ir, Budget(WORK))
+    left = left_before(ir)
     found: dict[str, dict[tuple[str, int], Past]] = {}
     moves = 0
     for play in range(4 * PLAYS):
@@ -117,7 +118,7 @@ def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
             break
         random = Random(play)
         try:
-            state, talk = kernel.start(), dict[str, tuple[Turn, ...]]()
+            state, talk = kernel.start(left if play % 2 else {}), dict[str, tuple[Turn, ...]]()
             while state.kind != "end" and moves < MOVES:
                 moves += 1
                 if state.kind == "chance":

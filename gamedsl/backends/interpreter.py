@@ -20,7 +20,7 @@ from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome, PlayError
 from gamedsl.backends.legal import Options, Spoken, action_of, arguments
 from gamedsl.backends.numbered import Numbered
 from gamedsl.backends.told import declared
-from gamedsl.backends.world import SCANNED, World
+from gamedsl.backends.world import NOTHING, SCANNED, World
 from gamedsl.calls.registry import CallError
 from gamedsl.ir.builtins import exact, values
 from gamedsl.ir.evaluate import Budget, SpentError, none_here
@@ -52,8 +52,10 @@ class Interpreter:
         self.options = Options(ir, spoken)
         self.drawing = Drawing(ir)
 
-    def start(self) -> History:
-        return History(self)
+    def start(self, lasting: Mapping[str, Any] = NOTHING) -> History:
+        """The history in which nothing has happened, after an earlier episode that left `lasting`
+        of the state that lasts."""
+        return History(self, lasting)
 
 
 class History(Numbered):
@@ -63,9 +65,9 @@ class History(Numbered):
         "_drawn", "_frames", "_kernel", "_lottery", "_me", "_place", "_world", "asks", "kind",
     )  # fmt: skip
 
-    def __init__(self, kernel: Interpreter) -> None:
+    def __init__(self, kernel: Interpreter, lasting: Mapping[str, Any]) -> None:
         self._kernel = kernel
-        self._world = World(kernel.ir, kernel.flow, kernel.budget)
+        self._world = World(kernel.ir, kernel.flow, kernel.budget, lasting)
         self._place = 0
         """The operation at which the history stands."""
         self._frames: tuple[Frame, ...] = ()

@@ -1,10 +1,10 @@
 """Windows: what prompts tell a seat of its history where the file says that it is not all.
 
-A window is on what repeats. What happened outside of loops is told always; of the rest, what came
-before the window is left out. A turn is what was new to a seat and what it replied. In a chat,
-`last: 4` keeps the last four turns whole; in a prompt of one message it keeps all that followed
-from the seat's fourth last choice on. `since: notes` keeps what followed since the seat last said
-`notes`, and that: a summary stands for what came before it.
+A window is on what repeats. What happens once, or once for each role, is told always; of the rest,
+what came before the window is left out. A turn is what was new to a seat and what it replied. In a
+chat, `last: 4` keeps the last four turns whole; in a prompt of one message it keeps all that
+followed from the seat's fourth last choice on. `since: notes` keeps what followed since the seat
+last said `notes`, and that: a summary stands for what came before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Windows:
     def __init__(self, ir: GameIR) -> None:
         self._ir = ir
         self._choices = {step.id: step for step in ir.steps}
-        self._lasting = frozenset(outside_of_loops(ir.turns)) if ir.history else frozenset()
+        self._lasting = frozenset(never_repeated(ir.turns)) if ir.history else frozenset()
 
     def told(self, seat: str, seen: Seen) -> Seen:
         """What one message tells of all that a seat has seen."""
@@ -79,10 +79,10 @@ class Windows:
         return place
 
 
-def outside_of_loops(steps: tuple[Step, ...]) -> list[str]:
-    """The ids of the steps that a play comes to at most once."""
+def never_repeated(steps: tuple[Step, ...]) -> list[str]:
+    """The ids of the steps that a play comes to at most once, or once for each role."""
     found = []
     for step in steps:
-        if not isinstance(step, Loop):
-            found += [step.id, *outside_of_loops(inside(step))]
+        if not isinstance(step, Loop) or (step.in_turn and not step.cycle):
+            found += [step.id, *never_repeated(inside(step))]
     return found

@@ -7,6 +7,7 @@ not there; `v@past` and `v@by` are as `gamedsl.ir.evaluate` reads them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from gamedsl.backends.drawing import Index
@@ -33,6 +34,8 @@ from gamedsl.ir.types import PerSeat, PerValue, Type
 from gamedsl.ir.values import name_of
 from gamedsl.source.spans import Span
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
 COPIED, SCANNED, CHECKED = 128, 64, 1
 """Items that are copied, gone past, or checked, with one unit of a budget."""
 
@@ -43,11 +46,16 @@ class World:
 
     __slots__ = ("_flow", "_ir", "bindings", "budget", "paid", "seen")
 
-    def __init__(self, ir: GameIR, flow: Flow, budget: Budget | None = None) -> None:
+    def __init__(
+        self, ir: GameIR, flow: Flow, budget: Budget | None = None,
+        lasting: Mapping[str, Any] = NOTHING,
+    ) -> None:  # fmt: skip
+        """`lasting` is what an earlier episode left of the state that lasts."""
         self._ir = ir
         self._flow = flow
         self.budget = budget
         self.bindings: dict[str, Any] = {state.name: state.start for state in ir.state}
+        self.bindings |= lasting
         self.paid: dict[str, Mapping[str, Any]] = dict.fromkeys(flow.streams, self.nothing())
         self.seen: dict[str, Seen] = dict.fromkeys(ir.everyone, ())
 

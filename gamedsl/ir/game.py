@@ -113,8 +113,8 @@ class Template:
 @dataclass(frozen=True)
 class Window:
     """How much of what repeats the prompts of a seat tell: from its choice on that was so many
-    (`last`) before, or from when it last said `since`; one of the two is None. What happened
-    outside of loops they always tell."""
+    (`last`) before, or from when it last said `since`; one of the two is None. What happens once,
+    or once for each role, they always tell."""
 
     last: int | None
     since: str | None
@@ -233,6 +233,11 @@ class GameIR:
         """All declared state, that of stages included."""
         stages = (step for step in walk_steps(self.turns) if isinstance(step, Stage))
         return (*self.state, *(state for stage in stages for state in stage.state))
+
+    @cached_property
+    def lasting(self) -> tuple[State, ...]:
+        """The state with which the next episode of a run goes on."""
+        return tuple(state for state in self.state if state.lasts is not None)
 
     @cached_property
     def asked_as(self) -> dict[str, str]:

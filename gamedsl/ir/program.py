@@ -47,6 +47,8 @@ class State:
     start: Any
     readers: Readers
     span: Span = field(compare=False, repr=False)
+    lasts: Literal["run"] | None = field(default=None, metadata=UNLESS_NONE)
+    """Whether the next episode of a run begins with the value that this one leaves."""
 
 
 @dataclass(frozen=True)

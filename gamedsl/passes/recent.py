@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gamedsl.backends.readers import may_read
-from gamedsl.backends.windows import outside_of_loops
+from gamedsl.backends.windows import never_repeated
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.lengths import most_before
 from gamedsl.ir.program import Binding, Choose, Show, Step
@@ -22,7 +22,7 @@ def most_told(ir: GameIR, seat: str, weigh: Weigh, others: Weigh) -> dict[str, i
     asked; None where the form of the game gives no bound. `others` is what the seat sees of its own
     step, its own reply apart."""
 
-    once = frozenset(outside_of_loops(ir.turns))
+    once = frozenset(never_repeated(ir.turns))
 
     def of(step: Step) -> int:
         return weigh(step, seat) if isinstance(step, Binding) else 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Env, Episode, ParseFailure
+    from gamedsl.runtime.memory import Memory
 
 
 class PlayerError(ValueError):
@@ -121,9 +122,11 @@ def answer(player: Player, posed: Sequence[Posed]) -> list[Answered]:
     return [Answered(player.act(decision, episode)) for decision, episode, _ in posed]
 
 
-def play(env: Env, players: Mapping[str, Player], seed: int = 0) -> Episode:
-    """Play one episode to its end. KeyError for a seat that nobody holds."""
-    episode = env.reset(seed=seed)
+def play(
+    env: Env, players: Mapping[str, Player], seed: int = 0, memory: Memory | None = None
+) -> Episode:
+    """Play one episode to its end. KeyError for a seat that nobody holds; as `Env.reset`."""
+    episode = env.reset(seed=seed, memory=memory)
     while not episode.done:
         episode.step({d.seat: players[d.seat].act(d, episode) for d in episode.decisions})
     return episode

@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from gamedsl.backends.events import SILENCE, Seen, information
+from gamedsl.backends.interpreter import Interpreter
 from gamedsl.backends.kernel import Outcome, State
 from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
 from gamedsl.backends.prompts import Prompter
@@ -27,8 +28,12 @@ from gamedsl.runtime.hearing import read_reply
 from gamedsl.runtime.history import Position, Tree, entries
 from gamedsl.runtime.kernels import kernel_of
 from gamedsl.runtime.least import Amount, least_payoffs
+from gamedsl.runtime.memory import Memory, begun, key_of_memory, left_by
 from gamedsl.runtime.transcripts import params_as_data
 from gamedsl.runtime.views import View, Viewer
+
+MEMORIES = 64
+"""Memories whose histories are kept."""
 
 
 class Env:
@@ -49,6 +54,7 @@ class Env:
         self.kernel = kernel_of(ir, backend)
         self.prompter = Prompter(ir)
         self._steps = {step.id: step for step in ir.steps}
+        self._begun: dict[str, Position] = {}
         self.outcomes = lru_cache(maxsize=16)(_outcomes)
         """What chance may bring in a position; the last ones are kept, for some are long lists."""
 
@@ -58,14 +64,19 @@ class Env:
         *,
         chance: Literal["drawn", "asked"] = "drawn",
         forced: Literal["taken", "asked"] = "taken",
+        memory: Memory | None = None,
     ) -> Episode:
         """Start an episode. The seed fixes everything that chance decides in it.
+
+        `memory` is what the episode before it left of the state that `lasts: run`
+        (`Episode.memory`); without one, or where nothing is left, it begins as declared. ValueError
+        for a memory that is not of this game.
 
         `chance="asked"` stops at chance nodes instead, for `Episode.draw`. `forced="asked"` asks
         for decisions with one legal action too, and stops at chance nodes with one outcome.
         """
         book = self._labels if self.ir.labels.per != "episode" else self._labels_of(seed)
-        return Episode(self, seed, book, chance == "asked", forced == "asked")
+        return Episode(self, seed, book, chance == "asked", forced == "asked", memory)
 
     @cached_property
     def _labels(self) -> LabelBook:
@@ -110,7 +121,21 @@ class Env:
     @cached_property
     def root(self) -> Position:
         """The history in which nothing has happened."""
-        return Tree(self.kernel, talks=self.prompter.is_chat).root
+        return Tree(self.kernel.start(), talks=self.prompter.is_chat).root
+
+    def begin(self, memory: Memory | None) -> Position:
+        """The history in which nothing has happened since an episode that left this memory."""
+        lasting = begun(self.ir, memory)
+        if not lasting:
+            return self.root
+        key = key_of_memory(memory or {})
+        if key not in self._begun:
+            assert isinstance(self.kernel, Interpreter), "what lasts is said"
+            if len(self._begun) >= MEMORIES:
+                self._begun.clear()
+            start = self.kernel.start(lasting)
+            self._begun[key] = Tree(start, talks=self.prompter.is_chat).root
+        return self._begun[key]
 
     def decisions(
         self, book: LabelBook, position: Position, forced: bool = False
@@ -153,13 +178,14 @@ class Episode:
     """One play of a game, driven by `step` (and `draw`) until `done`."""
 
     __slots__ = (
-        "_book", "_chance", "_failed", "_forced", "_held", "_position", "env", "failures",
+        "_began", "_book", "_chance", "_failed", "_forced", "_held", "_position", "env", "failures",
         "mistakes", "payoffs", "rewards", "seed",
     )  # fmt: skip
 
     def __init__(
-        self, env: Env, seed: int, book: LabelBook, chance: bool = False, forced: bool = False
-    ) -> None:
+        self, env: Env, seed: int, book: LabelBook, chance: bool = False, forced: bool = False,
+        memory: Memory | None = None,
+    ) -> None:  # fmt: skip
         self.env = env
         self.seed = seed
         self.payoffs: dict[str, Amount] = {}
@@ -177,7 +203,8 @@ class Episode:
         self._book = book
         self._chance = chance
         self._forced = forced
-        self._go_on(env.root)
+        self._began: Memory = memory or {}
+        self._go_on(env.begin(memory))
 
     @property
     def done(self) -> bool:
@@ -330,6 +357,12 @@ class Episode:
         return self.env.viewer.view(seat, self._position.state, None, ())
 
     @property
+    def memory(self) -> Memory:
+        """What the next episode of a run begins with, by `Env.reset`: what this one has left so far
+        of the state that lasts. One that was forfeited or is void leaves what it began with."""
+        return self._began if self.failures else left_by(self.env.ir, self.state.variables)
+
+    @property
     def table(self) -> str:
         """Everything there is, as text, as the referee sees it. Not for players."""
         from gamedsl.runtime.view_text import everything
@@ -340,6 +373,7 @@ class Episode:
         """An independent copy at the same point."""
         copy = Episode.__new__(Episode)
         copy.env, copy.seed, copy._book = self.env, self.seed, self._book
+        copy._began = self._began
         copy._chance, copy._forced = self._chance, self._forced
         copy._position = self._position
         copy.payoffs, copy.rewards = dict(self.payoffs), dict(self.rewards)
@@ -359,6 +393,7 @@ class Episode:
             "run_seed": self.env.run_seed,
             "seed": self.seed,
             "tokenizer": tokenizer.fingerprint if tokenizer is not None else None,
+            **({"memory": self._began} if self.env.ir.lasting else {}),
             "labels": self._book.as_dict(),
             "steps": entries(self._position.log),
             "mistakes": [mistake.as_dict() for mistake in self.mistakes],

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gamedsl.backends.events import Turn
-from gamedsl.backends.kernel import Amounts, Kernel, State
+from gamedsl.backends.kernel import Amounts, State
 
 MANY = 50_000
 """Positions that a tree keeps; those beyond are worked out anew each time."""
@@ -47,9 +47,9 @@ class Tree:
     """The positions of one game that were come to, and how many are kept. With `talks`, they know
     what each seat was asked before."""
 
-    def __init__(self, kernel: Kernel, *, talks: bool = False) -> None:
+    def __init__(self, start: State, *, talks: bool = False) -> None:
         self.talks = talks
-        self.root = Position(self, kernel.start(), None)
+        self.root = Position(self, start, None)
         self.root.known = True
         self.kept = 1
 

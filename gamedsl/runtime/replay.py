@@ -19,6 +19,7 @@ from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.runtime.decision import Action, Decision
 from gamedsl.runtime.env import Env, Episode
 from gamedsl.runtime.game import Game
+from gamedsl.runtime.memory import begun
 from gamedsl.runtime.retelling import drawn, failed, indented, invalid, said
 from gamedsl.runtime.transcripts import (
     Chosen,
@@ -97,8 +98,9 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
     """
     head = transcript.head
     env = env or game.env(run_seed=head["run_seed"])
-    episode = env.reset(seed=head["seed"], chance="asked", forced="asked")
     faults = tuple(_head_faults(game, transcript))
+    memory = None if faults else head.get("memory")
+    episode = env.reset(seed=head["seed"], chance="asked", forced="asked", memory=memory)
     if faults:
         return Replay(transcript, episode, (), faults)
     moves: list[Move] = []
@@ -145,6 +147,11 @@ def _head_faults(game: Game, transcript: Transcript) -> Iterator[Fault]:
             help=" ".join(f"--param {shlex.quote(f'{n}={v}')}" for n, v in differing.items())
             or "replay it with the file as it was then",
         )  # fmt: skip
+        return
+    try:
+        begun(game.ir, head.get("memory"))
+    except ValueError as error:
+        yield Fault(f"it begins with a memory that this game cannot have: {error}", line)
         return
     if head.get("tokenizer") is None and "labels" in head:
         book = draw_labels(game.ir, run_seed=head["run_seed"], seed=head["seed"])

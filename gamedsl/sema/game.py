@@ -16,6 +16,7 @@ from gamedsl.sema.actions import Moves, declare_actions, is_declared_form
 from gamedsl.sema.claims import read_claims
 from gamedsl.sema.data import Data
 from gamedsl.sema.history import read_history
+from gamedsl.sema.lasting import what_lasts_is_said
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
 from gamedsl.sema.params import Params
@@ -150,6 +151,7 @@ class _Reader:
         )
         actions_are_offered(root, turns, problems)
         params_are_read(root, problems)
+        what_lasts_is_said(ir, problems, inner=len(self.stages.chain) > 1)
         if not problems.errors and len(self.stages.chain) == 1:
             forfeits_have_a_price(ir, root.get("on_invalid"), problems)
         return None if problems.errors else ir

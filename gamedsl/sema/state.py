@@ -28,6 +28,7 @@ from gamedsl.ir.types import (
     PerValue,
     Record,
     Set,
+    Text,
     Tuple,
     Type,
     fits,
@@ -121,7 +122,24 @@ class States:
                 "GD0426", f"`{name}` has no owner", readers.span or span,
                 why="it is one value for all", help="add `per: role`, or name who sees it",
             )  # fmt: skip
-        return State(name, type, start, readers, span)
+        lasts = node.get("lasts")
+        if lasts is not None and not self.may_last(name, type, lasts):
+            return None
+        return State(name, type, start, readers, span, None if lasts is None else "run")
+
+    def may_last(self, name: str, type: Type, node: Node) -> bool:
+        """Whether state may last for a run: rules look into no text, so that a game is the same
+        whatever is written there, and what has a limit can be kept and shown."""
+        inner = type.of if isinstance(type, PerSeat) else type
+        if isinstance(inner, Text) and inner.limit is not None:
+            return True
+        self.problems.add(
+            "GD0486", f"`{name}` cannot last: it is {type}", node.span,
+            why="a text with a limit may, one or one per role",
+            help="write `of: text(200)`" if isinstance(inner, Text)
+            else "let a role say it in words, into a variable `{of: text(200), lasts: run}`",
+        )  # fmt: skip
+        return False
 
     def form(self, node: Mapping) -> tuple[Type, Any] | None:
         """The type and the start of one value: of a bag, list, set, grid, or a plain one."""

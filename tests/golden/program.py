@@ -111,7 +111,8 @@ def amounts(name: str, paid: tuple[tuple[str, ir.Expr], ...]) -> Iterator[str]:
 
 
 def state_line(state: program.State) -> str:
-    return f"state {state.name}: {state.type} = {value(state.start)}{seen(state.readers)}"
+    lasts = f", lasts for a {state.lasts}" if state.lasts else ""
+    return f"state {state.name}: {state.type} = {value(state.start)}{seen(state.readers)}{lasts}"
 
 
 def seen(readers: program.Readers) -> str:

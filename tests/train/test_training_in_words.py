@@ -19,6 +19,7 @@ from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.dryrun import dry_run
 from gamedsl.train.engine import open_policy
 from gamedsl.train.runfolder import RunFolder, create
+from gamedsl.train.words.lineages import Lineages
 from gamedsl.train.words.loop import train_words, writer
 from gamedsl.train.words.rollout import Trial, Utterance, play
 from gamedsl.train.words.update import Lesson, learn
@@ -42,6 +43,17 @@ turns:
 payoffs: {asker: 1 if ask == news and heard == yes else 0, teller: 1}
 on_invalid: {then: forfeit, pay: -1}
 train: {adapters: per_role}
+"""
+LASTING = """
+game: lasting
+roles: [asker, teller]
+state: {notes: {of: text(400), lasts: run}}
+turns:
+  - {show: notes, as: earlier, if: notes != none}
+  - {role: asker, choose: ask, from: [news, time]}
+  - {role: teller, say: notes, max_tokens: 300}
+payoffs: {asker: 1 if ask == news else 0, teller: 1}
+on_invalid: {then: forfeit, pay: -1}
 """
 
 
@@ -127,11 +139,61 @@ def test_what_is_trained_is_what_was_said(compiled: Callable[[str], Game]) -> No
     assert all(len(gain) == len(drawn) for gain, drawn in zip(lesson.gains, lesson.drawn))
 
 
-def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(
-    compiled: Callable[[str], Game], tmp_path: Path
+class Counting:
+    """A player that says how often it has spoken; every third time it says nothing valid."""
+
+    def __init__(self) -> None:
+        self.said = 0
+
+    def act(self, decision: Any, episode: Any) -> Any:
+        self.said += 1
+        return ParseFailure("empty") if self.said % 3 == 1 else f"note {self.said}"
+
+
+def test_a_group_begins_with_what_the_first_valid_game_before_it_left(
+    compiled: Callable[[str], Game],
 ) -> None:
-    game = compiled(SPEAK)
-    recipe = recipe_of(game, steps=3, checkpoint_every=1)
+    game = compiled(LASTING)
+    recipe = recipe_of(game, games=8, group_size=4, **{"roles.teller.player": "talker"})
+    policy = writer(open_policy(game, recipe_of(game), print))
+    cast, lineages = Cast(game.ir, recipe, {"teller": Counting()}), Lineages()
+    env = game.env(tokenizer=policy.tokenizer)
+    began: list[list[Any]] = []
+    for step in (1, 2, 3):
+        trials = play(env, policy, recipe, step, cast, lineages)
+        lineages.carry_on(trials)
+        began.append([trial.episode.transcript["memory"] for trial in trials])
+    # of games 1 to 8 of a step those numbered 1, 4 and 7 fail in the first, 2, 5 and 8 in the next
+    assert began[0] == [{}] * 8
+    assert began[1] == [{"notes": "note 2"}] * 4 + [{"notes": "note 5"}] * 4
+    assert began[2] == [{"notes": "note 9"}] * 4 + [{"notes": "note 14"}] * 4
+    kept = Lineages()
+    kept.restore(lineages.state())
+    assert [kept.of(0), kept.of(1), kept.of(2)] == [lineages.of(0), lineages.of(1), {}]
+    asked = next(u for u in trials[0].utterances if u.step == "ask")
+    assert asked.seat == "asker"
+
+
+def test_memories_stay_where_all_games_of_a_group_fail(compiled: Callable[[str], Game]) -> None:
+    game = compiled(LASTING)
+    recipe = recipe_of(game, **{"roles.teller.player": "talker"})
+    policy = writer(open_policy(game, recipe_of(game), print))
+    lineages = Lineages()
+    lineages.restore({"memories": {0: {"notes": "as before"}}})
+    cast = Cast(game.ir, recipe, {"teller": Scripted(ParseFailure("empty"))})
+    trials = play(game.env(), policy, recipe, 1, cast, lineages)
+    lineages.carry_on(trials)
+    assert lineages.of(0) == {"notes": "as before"}
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"), [(SPEAK, {}), (LASTING, {"roles.teller.player": "random"})]
+)
+def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(
+    compiled: Callable[[str], Game], tmp_path: Path, text: str, settings: dict[str, Any]
+) -> None:
+    game = compiled(text)
+    recipe = recipe_of(game, steps=3, checkpoint_every=1, transcripts_every=1, **settings)
     whole = run_of(game, recipe, tmp_path / "whole")
 
     class Stop:
@@ -154,6 +216,12 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(
     assert train_words(game, recipe, RunFolder(folder.path), again).finished
     parts = [record for record in folder.records() if record["event"] == "step"]
     assert [_told(r) for r in parts] == [_told(r) for r in whole]
+    told = [sorted((tmp_path / run).rglob("*.jsonl*")) for run in ("whole", "parts")]
+    texts = [[path.read_text("utf-8") for path in paths if "step" in path.name] for paths in told]
+    assert texts[0] == texts[1]
+    assert len(texts[0]) == 3
+    if game.ir.lasting:
+        assert '"memory": {"notes": ' in texts[0][2]
 
 
 def _told(record: dict[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from gamedsl.train.loop import Conclude, Observer, Outcome
 from gamedsl.train.methods.base import Record
 from gamedsl.train.runfolder import RunFolder, write_adapters
 from gamedsl.train.transcripts import transcripts
+from gamedsl.train.words.lineages import Lineages
 from gamedsl.train.words.rollout import Trial, batch_of, play
 from gamedsl.train.words.update import learn
 from gamedsl.train.words.weigh import advantages
@@ -57,13 +58,15 @@ def train_words(
     optimizer = torch.optim.AdamW(
         learning(policy, cast), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
     )
-    step = _begin(run, policy, optimizer)
+    lineages = Lineages()
+    step = _begin(run, policy, optimizer, lineages)
 
     def stopped() -> bool:
         return interrupt is not None and interrupt.asked
 
     def keep() -> None:
-        state = Checkpoint(step, game.hash, adapters_of(policy), optimizer.state_dict(), {})
+        parts = checkpoints.state_of({"lineages": lineages})
+        state = Checkpoint(step, game.hash, adapters_of(policy), optimizer.state_dict(), {}, parts)
         checkpoints.save(run, state, recipe.keep_checkpoints)
 
     if not run.records():
@@ -75,7 +78,8 @@ def train_words(
     while step < recipe.steps and not stopped():
         started = time.perf_counter()
         step += 1
-        trials = play(env, policy, recipe, step, cast)
+        trials = play(env, policy, recipe, step, cast, lineages)
+        lineages.carry_on(trials)
         batch = batch_of(trials)
         worth, void = advantages(trials, recipe, cast.learners)
         record: Record = {"event": "step", "step": step, **earned(batch), **met(batch)}
@@ -104,13 +108,16 @@ def train_words(
     return Outcome(step, finished)
 
 
-def _begin(run: RunFolder, policy: Writing, optimizer: torch.optim.Optimizer) -> int:
+def _begin(
+    run: RunFolder, policy: Writing, optimizer: torch.optim.Optimizer, lineages: Lineages
+) -> int:
     """Put policy and run folder into the state of the last checkpoint, or of step 0."""
     found = checkpoints.latest(run)
     if found is None:
         run.rewind(None)
         return 0
     take_up(run, found, policy, optimizer)
+    checkpoints.restore({"lineages": lineages}, found.parts)
     policy.forget()
     return found.step
 

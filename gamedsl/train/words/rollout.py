@@ -20,6 +20,7 @@ from gamedsl.policies.generation import Generated, Writing
 from gamedsl.policies.names import REFEREES
 from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.rollout import Batch, History, generator
+from gamedsl.train.words.lineages import Lineages
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Env, Episode
@@ -68,11 +69,15 @@ def adapter_of(ir: GameIR, cast: Cast, role: str) -> str:
     return cast.adapter(role)
 
 
-def play(env: Env, policy: Writing, recipe: Recipe, step: int, cast: Cast) -> list[Trial]:
+def play(
+    env: Env, policy: Writing, recipe: Recipe, step: int, cast: Cast,
+    lineages: Lineages | None = None,
+) -> list[Trial]:  # fmt: skip
     """Play `recipe.games` games with the policy as it is; `step` keys the random numbers. The
-    games of a group share what chance brings."""
+    games of a group share what chance brings, and the memory that they begin with: what earlier
+    steps left to `lineages`."""
     cast.enter(generator(recipe.seed, step, "players"))
-    trials = list(_trials(env, recipe, step, cast))
+    trials = list(_trials(env, recipe, step, cast, lineages or Lineages()))
     rng_of = dict(zip(map(id, trials), generator(recipe.seed, step, "words").spawn(len(trials))))
     waiting = trials
     while waiting:
@@ -90,14 +95,14 @@ def play(env: Env, policy: Writing, recipe: Recipe, step: int, cast: Cast) -> li
     return trials
 
 
-def _trials(env: Env, recipe: Recipe, step: int, cast: Cast) -> Iterable[Trial]:
+def _trials(env: Env, recipe: Recipe, step: int, cast: Cast, lineages: Lineages) -> Iterable[Trial]:
     groups = recipe.games // recipe.group_size
     seeds = generator(recipe.seed, step, "groups").integers(2**31, size=groups)
     rng = generator(recipe.seed, step, "opponents")
     for group, seed in enumerate(seeds):
         lineup = cast.lineup(rng, (step - 1) * groups + group)
         for _ in range(recipe.group_size):
-            yield Trial(group, env.reset(seed=int(seed)), lineup)
+            yield Trial(group, env.reset(seed=int(seed), memory=lineages.of(group)), lineup)
 
 
 def _replies(

@@ -1,0 +1,67 @@
+"""What lasts from episode to episode of a run: texts that roles wrote into state that `lasts: run`.
+
+A memory is JSON-able data: by variable, and of a variable per role by seat, what was written. What
+was not is left out, so that the memory of a run that begins is empty. An episode begins with a
+memory and leaves one for the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import State
+from gamedsl.ir.types import PerSeat, Text
+
+Memory = Mapping[str, Any]
+"""`{"motto": "…", "diary": {"ann": "…"}}`."""
+
+
+def begun(ir: GameIR, memory: Memory | None) -> dict[str, Any]:
+    """The values with which an episode begins, by variable, of those that a memory has. ValueError
+    where a memory is not of this game."""
+    states, found = {state.name: state for state in ir.lasting}, {}
+    if memory is not None and not isinstance(memory, Mapping):
+        raise ValueError("a memory is a map of what lasts")
+    for name, left in (memory or {}).items():
+        state = states.get(name)
+        if state is None:
+            last = ", ".join(f"`{known}`" for known in states) or "nothing"
+            raise ValueError(f"`{name}` does not last in `{ir.name}`: what lasts is {last}")
+        found[name] = _value(ir, state, left)
+    return found
+
+
+def _value(ir: GameIR, state: State, left: Any) -> Any:
+    if not isinstance(state.type, PerSeat):
+        return _text(state, state.name, state.type, left)
+    if not isinstance(left, Mapping) or not set(left) <= set(ir.seats):
+        raise ValueError(f"a memory of `{state.name}` is a map of roles to texts")
+    of = state.type.of
+    return state.start | {s: _text(state, f"{state.name}.{s}", of, t) for s, t in left.items()}
+
+
+def _text(state: State, name: str, type: Any, left: Any) -> str:
+    assert isinstance(type, Text), "no other type may last"
+    if not isinstance(left, str) or (type.limit is not None and len(left) > type.limit):
+        raise ValueError(f"a memory of `{name}` is a text of at most {type.limit} characters")
+    return left
+
+
+def left_by(ir: GameIR, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The memory that an episode leaves in which variables hold this."""
+    found: dict[str, Any] = {}
+    for state in ir.lasting:
+        value = variables.get(state.name)
+        if isinstance(state.type, PerSeat):
+            value = {seat: text for seat, text in (value or {}).items() if text is not None}
+        if value:
+            found[state.name] = value
+    return found
+
+
+def key_of_memory(memory: Memory) -> str:
+    """One text for equal memories."""
+    return json.dumps(memory, sort_keys=True, ensure_ascii=False)
