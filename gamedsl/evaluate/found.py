@@ -166,7 +166,7 @@ class Evaluation:
     @property
     def in_words(self) -> bool:
         """Whether there is something to say of replies."""
-        return self.game.ir.in_words and not self.exact
+        return self.game.ir.in_form and not self.exact
 
     @cached_property
     def said(self) -> dict[Place, Count]:

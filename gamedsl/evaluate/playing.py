@@ -193,7 +193,7 @@ def play_seatings(
             break
         for table, row, talks in zip(tables, rows, played, strict=True):
             row.add(env.seats, talks)
-            if env.ir.in_words:
+            if env.ir.in_form:
                 keep(table.holders, [talk.record for talk in talks])
         progress(len(chunk) * len(tables))
     return [_games(env, t.holders, r) for t, r in zip(tables, rows, strict=True)], stopped

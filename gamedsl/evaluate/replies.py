@@ -84,7 +84,7 @@ class Talk:
         known = len(self.episode.mistakes)
         self.asked.update(decision.seat for decision, _ in answers)
         self.episode.step({decision.seat: answer.reply for decision, answer in answers})
-        if not self.episode.env.ir.in_words:
+        if not self.episode.env.ir.in_form:
             return
         for decision, answer in answers:
             count = self.counts.setdefault(self._place(decision), Count())

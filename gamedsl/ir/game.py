@@ -224,6 +224,11 @@ class GameIR:
         return self.open or bool(self.referees) or self.respond.think is not None
 
     @cached_property
+    def in_form(self) -> bool:
+        """Whether a reply is more than a label: it is in words, or in a form of its own."""
+        return self.in_words or self.respond != LABEL
+
+    @cached_property
     def written(self) -> bool:
         """Whether something of a reply is written token by token, and not an option scored."""
         return self.respond.think is not None or any(step.said is not None for step in self.steps)

@@ -4,7 +4,16 @@
 >>> play(game.env(), players, seed=7).payoffs
 """
 
-from gamedsl.players.base import DrawingPlayer, Player, PlayerError, play
+from gamedsl.players.base import (
+    Answered,
+    DrawingPlayer,
+    Player,
+    PlayerError,
+    Posed,
+    Speaker,
+    answer,
+    play,
+)
 from gamedsl.players.fixed import FixedPlayer
 from gamedsl.players.policy import PolicyPlayer
 from gamedsl.players.random import RandomPlayer
@@ -14,6 +23,7 @@ from gamedsl.players.unbeaten import Lines, unbeaten
 
 __all__ = [
     "PLAYERS",
+    "Answered",
     "DrawingPlayer",
     "FixedPlayer",
     "Lines",
@@ -21,9 +31,12 @@ __all__ = [
     "PlayerError",
     "PolicyError",
     "PolicyPlayer",
+    "Posed",
     "RandomPlayer",
     "SavedPlayer",
     "SavedPolicy",
+    "Speaker",
+    "answer",
     "open_player",
     "play",
     "read_policy",

@@ -48,7 +48,7 @@ class EndpointPlayer:
         """A reply to each, several asked for at a time. Raises as `Endpoint.answers`."""
         if not posed:
             return []
-        if not posed[0].episode.env.ir.in_words:
+        if not posed[0].episode.env.ir.in_form:
             return [Answered(text, text) for text in self.endpoint.replies(
                 [cast("tuple[Message, ...]", one.decision.messages) for one in posed]
             )]  # fmt: skip

@@ -55,7 +55,7 @@ def run_player(
         {role: held_by(player) for role, (_, player) in roles.items() if player is not None},
         run_seed=recipe["seed"],
         temperature=recipe["temperature"],
-        free=game.ir.in_words and recipe.get("replies") == "free",
+        free=recipe.get("replies") == "free",
         seed=seed,
     )
 

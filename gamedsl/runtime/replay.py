@@ -270,7 +270,7 @@ def _fail(episode: Episode, happened: Failed, mistakes: Any) -> str:
             raise DisagreementError(f"the game goes on where {seat} gives no valid reply")
     failures = happened.failures
     episode.forfeit({seat: ParseFailure(*failure) for seat, failure in failures.items()})
-    if not episode.env.ir.in_words:
+    if not episode.env.ir.in_form:
         return ", ".join(
             f"{seat} gives no legal answer ({reason}: {text!r})"
             for seat, (reason, text) in failures.items()

@@ -99,7 +99,7 @@ def serving(answer: Callable[[int, Body], Reply]) -> Iterator[Served]:
 @contextmanager
 def serving_model(policy: Any, adapter: str = "shared") -> Iterator[Served]:
     """Serve a policy that writes, for real: calls that wait at the same time are one batch of it.
-    `max_tokens`, `temperature` and `seed` count as they do there."""
+    `max_tokens`, `temperature`, `seed` and `structured_outputs` count as they do there."""
     waiting: queue.SimpleQueue[tuple[Request, Future[Generated]] | None] = queue.SimpleQueue()
 
     def work() -> None:
@@ -114,9 +114,11 @@ def serving_model(policy: Any, adapter: str = "shared") -> Iterator[Served]:
 
     def answer(number: int, body: Body) -> Reply:
         messages = tuple((one["role"], one["content"]) for one in body["messages"])
+        held = body.get("structured_outputs", {})
         request = Request(
-            messages, adapter, body["max_tokens"], body["temperature"], seed=body["seed"]
-        )
+            messages, adapter, body["max_tokens"], body["temperature"], schema=held.get("json"),
+            choices=tuple(held.get("choice", ())), seed=body["seed"],
+        )  # fmt: skip
         future: Future[Generated] = Future()
         waiting.put((request, future))
         made = future.result()
