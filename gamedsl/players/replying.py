@@ -12,8 +12,8 @@ are written. With `free` everything is written and read, thoughts and answers to
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -23,6 +23,8 @@ from gamedsl.policies.base import Message, Query
 from gamedsl.policies.generation import Generated, Request, Writing
 
 if TYPE_CHECKING:
+    import torch
+
     from gamedsl.backends.labels import LabelBook
     from gamedsl.runtime import Action, Decision
 
@@ -32,12 +34,21 @@ AROUND = 32
 _OPENED = f"{OPEN}\n"
 
 
+SCORED_WITH = 1 / 8
+"""Options are scored when so many wait, for each reply that is being written."""
+
+CALLED_WITH = 1 / 2
+"""What comes later is waited for when so many wait, for each reply that is being written."""
+
+
 class Asked(NamedTuple):
-    """A decision, the adapter that answers it, and the seed of all that is drawn for it."""
+    """A decision, the adapter that answers it, and the seed of all that is drawn for it. `number`
+    is for whoever asks."""
 
     decision: Decision
     adapter: str
     seed: int
+    number: int = 0
 
 
 class Choice(NamedTuple):
@@ -65,6 +76,15 @@ class Reply(NamedTuple):
         return text_of(self.written, self.choice)
 
 
+Later = Callable[[], "Next"]
+"""What gives what is asked next, where that takes long or waits for others."""
+
+Next = Sequence[Asked | Later]
+
+Then = Callable[[Asked, Reply], Next]
+"""What follows a reply."""
+
+
 def text_of(written: Generated | None, choice: Choice | None) -> str:
     """What was written, then the option that was chosen."""
     said = "" if written is None else written.text
@@ -87,41 +107,131 @@ def replies(
     policy: Writing, asked: Sequence[Asked], temperature: float,
     *, constrain: bool = False, free: bool = False,
 ) -> list[Reply]:  # fmt: skip
-    """A reply to each decision, drawn at a temperature; 0 takes what is likeliest.
+    """A reply to each decision, as `serve` gives them."""
+    found: dict[int, Reply] = {}
+
+    def keep(one: Asked, reply: Reply) -> tuple[Asked, ...]:
+        found[one.number] = reply
+        return ()
+
+    numbered = [one._replace(number=i) for i, one in enumerate(asked)]
+    serve(policy, [numbered], keep, temperature, constrain=constrain, free=free)
+    return [found[i] for i in range(len(asked))]
+
+
+def serve(
+    policy: Writing, first: Iterable[Next], then: Then, temperature: float,
+    *, constrain: bool = False, free: bool = False,
+) -> None:  # fmt: skip
+    """Reply to decisions, and to those that replies lead to; no game waits for the slow turn of
+    another. Replies are drawn at a temperature; 0 takes what is likeliest.
 
     A written reply that reaches its limit of tokens is a failure, whatever can be read of it.
     `constrain` holds open decisions that are read as JSON to their schema. Equal decisions, seeds
-    and weights give equal replies, but for the last bits of the probabilities. Raises KeyError for
-    an unknown adapter, and ModelError where a prompt or a schema cannot be used.
+    and weights give equal replies, but for the last bits of the probabilities; and no clock has a
+    say in the order in which they come. Raises KeyError for an unknown adapter, ModelError where a
+    prompt or a schema cannot be used, and what `then` raises.
     """
-    requests: dict[int, Request] = {}
-    queries: dict[int, Query] = {}
-    for i, one in enumerate(asked):
-        if one.decision.said is not None:
-            requests[i] = _said(one, temperature, constrain=constrain)
-        elif free:
-            requests[i] = _free(policy, one, temperature)
-        elif one.decision.form.think is not None:
-            requests[i] = _thought(policy, one, temperature)
-        else:
-            queries[i] = query_of(one.decision, one.adapter)
-    found: dict[int, Reply] = {}
-    thoughts: dict[int, Generated] = {}
-    drawn = policy.generate(list(requests.values())) if requests else []
-    for i, out in zip(requests, drawn, strict=True):
-        if asked[i].decision.said is not None or free:
+    _Service(policy, then, temperature, constrain=constrain, free=free).run(first)
+
+
+@dataclass
+class _Service:
+    """The decisions that are under way.
+
+    Written replies are with the engine. Options wait until enough of them can be scored in one
+    pass, and what is called for later waits until the engine has little else to do; both go by
+    counts alone.
+    """
+
+    policy: Writing
+    then: Then
+    temperature: float
+    constrain: bool
+    free: bool
+    sent: list[Asked] = field(default_factory=list)
+    """What was asked of the engine, by the number of the request."""
+    writing: int = 0
+    """How many of these it has not answered."""
+    options: list[tuple[Asked, Generated | None, Query]] = field(default_factory=list)
+    later: list[Later] = field(default_factory=list)
+
+    def run(self, first: Iterable[Next]) -> None:
+        requests = self._go_on([request for part in first for request in self._take(part)])
+        if requests:
+            self.policy.serve(requests, self._heard)
+
+    def _heard(self, number: int, out: Generated) -> list[Request]:
+        """What follows from a reply of the engine."""
+        self.writing -= 1
+        one = self.sent[number]
+        if one.decision.said is not None or self.free:
             cut = out.finish == "length"
-            found[i] = Reply(ParseFailure("truncated", out.text) if cut else out.text, out, None)
-            continue
-        thoughts[i], query = _think(policy, asked[i], out)
+            answer = ParseFailure("truncated", out.text) if cut else out.text
+            return self._go_on(self._take(self.then(one, Reply(answer, out, None))))
+        thought, query = _think(self.policy, one, out)
         if isinstance(query, ParseFailure):
-            found[i] = Reply(query, thoughts[i], None)
-        else:
-            queries[i] = query
-    seeds = {i: asked[i].seed for i in queries}
-    for i, choice in _chosen(policy, queries, seeds, temperature).items():
-        found[i] = Reply(_action(asked[i].decision, choice), thoughts.get(i), choice)
-    return [found[i] for i in range(len(asked))]
+            return self._go_on(self._take(self.then(one, Reply(query, thought, None))))
+        self.options.append((one, thought, query))
+        return self._go_on([])
+
+    def _take(self, asked: Next) -> list[Request]:
+        """Put decisions where they are answered; those that are written, as requests."""
+        requests = []
+        for one in asked:
+            if not isinstance(one, Asked):
+                self.later.append(one)
+            elif (request := self._request(one)) is None:
+                self.options.append((one, None, query_of(one.decision, one.adapter)))
+            else:
+                requests.append(request)
+                self.sent.append(one)
+        return requests
+
+    def _request(self, one: Asked) -> Request | None:
+        """What is written first; None where the options are scored at once."""
+        if one.decision.said is not None:
+            return _said(one, self.temperature, constrain=self.constrain)
+        if self.free:
+            return _free(self.policy, one, self.temperature)
+        if one.decision.form.think is not None:
+            return _thought(self.policy, one, self.temperature)
+        return None
+
+    def _go_on(self, requests: list[Request]) -> list[Request]:
+        """These requests, and those that follow from what has waited long enough."""
+        while self.options or self.later:
+            busy = self.writing + len(requests)
+            if self.options and len(self.options) >= SCORED_WITH * busy:
+                requests += self._score()
+            elif self.later and len(self.later) + len(self.options) >= CALLED_WITH * busy:
+                waiting, self.later = self.later, []
+                for one in waiting:
+                    requests += self._take(one())
+            else:
+                break
+        self.writing += len(requests)
+        return requests
+
+    def _score(self) -> list[Request]:
+        """Answer by options all that wait for it; equal queries are scored once."""
+        waiting, self.options = self.options, []
+        distinct = list(dict.fromkeys(query for _, _, query in waiting))
+        scores = self.policy.log_probs(distinct)
+        odds = {query: self._odds(log_pi) for query, log_pi in zip(distinct, scores, strict=True)}
+        requests = []
+        for one, thought, query in waiting:
+            dice = Random(f"{one.seed} option")  # apart from the thought's, of the bare seed
+            choice = Choice(query, dice.choices(range(len(query.labels)), odds[query])[0])
+            reply = Reply(_action(one.decision, choice), thought, choice)
+            requests += self._take(self.then(one, reply))
+        return requests
+
+    def _odds(self, log_pi: torch.Tensor) -> list[float]:
+        if self.temperature:
+            return (log_pi.double() / self.temperature).softmax(0).tolist()
+        best = int(log_pi.argmax())
+        return [float(at == best) for at in range(len(log_pi))]
 
 
 def _said(one: Asked, temperature: float, *, constrain: bool) -> Request:
@@ -182,25 +292,6 @@ def _think(policy: Writing, one: Asked, out: Generated) -> tuple[Generated, Quer
 
 def _messages(decision: Decision) -> tuple[Message, ...]:
     return cast("tuple[Message, ...]", decision.messages)
-
-
-def _chosen(
-    policy: Writing, queries: Mapping[int, Query], seeds: Mapping[int, int], temperature: float
-) -> dict[int, Choice]:
-    """An option of each query; equal queries are scored once. It is drawn apart from the thought,
-    whose random numbers are those of the bare seed."""
-    distinct = list(dict.fromkeys(queries.values()))
-    scores = policy.log_probs(distinct) if distinct else []
-    odds = {
-        query: (log_pi.double() / temperature).softmax(0).tolist() if temperature
-        else [float(at == int(log_pi.argmax())) for at in range(len(log_pi))]
-        for query, log_pi in zip(distinct, scores, strict=True)
-    }  # fmt: skip
-    found = {}
-    for i, query in queries.items():
-        dice = Random(f"{seeds[i]} option")
-        found[i] = Choice(query, dice.choices(range(len(query.labels)), odds[query])[0])
-    return found
 
 
 def _action(decision: Decision, choice: Choice) -> Action:

@@ -16,7 +16,7 @@ from gamedsl.backends.forms import ASKED, written
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.players.replying import AROUND, Asked, query_of, replies
 from gamedsl.policies.base import Query
-from gamedsl.policies.generation import Finish, Generated, Request, TokenRow, Writing
+from gamedsl.policies.generation import Finish, Generated, Request, Then, TokenRow, Writing
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.runtime import Decision, Game
 from tests.writing import write
@@ -118,9 +118,10 @@ class Thinker:
         self.said = Generated((), ids, (0.0,) * len(ids), text, finish)
         self.asked: list[Request] = []
 
-    def generate(self, requests: Sequence[Request]) -> list[Generated]:
+    def serve(self, requests: Sequence[Request], then: Then) -> None:
         self.asked += requests
-        return [self.said] * len(requests)
+        for index in range(len(requests)):
+            assert not then(index, self.said)
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def test_a_thinking_run_that_was_stopped_goes_on_to_the_same_numbers(
     compiled: Callable[[str], Game], tmp_path: Path
 ) -> None:
     game = compiled(PICK)
-    recipe = recipe_of(game, steps=3, checkpoint_every=1)
+    recipe = recipe_of(game, steps=2, games=4, group_size=4, checkpoint_every=1)
     whole = run_of(game, recipe, tmp_path / "whole")
 
     class Once:
@@ -185,12 +185,11 @@ def test_free_replies_are_read_in_a_game_of_labels(
     assert sum(steps[0]["invalid"].values()) == steps[0]["games"]
 
 
-GO_ON = """
-game: go_on
-extends: debate
-on_invalid: {all: {then: skip}, judge: {then: void}}
+HANABI = """
+game: quick
+extends: small_hanabi_thinking
+respond: {form: tag, think: 12, at_limit: close}
 """
-"""A debate that comes to its judge whatever the speeches are."""
 SHORT = """
 game: short
 roles: [pro, con]
@@ -201,25 +200,25 @@ turns:
 payoffs: count(verdict, me)
 on_invalid: {all: {then: skip}, judge: {then: void}}
 """
-SHIPPED = ["kuhn_poker_thinking", "small_hanabi_thinking"]
+CLOSED = ["kuhn_poker_thinking", "kuhn_poker_tools", HANABI, SHORT]
 
 
-@pytest.mark.parametrize("name", [*SHIPPED, "kuhn_poker_tools", SHORT])
+@pytest.mark.parametrize("name", CLOSED)
 def test_closed_decisions_are_answered_validly(name: str, tmp_path: Path) -> None:
-    assert valid_closed(name, "tiny", tmp_path, 2) == 1.0
+    assert valid_closed(name, "tiny", tmp_path) == 1.0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*SHIPPED, "kuhn_poker_tools", GO_ON])
+@pytest.mark.parametrize("name", CLOSED)
 def test_the_embedded_model_answers_closed_decisions_validly(name: str, tmp_path: Path) -> None:
-    assert valid_closed(name, "smollm2-135m", tmp_path, 4) == 1.0
+    assert valid_closed(name, "smollm2-135m", tmp_path) == 1.0
 
 
-def valid_closed(name: str, model: str, folder: Path, games: int) -> float:
+def valid_closed(name: str, model: str, folder: Path) -> float:
     """The share of closed decisions of a game that the model answers validly."""
     text = "\n" in name
     game = gamedsl.load(write(folder, name) if text else GAMES / f"{name}.yaml")
-    recipe = recipe_of(game, model=model, games=games, group_size=games)
+    recipe = recipe_of(game, model=model, games=2, group_size=2)
     said = said_in(game, recipe, opened(game, recipe))
     steps = {step.id for step in game.ir.steps if step.said is None}
     closed = [one for one in said if one.step in steps]

@@ -1,21 +1,25 @@
 """Plays the games of a training step in which something is written.
 
-Every game goes at its own pace: in each round all decisions that any game waits for are answered
-together (`gamedsl.players.replying`), each from random numbers of its game alone. A reply's tokens
-are kept as they were drawn, so that what is trained is what was said.
+Every game goes at its own pace: no game waits for what another is still writing, or for code that
+another runs (`gamedsl.players.replying.serve`), and each has random numbers of its own. A reply's
+tokens are kept as they were drawn, so that what is trained is what was said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Call, walk_steps
 from gamedsl.ir.recipe import Recipe
-from gamedsl.players.base import Player, Posed, answer
-from gamedsl.players.replying import Asked, Choice, replies
+from gamedsl.players.base import Player, Posed, Speaker, answer
+from gamedsl.players.replying import Asked, Choice, Later, Next, Reply, serve
 from gamedsl.policies.generation import Generated, Writing
 from gamedsl.policies.names import REFEREES
 from gamedsl.train.cast import Cast, Lineup
@@ -23,7 +27,9 @@ from gamedsl.train.rollout import Batch, History, generator
 from gamedsl.train.words.lineages import Lineages
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Action, Decision, Env, Episode
+    import numpy as np
+
+    from gamedsl.runtime import Action, Env, Episode
 
 
 class Utterance(NamedTuple):
@@ -41,7 +47,7 @@ class Utterance(NamedTuple):
     invalid: ParseFailure | None = None
 
 
-_Said = tuple["Decision", "Action | str | ParseFailure", Utterance | None]
+_Said = tuple["Action | str | ParseFailure", Utterance | None]
 """What was replied to a decision; who is no part of the policy has no utterance."""
 
 
@@ -78,21 +84,19 @@ def play(
     steps left to `lineages`."""
     cast.enter(generator(recipe.seed, step, "players"))
     trials = list(_trials(env, recipe, step, cast, lineages or Lineages()))
-    rng_of = dict(zip(map(id, trials), generator(recipe.seed, step, "words").spawn(len(trials))))
-    waiting = trials
-    while waiting:
-        asked = [
-            (trial, decision, int(rng_of[id(trial)].integers(2**31)))
-            for trial in waiting for decision in trial.episode.decisions
-        ]  # fmt: skip
-        said = _replies(env, policy, recipe, cast, asked)
-        at = 0
-        for trial in waiting:
-            own = said[at : at + len(trial.episode.decisions)]
-            at += len(own)
-            _move(trial, own)
-        waiting = [trial for trial in waiting if not trial.episode.done]
+    rngs = generator(recipe.seed, step, "words").spawn(len(trials))
+    calls = any(isinstance(one, Call) for one in walk_steps(env.ir.turns))
+    with ThreadPoolExecutor(_threads()) if calls else nullcontext() as pool:
+        games = _Games(trials, rngs, cast, pool)
+        free = recipe.replies == "free"
+        first = [games.ask(number) for number in range(len(trials))]
+        serve(policy, first, games.hear, recipe.temperature, free=free)
     return trials
+
+
+def _threads() -> int:
+    """All cores but one, which writes."""
+    return max(1, (os.cpu_count() or 1) - 1)
 
 
 def _trials(env: Env, recipe: Recipe, step: int, cast: Cast, lineages: Lineages) -> Iterable[Trial]:
@@ -105,42 +109,93 @@ def _trials(env: Env, recipe: Recipe, step: int, cast: Cast, lineages: Lineages)
             yield Trial(group, env.reset(seed=int(seed), memory=lineages.of(group)), lineup)
 
 
-def _replies(
-    env: Env, policy: Writing, recipe: Recipe, cast: Cast,
-    asked: Sequence[tuple[Trial, Decision, int]],
-) -> list[_Said]:  # fmt: skip
-    """What is replied to each decision, from a seed, by the policy or by who holds the seat."""
-    own: dict[int, Asked] = {}
-    others: dict[int, tuple[Player, list[int]]] = {}
-    found: dict[int, _Said] = {}
-    for i, (trial, decision, seed) in enumerate(asked):
-        player = cast.holder(decision, trial.lineup)
-        if player is not None:
-            others.setdefault(id(player), (player, []))[1].append(i)
-        else:
-            own[i] = Asked(decision, adapter_of(env.ir, cast, decision.role), seed)
-    for player, theirs in others.values():
-        posed = [Posed(asked[i][1], asked[i][0].episode, asked[i][2]) for i in theirs]
-        for i, answered in zip(theirs, answer(player, posed), strict=True):
-            found[i] = asked[i][1], answered.reply, None
-    answers = replies(policy, list(own.values()), recipe.temperature, free=recipe.replies == "free")
-    for (i, one), reply in zip(own.items(), answers, strict=True):
-        decision = one.decision
-        found[i] = decision, reply.answer, Utterance(
+class _Games:
+    """The games of a step as they are played; each has a number.
+
+    Where rules call functions, games are moved by a `pool` of threads, and the engine goes on
+    writing for others meanwhile. Nobody is asked anything outside of the main thread. Players who
+    answer for many games at once are asked when several wait for them.
+    """
+
+    def __init__(
+        self, trials: Sequence[Trial], rngs: Sequence[np.random.Generator], cast: Cast,
+        pool: Executor | None,
+    ) -> None:  # fmt: skip
+        self._trials, self._rngs, self._cast, self._pool = trials, rngs, cast, pool
+        self._said: list[dict[str, _Said]] = [{} for _ in trials]
+        """By game, what was replied to the decisions that it waits for, by seat."""
+        self._posed: dict[int, tuple[Player, list[tuple[int, Posed]]]] = {}
+        """By player, what it is still to be asked, and in which game."""
+
+    def ask(self, number: int) -> Next:
+        """What is asked in a game; whoever can reply at once does."""
+        trial = self._trials[number]
+        if trial.episode.done:
+            return ()
+        asked: list[Asked | Later] = []
+        waits = False
+        for decision in trial.episode.decisions:
+            seed = int(self._rngs[number].integers(2**31))
+            player = self._cast.holder(decision, trial.lineup)
+            if player is None:
+                adapter = adapter_of(decision.env.ir, self._cast, decision.role)
+                asked.append(Asked(decision, adapter, seed, number))
+                continue
+            posed = Posed(decision, trial.episode, seed)
+            if isinstance(player, Speaker):
+                self._posed.setdefault(id(player), (player, []))[1].append((number, posed))
+                waits = True
+            else:
+                self._said[number][decision.seat] = answer(player, [posed])[0].reply, None
+        if waits or not asked:
+            asked.append(lambda: self._go_on(number))
+        return asked
+
+    def hear(self, one: Asked, reply: Reply) -> Next:
+        """Take a reply of the policy."""
+        decision, number = one.decision, one.number
+        self._said[number][decision.seat] = reply.answer, Utterance(
             decision.seat, decision.role, decision.step, decision.occurrence,
             len(decision.failed), one.adapter, reply.written, reply.choice,
         )  # fmt: skip
-    return [found[i] for i in range(len(asked))]
+        return self._move(number)
+
+    def _go_on(self, number: int) -> Next:
+        """Ask the players who have not been, and move the game if it then can be."""
+        for player, posed in self._posed.values():
+            for (game, one), answered in zip(
+                posed, answer(player, [one for _, one in posed]), strict=True
+            ):
+                self._said[game][one.decision.seat] = answered.reply, None
+        self._posed.clear()
+        return self._move(number)
+
+    def _move(self, number: int) -> Next:
+        """Move a game once all that it waits for are there, and ask what it then asks; it waits
+        for nothing while it moves."""
+        trial, said = self._trials[number], self._said[number]
+        if not said or len(said) < len(trial.episode.decisions):
+            return ()
+        self._said[number] = {}
+        if self._pool is None:
+            _step(trial, said)
+            return self.ask(number)
+        moved = self._pool.submit(_step, trial, said)
+
+        def then() -> Next:
+            moved.result()
+            return self.ask(number)
+
+        return (then,)
 
 
-def _move(trial: Trial, said: Sequence[_Said]) -> None:
+def _step(trial: Trial, said: Mapping[str, _Said]) -> None:
     """Answer all decisions of a game, and note what each reply of the policy came to."""
     episode = trial.episode
-    known = len(episode.mistakes)
-    episode.step({decision.seat: answer for decision, answer, _ in said})
+    seats, known = [one.seat for one in episode.decisions], len(episode.mistakes)
+    episode.step({seat: said[seat][0] for seat in seats})
     failed = {m.decision.seat: m.failure for m in episode.mistakes[known:]}
+    own = [said[seat][1] for seat in seats]
     trial.utterances += [
-        one._replace(invalid=failed.get(decision.seat))
-        for decision, _, one in said
-        if one is not None
+        one._replace(invalid=failed.get(one.seat)) for one in own if one is not None
     ]
