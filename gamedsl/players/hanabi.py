@@ -6,16 +6,22 @@ says that nothing is to be played. What a hint asks to be played is a card that 
 it was given. With two cards in hand, whatever they are, there is a hint for either card and for
 none.
 
-The table that all players share is worked out anew from what a seat has seen; of its own cards a
-seat knows what the table says, less the cards that it sees elsewhere. Who hints tries out how it
-would be read, and never gives a hint by which a wrong card would be played.
+The table that all players share is worked out from what a seat has seen; of its own cards a seat
+knows what the table says, less the cards that it sees elsewhere. Who hints tries out how it would
+be read, and never gives a hint by which a wrong card would be played.
+
+Of two players, each also reads every move of the other, and that no hint was given: of the hands
+that it may hold, those are left with which the other would have done the same. The convention is a
+rule, so both know what is left (public beliefs: Foerster et al. 2019; hats: Cox et al. 2015).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import log
+from functools import lru_cache
+from itertools import product
+from math import log, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gamedsl.players.base import DrawingPlayer, PlayerError
@@ -29,6 +35,10 @@ Hands = Mapping[str, Sequence[Card]]
 RISK = 0.3
 """How likely a card is the last of its kind that is not discarded while there are two hints."""
 
+HANDS = 64
+"""Of a hand that may be more than this, other players' moves say nothing."""
+
+_TABLES = 4096
 _PARAMS = ("colours", "copies", "hand_size", "clues", "lives")
 
 
@@ -43,6 +53,7 @@ class HanabiPlayer(DrawingPlayer):
                 f"`{game.name}` is not Hanabi", "take a player that fits it, such as `random`"
             )
         self._params, self._seats = game.params, tuple(game.ir.seats)
+        self._after = lru_cache(_TABLES)(self._read)
 
     def odds(self, decision: Decision, episode: Episode) -> list[float]:
         chosen = self.choose(decision.view)
@@ -55,23 +66,46 @@ class HanabiPlayer(DrawingPlayer):
 
     def table(self, view: Mapping[str, Any]) -> tuple[Table, Hands]:
         """What everybody knows, and the hands that the seat sees."""
-        table = Table(self._params, self._seats)
         hands: dict[str, list[Card]] = {s: [] for s in self._seats if s != view["seat"]}
+        moves: tuple[Move, ...] = ()
         events = iter(view["seen"])
         for event in events:
             verb, arguments = _parsed(event["name"])
             if verb == "hint":
-                seat, what = arguments
                 touched = next(events)["name"].strip("{}").split()
-                table.hint(seat, what, [int(i) for i in touched])
+                moves += (Move(event["name"], event["seat"], tuple(map(int, touched))),)
             elif verb in ("play", "discard"):
                 (slot,) = map(int, arguments)
                 if event["seat"] in hands:
                     del hands[event["seat"]][slot]
-                table.remove(event["seat"], slot, _card(next(events)["name"]), verb == "play")
+                moves += (Move(event["name"], event["seat"], _card(next(events)["name"])),)
             elif event["seat"] in hands:
                 hands[event["seat"]].append(_card(event["name"]))
-        return table, hands
+        return self._after(moves), hands
+
+    def _read(self, moves: tuple[Move, ...]) -> Table:
+        """What everybody knows after some moves; kept for those that go on from them."""
+        if not moves:
+            return Table(self._params, self._seats)
+        table, move = self._after(moves[:-1]).copy(), moves[-1]
+        verb, arguments = _parsed(move.name)
+        others = [seat for seat in self._seats if seat != move.seat]
+        meant = table.meant(move, others[0]) if len(others) == 1 else []
+        if verb == "hint":
+            table.hint(arguments[0], arguments[1], move.shown)
+        else:
+            table.remove(move.seat, int(arguments[0]), move.shown, verb == "play")
+        if meant:
+            table.maybe[others[0]] = [frozenset(cards) for cards in zip(*meant, strict=True)]
+        return table
+
+
+class Move(NamedTuple):
+    """What a seat did, and what was shown then: the slots that a hint touched, or the card."""
+
+    name: str
+    seat: str
+    shown: Any
 
 
 def _parsed(name: str) -> tuple[str, list[str]]:
@@ -95,7 +129,7 @@ class Table:
         self.top = max(copies)
         self.clues = self.most_clues = params["clues"]
         self.lives = params["lives"]
-        self.gone: Counter[Card] = Counter()
+        self.gone = dict.fromkeys(self.copies, 0)
         self.seats = tuple(seats)
         size = params["hand_size"]
         self.could = {seat: [frozenset(self.copies)] * size for seat in seats}
@@ -148,6 +182,36 @@ class Table:
         maybe = self.maybe[seat]
         for i in slots:
             maybe[i] = frozenset(c for c in maybe[i] if self.playable(c) == playable) or maybe[i]
+
+    def meant(self, move: Move, seat: str) -> list[tuple[Card, ...]]:
+        """The hands that a seat may hold, of those with which the other one does this move; none
+        where they are too many to ask."""
+        maybe = self.maybe[seat]
+        if prod(map(len, maybe)) > HANDS:
+            return []
+        verb, arguments = _parsed(move.name)
+        found = []
+        for hand in product(*map(sorted, maybe)):
+            if any(count > self.left(card) for card, count in Counter(hand).items()):
+                continue
+            if verb == "hint":
+                touched = tuple(i for i, card in enumerate(hand) if arguments[1] in told_of(card))
+                if touched != move.shown:
+                    continue
+            turn = Turn(self, move.seat, {seat: hand}, self.legal(move.seat, seat, hand))
+            if turn.choose() == move.name:
+                found.append(hand)
+        return found
+
+    def legal(self, seat: str, other: str, hand: Sequence[Card]) -> tuple[str, ...]:
+        """What a seat may do, who sees another one's hand."""
+        slots = range(len(self.maybe[seat]))
+        told = dict.fromkeys(what for card in hand for what in told_of(card)) if self.clues else ()
+        return (
+            *(f"play({i})" for i in slots),
+            *(f"discard({i})" for i in slots if self.clues < self.most_clues),
+            *(f"hint({other},{what})" for what in told),
+        )
 
     def remove(self, seat: str, slot: int, card: Card, played: bool) -> None:
         """A card is played or discarded, and another drawn if there is one."""

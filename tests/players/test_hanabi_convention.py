@@ -12,7 +12,7 @@ from gamedsl import Action
 from gamedsl.players import PlayerError, open_player, play
 from gamedsl.players.hanabi import Table, Turn
 
-SEEDS = 120
+SEEDS = 40
 
 
 @pytest.fixture(scope="module")
@@ -21,14 +21,15 @@ def small():
 
 
 def test_it_earns_most_of_what_there_is(small) -> None:
-    """5.62 of 6 over seeds 0 to 499; never a wrong card, so never nothing."""
+    """5.78 of 6 over seeds 0 to 499, and never a wrong card, so never nothing. It is 5.85 over
+    these, and 5.53 where hints are read and other moves are not."""
     player, env = open_player("hanabi_convention", small, seed=0), small.env()
     scores = [
         play(env, dict.fromkeys(small.ir.seats, player), seed=seed).payoffs["player_1"]
         for seed in range(SEEDS)
     ]
-    assert min(scores) >= 3
-    assert sum(scores) / SEEDS > 5.5
+    assert min(scores) >= 4
+    assert sum(scores) / SEEDS > 5.7
 
 
 def test_whole_hanabi_and_more_players() -> None:
