@@ -80,12 +80,14 @@ class WarmUp:
     """Which player is imitated before the first step, and how; see `gamedsl.train.imitation`.
 
     `expert` names a player, or transcripts as `file:PATH`; None is no warm-up. `opponents` names
-    who holds the other seats; None lets the expert hold all.
+    who holds the other seats; None lets the expert hold all. In all `rounds` but the first the
+    policy plays, and the expert says what it would have done.
     """
 
     expert: str | None
     opponents: str | None
     games: int
+    rounds: int
     explore: float
     epochs: int
     batch: int

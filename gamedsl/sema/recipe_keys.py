@@ -241,8 +241,11 @@ KEYS: tuple[Key, ...] = (
         "the player in the other seats while the expert holds one; the `expert` itself holds all",
         words=("expert",), absent="expert"),
     Key("warm_up.games", "whole", 1000, "games that are played to be imitated", low=1),
+    Key("warm_up.rounds", "whole", 1,
+        "how often so many games are played: by the expert, then by the policy as it has become;"
+        " learned is what the expert does wherever any of them came to", low=1),
     Key("warm_up.explore", "number", 0,
-        "share of the expert's moves that are random, to learn what it does off its path too",
+        "share of the moves that are random, to learn what the expert does off its path too",
         low=0, high=1),
     Key("warm_up.epochs", "whole", 20, "how often all prompts are gone through, at most", low=1),
     Key("warm_up.batch", "whole", 64, "prompts of an optimiser step", low=1),

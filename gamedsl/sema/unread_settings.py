@@ -55,6 +55,11 @@ READINGS = (
         "a `warm_up.expert`",
     ),
     Reading(
+        ("warm_up.rounds",), "warm_up.expert",
+        lambda recipe: not (recipe.warm_up.expert or "").startswith("file:"),
+        "a player as `warm_up.expert`",
+    ),
+    Reading(
         ("until.over",), "until.exploitability",
         lambda recipe: recipe.until.exploitability is not None, "`until.exploitability`",
     ),

@@ -16,7 +16,7 @@ from gamedsl.train.cast import Cast
 from gamedsl.train.checkpoint import Checkpoint, adapters_of, put_back
 from gamedsl.train.errors import TrainError
 from gamedsl.train.gauge import Gauge
-from gamedsl.train.imitation import lessons_of, warm_up
+from gamedsl.train.imitation import imitate
 from gamedsl.train.reference import Reference
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.warm_start import Fitted, warm_start
@@ -72,10 +72,10 @@ def begin(
     run.rewind(None)
     warm = imitated = None
     if recipe.warm_up.expert is not None:
-        lessons = lessons_of(game, env, recipe, cast)
-        imitated = warm_up(
-            policy, *lessons, recipe, learning(policy, cast), tell=tell, asked_to_stop=asked_to_stop
-        )
+        imitated = imitate(
+            game, env, recipe, cast, policy, learning(policy, cast),
+            tell=tell, asked_to_stop=asked_to_stop,
+        )  # fmt: skip
         if imitated is None:
             return None
     if recipe.start or recipe.prior == "uniform":

@@ -6,6 +6,10 @@ ones. Mini-batches go through the policy's own backward pass, in its bounded mem
 over the prompts the fit is measured on games that were held out; the best adapters are kept, and
 the fit ends early when these do not improve.
 
+What a policy does wrong leads it where the player never was. So with `warm_up.rounds` it plays the
+next games itself, the player says what it would have done at every prompt, and the policy goes on
+learning from all that there is now (DAgger: Ross et al. 2011).
+
 Shape letters: A labels of a query.
 """
 
@@ -14,9 +18,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from gamedsl.ir.recipe import Recipe, WarmUp
@@ -56,9 +62,50 @@ class Fit:
     half as often as its own likeliest."""
 
 
-def lessons_of(game: Game, env: Env, recipe: Recipe, cast: Cast) -> tuple[Lessons, Lessons]:
-    """What the roles that are trained learn, and what is held out: games of the recipe's expert, or
-    those of a file.
+def imitate(
+    game: Game,
+    env: Env,
+    recipe: Recipe,
+    cast: Cast,
+    policy: Policy,
+    parameters: Sequence[torch.nn.Parameter],
+    *,
+    tell: Callable[[Record], None] = lambda record: None,
+    asked_to_stop: Callable[[], bool] = lambda: False,
+) -> Record | None:
+    """A whole warm-up, round by round; what the start record says of it: `before` is of the first
+    round, `epochs` are those of all, and what is held out grows with each.
+
+    None where it was asked to stop. Raises TrainError.
+    """
+    learnt, held_out = lessons_of(game, env, recipe, cast)
+    epochs, told = list[Record](), Record()
+    for number in range(1, rounds_of(recipe.warm_up) + 1):
+        if number > 1:
+            more = lessons_of(game, env, recipe, cast, number, policy)
+            learnt.take(more[0])
+            held_out.take(more[1])
+        record = warm_up(
+            policy, learnt, held_out, recipe, parameters,
+            tell=tell, asked_to_stop=asked_to_stop, first=len(epochs) + 1,
+        )  # fmt: skip
+        if record is None:
+            return None
+        epochs += record["epochs"]
+        told = record | {"before": told.get("before", record["before"]), "epochs": epochs}
+    return told
+
+
+def rounds_of(plan: WarmUp) -> int:
+    """How often games are played; of games in a file nobody says what else would have been done."""
+    return 1 if (plan.expert or "").startswith(FILE) else plan.rounds
+
+
+def lessons_of(
+    game: Game, env: Env, recipe: Recipe, cast: Cast, number: int = 1, policy: Policy | None = None
+) -> tuple[Lessons, Lessons]:
+    """What the roles that are trained learn in a round, and what is held out: games of the recipe's
+    expert, or those of a file; or of the `policy`, in the expert's place.
 
     Raises TrainError.
     """
@@ -67,17 +114,19 @@ def lessons_of(game: Game, env: Env, recipe: Recipe, cast: Cast) -> tuple[Lesson
     if plan.expert.startswith(FILE):
         file = Path(plan.expert.removeprefix(FILE)).expanduser()
         learnt, kept = read_lessons(file, game, env, cast, plan.held_out)
-        return learnt, kept.few(HELD_OUT)
+        return learnt, kept
     holders, taught = _holders(game, recipe, cast)
     held = round(plan.games * plan.held_out)
+    student = None if policy is None else partial(_played, policy, recipe.temperature)
     found = [
         gather(
-            env, holders, taught, cast.adapter, generator(recipe.seed, 0, f"warm-up, {purpose}"),
-            games=games, explore=plan.explore,
+            env, holders, taught, cast.adapter,
+            generator(recipe.seed, number - 1, f"warm-up, {purpose}"),
+            games=games, explore=plan.explore, student=student,
         )
         for purpose, games in (("learned", plan.games - held), ("held out", held))
     ]  # fmt: skip
-    return found[0], found[1].few(HELD_OUT)
+    return found[0], found[1]
 
 
 def warm_up(
@@ -89,15 +138,16 @@ def warm_up(
     *,
     tell: Callable[[Record], None] = lambda record: None,
     asked_to_stop: Callable[[], bool] = lambda: False,
+    first: int = 1,
 ) -> Record | None:
     """Fit the policy to lessons by its `parameters` that are trained; what the start record says of
-    it. `tell` hears of each epoch.
+    it. `tell` hears of each epoch; `first` is the number of the first one.
 
     None where it was asked to stop. The optimiser is thrown away: training starts with a fresh one.
     """
     plan = recipe.warm_up
     queries, targets = lessons.queries, lessons.targets
-    measured = held_out if len(held_out) else lessons.few(HELD_OUT)
+    measured = (held_out if len(held_out) else lessons).few(HELD_OUT)
     optimizer = torch.optim.AdamW(
         parameters, lr=plan.lr, betas=_BETAS, weight_decay=recipe.weight_decay
     )
@@ -105,7 +155,11 @@ def warm_up(
     best, best_epoch = fit_of(policy, measured), 0
     before, kept, epochs = best, adapters_of(policy), list[Record]()
     for epoch in range(1, plan.epochs + 1):
-        order = generator(recipe.seed, epoch, "warm-up, order").permutation(len(queries)).tolist()
+        order = (
+            generator(recipe.seed, first - 1 + epoch, "warm-up, order")
+            .permutation(len(queries))
+            .tolist()
+        )
         total = 0.0
         for number in range(batches):
             if asked_to_stop():
@@ -123,7 +177,7 @@ def warm_up(
         now = fit_of(policy, measured)
         loss = total / len(queries)
         epochs.append({"loss": loss, **_held_out(now)})
-        tell({"event": "warm_up", "epoch": epoch, **epochs[-1]})
+        tell({"event": "warm_up", "epoch": first - 1 + epoch, **epochs[-1]})
         if not math.isfinite(loss):
             raise TrainError(f"the warm-up diverged: its loss is {loss:g}", "lower `warm_up.lr`")
         if now.loss < best.loss:
@@ -134,10 +188,16 @@ def warm_up(
     optimizer.zero_grad()
     return {
         "expert": plan.expert, "games": lessons.games, "prompts": len(lessons),
-        "held_out_games": held_out.games, "held_out_prompts": len(held_out),
+        "held_out_games": held_out.games, "held_out_prompts": min(len(held_out), HELD_OUT),
         "before": _held_out(before), "after": _held_out(best), "best_epoch": best_epoch,
         "epochs": epochs,
     }  # fmt: skip
+
+
+def _played(policy: Policy, temperature: float, queries: Sequence[Query]) -> list[np.ndarray]:
+    """The probabilities [labels] with which a policy's moves are drawn, float64."""
+    scores = policy.log_probs(queries)
+    return [(log_pi.double() / temperature).softmax(0).cpu().numpy() for log_pi in scores]
 
 
 def cross_entropy(
@@ -171,6 +231,7 @@ def described(plan: WarmUp) -> str:
         against = "" if plan.opponents is None else f" against {plan.opponents}"
         what = f"{plan.games:,} games of {plan.expert}{against}"
         what += f", {plan.explore:.0%} of its moves random" if plan.explore else ""
+        what += f"; as many of the policy, {plan.rounds - 1} times" if plan.rounds > 1 else ""
     return f"{what}; at most {plan.epochs} epochs"
 
 

@@ -5,7 +5,8 @@ distinct prompt, and plays what it answered as often as it did. So games are pla
 in `rollout`: a million games of a drawing player cost what their distinct histories cost.
 
 A player on its own path never shows what to do off it. With `explore` a share of its moves is
-random while it plays; what is learned there is still what the player would do (Ross et al. 2011).
+random while it plays, and with `student` somebody else makes them; what is learned there is still
+what the player would do (Ross et al. 2011).
 """
 
 from __future__ import annotations
@@ -50,6 +51,12 @@ class Lessons:
         counts_A = self.counts_A.setdefault(query, np.zeros(len(query.labels)))
         counts_A += games * np.asarray(odds_A)
 
+    def take(self, other: Lessons) -> None:
+        """Count the games of others, too."""
+        self.games += other.games
+        for query, counts_A in other.counts_A.items():
+            self.add(query, counts_A, 1)
+
     def __len__(self) -> int:
         return len(self.counts_A)
 
@@ -67,6 +74,9 @@ class Lessons:
         kept = sorted(self.counts_A, key=lambda query: _hash(query.messages))[:most]
         return Lessons(self.games, {query: self.counts_A[query] for query in kept})
 
+
+Student = Callable[[Sequence[Query]], Sequence[np.ndarray]]
+"""The probabilities [labels] of a policy's moves at some prompts."""
 
 Asked = tuple["Decision", Query, "Episode"]
 """A decision, the prompt that the policy is given there, and where it is asked."""
@@ -105,12 +115,13 @@ def gather(
     *,
     games: int,
     explore: float = 0.0,
+    student: Student | None = None,
 ) -> Lessons:
     """Play games and note what the taught seats' players do.
 
     holders: who holds the seats, once or more; the games are shared evenly by them. taught: of each
-    of these, the seats whose moves are lessons. Their players move at random a share `explore` of
-    the time.
+    of these, the seats whose moves are lessons. There a `student`, if there is one, moves in the
+    player's place; a share `explore` of the moves is random.
     """
     lessons, odds = Lessons(games), Odds()
     for number, (players, seats) in enumerate(zip(holders, taught, strict=True)):
@@ -119,11 +130,14 @@ def gather(
         while here := [part for episode, count in here for part in _settled(episode, count, rng)]:
             rows = _odds_of_all(odds, players, adapter, [episode for episode, _ in here])
             ahead: list[tuple[Episode, int]] = []
+            taken = [query for asked in rows for seat, query, _ in asked if seat in seats]
+            played = iter(student(taken) if student is not None else ())
             for (episode, count), asked in zip(here, rows, strict=True):
                 behaviour = []
                 for seat, query, pi_A in asked:
                     if seat in seats:
                         lessons.add(query, pi_A, count)
+                        pi_A = pi_A if student is None else next(played)
                         pi_A = (1 - explore) * pi_A + explore / len(pi_A)
                     behaviour.append(pi_A)
                 ahead += _moved(episode, count, behaviour, rng)

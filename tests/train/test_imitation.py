@@ -18,7 +18,7 @@ from gamedsl.runtime import Action
 from gamedsl.train.cast import assemble
 from gamedsl.train.dryrun import dry_run
 from gamedsl.train.errors import TrainError
-from gamedsl.train.imitation import fit_of, lessons_of, warm_up
+from gamedsl.train.imitation import fit_of, imitate, lessons_of, warm_up
 from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.lessons import ASKED, Lessons, gather
 from gamedsl.train.loop import train
@@ -252,6 +252,37 @@ def test_a_run_begins_where_the_player_is(compiled, tmp_path: Path) -> None:
     assert train(game, recipe_of(game, steps=1, **TABLE), parts, policy_of(game, recipe)).finished
     assert train(game, recipe, parts, policy_of(game, recipe)).finished
     assert untimed(parts.records()) == untimed(whole.records())
+
+
+def test_after_the_first_round_the_policy_leads(compiled) -> None:
+    """The expert alone shows two prompts; the policy comes to all four, and the expert says what it
+    does there. With a rate of nearly nothing the policy stays at random play."""
+    game = compiled(OFFER)
+    given = {**TABLE, "warm_up__explore": 0, "warm_up__lr": 1e-9, "warm_up__epochs": 2}
+    prompts, games = [], []
+    for rounds in (1, 2):
+        recipe = recipe_of(game, warm_up__rounds=rounds, **given)
+        policy, told = policy_of(game, recipe), list[dict]()
+        parts = game, game.env(tokenizer=policy.tokenizer), recipe, assemble(game, recipe)
+        record = imitate(*parts, policy, policy.parameters(), tell=told.append)
+        assert record is not None
+        assert [one["epoch"] for one in told] == [*range(1, 2 * rounds + 1)]
+        assert len(record["epochs"]) == 2 * rounds
+        prompts.append(record["prompts"])
+        games.append(record["games"] + record["held_out_games"])
+    assert (prompts, games) == ([2, 4], [64, 128])
+    learned, _ = lessons_of(*parts, 2, policy)
+    assert sorted(_found(learned).values()) == [[0, 1, 0], [1, 0], [1, 0], [1, 0]]
+
+
+def test_the_policy_leads_in_taught_seats_alone(compiled) -> None:
+    game = compiled(OFFER)
+    given = {**TABLE, "warm_up__explore": 0, "warm_up__rounds": 2}
+    recipe = recipe_of(game, roles={"proposer": {"player": "fixed:low"}}, **given)
+    policy = policy_of(game, recipe)
+    parts = game, game.env(tokenizer=policy.tokenizer), recipe, assemble(game, recipe)
+    learned, _ = lessons_of(*parts, 2, policy)
+    assert list(_found(learned).values()) == [[1, 0]]
 
 
 def test_labels_of_their_own_for_each_game(compiled) -> None:
