@@ -33,6 +33,7 @@ from gamedsl.backends.events import SILENCE, Event, Seen, Turn
 from gamedsl.backends.forms import instruction, written
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.spoken import written_said
+from gamedsl.backends.swapping import exchanged_events, exchanged_names
 from gamedsl.backends.templating import Fields, compiled, template_for, variables_before
 from gamedsl.backends.value_text import titled
 from gamedsl.backends.viewing import Viewing
@@ -76,6 +77,7 @@ class Prompter:
         self._steps = {step.id: step for step in walk_steps(ir.turns) if isinstance(step, Binding)}
         self.viewing = Viewing(ir, self.shown_role)
         self.windows = Windows(ir)
+        self._swaps = dict(ir.swaps)
         self.is_chat = ir.is_chat
         self._cache: dict[tuple[object, ...], Messages] = {}
 
@@ -139,7 +141,7 @@ class Prompter:
         left_out: int,
     ) -> tuple[Part, ...]:  # fmt: skip
         """What the first message to a seat says."""
-        kept = (self._event(seat, event, book) for event in self.windows.kept(seen[:left_out]))
+        kept = self._events(seat, self.windows.kept(seen[:left_out]), book)
         new = self._new(seat, step, legal, book, seen, left_out)
         return (self._who(seat, book), *kept, *new)
 
@@ -148,11 +150,11 @@ class Prompter:
         told: int,
     ) -> tuple[Part, ...]:  # fmt: skip
         """What a seat has seen since it had been told so many events, and what it is asked now."""
-        new = (
-            self._event(seat, event, book)
-            for event in seen[told:]
+        heard = tuple(
+            event for event in seen[told:]
             if event.seat != seat or not isinstance(self._steps[event.step], Choose)
-        )
+        )  # fmt: skip
+        new = self._events(seat, heard, book)
         return (*new, self._ask(seat, step, legal, book, seen), self._form(step))
 
     def _step(self, id: str) -> Choose:
@@ -205,7 +207,7 @@ class Prompter:
         view: tuple[str, ...] | None,
     ) -> tuple[Part, ...]:
         told = (
-            tuple(self._event(seat, event, book) for event in self.windows.told(seat, seen))
+            self._events(seat, self.windows.told(seat, seen), book)
             if view is None
             else (self._view(seat, step, view, book),)
         )
@@ -228,6 +230,12 @@ class Prompter:
         if template is None:
             return Part("rules", default_rules(self.ir), None)
         return self._fill(template, seat, book)
+
+    def _events(self, seat: str, events: Seen, book: LabelBook) -> tuple[Part, ...]:
+        """What one message tells a seat, in the order in which it reads."""
+        if seat in self._swaps:
+            events = exchanged_events(events, self._swaps[seat])
+        return tuple(self._event(seat, event, book) for event in events)
 
     def _event(self, seat: str, event: Event, book: LabelBook) -> Part:
         step = self._steps[event.step]
@@ -296,7 +304,7 @@ class Prompter:
     def _ask(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen | None
     ) -> Part:
-        offered = () if step.said is not None else book.order(step.id, seat, legal)
+        offered = () if step.said is not None else self._offered(seat, step, legal, book)
         options = tuple(map(book.label, offered))
         template = template_for(self.ir, "ask", step.id, step.variable)
         if template is None and step.said is not None:
@@ -304,6 +312,16 @@ class Prompter:
         if template is None:
             return Part("ask", default_ask(self.ir, step, options, self.shown_role), None)
         return self._fill(template, seat, book, **self._asked(step, options, book, seen))
+
+    def _offered(
+        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook
+    ) -> tuple[str, ...]:
+        """The options in the order in which they are shown: to a referee that reads two roles in
+        each other's places as to the one before it, but for these two."""
+        if seat not in self._swaps:
+            return book.order(step.id, seat, legal)
+        before = self.ir.everyone[self.ir.everyone.index(seat) - 1]
+        return exchanged_names(book.order(step.id, before, legal), self._swaps[seat])
 
     def _asked(
         self, step: Choose, options: tuple[str, ...], book: LabelBook, seen: Seen | None

@@ -179,6 +179,9 @@ class GameIR:
     """What the file says of the payoffs."""
     referees: tuple[Role, ...] = ()
     """Those who act and see, and have no payoff: `roles`, and the seats, are the others."""
+    swaps: tuple[tuple[str, tuple[str, str]], ...] = ()
+    """The referees' seats that read two roles in each other's places, and which. It is rendering:
+    names stay with what their roles did."""
     respond: Form = LABEL
     """How closed decisions are answered."""
     on_invalid: tuple[tuple[str, OnInvalid], ...] = ()
@@ -349,8 +352,9 @@ class GameIR:
         views = (self.view,) if self.view else ()
         form = (self.respond,) if self.respond != LABEL else ()
         windows = (self.history,) if self.history else ()
+        swaps = ("swaps", self.swaps) if self.swaps else ()
         parts = self.name, self.about, self.labels, self.templates
-        return digest(*parts, *views, *form, *windows)
+        return digest(*parts, *views, *form, *windows, *swaps)
 
     @cached_property
     def kept_hash(self) -> str:

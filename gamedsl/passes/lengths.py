@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.lengths import most
@@ -29,6 +30,8 @@ def plays_are_bounded(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     asked = _asked(atlas)
     yield _decisions(atlas, asked)
     yield from (_of_seat(atlas, seat, asked) for seat in atlas.ir.seats if len(atlas.ir.seats) > 1)
+    if atlas.ir.referees:
+        yield _of_referees(atlas)
     draws = most(atlas.ir.turns, _draws, len(atlas.ir.seats))
     if draws:
         claim = f"chance draws at most {draws:,} time{'s' * (draws != 1)} in a play"
@@ -63,6 +66,26 @@ def _of_seat(atlas: Atlas, seat: str, asked: list[Counter[str]]) -> Proof:
             return Proof(name, f"`{seat}` is asked boundedly often", "undecided", "a loop")
         high, grade, how = bound, "proved", "by the form of the program"
     return Proof(name, f"`{seat}` is asked at most {high:,} time{'s' * (high != 1)}", grade, how)
+
+
+def _of_referees(atlas: Atlas) -> Proof:
+    """How many replies a play takes of referees: what it costs to judge it."""
+    ir = atlas.ir
+    count = len(ir.everyone)
+    counts = {
+        seat: most(ir.turns, partial(_asks, seat=seat), count)
+        for role in ir.referees for seat in role.seats
+    }  # fmt: skip
+    known = {seat: count for seat, count in counts.items() if count is not None}
+    if len(known) < len(counts):
+        why = "the form of a loop does not tell how often it runs"
+        return Proof("length.referees", "referees are asked boundedly often", "undecided", why)
+    calls = sum(known.values())
+    tries = sum(count * (1 + ir.costs[seat].retry) for seat, count in known.items())
+    words = f"at most {calls:,} call{'s' * (calls != 1)} of referees"
+    again = f", and {tries:,} with all further tries" if tries > calls else ""
+    how = "by the form of the program"
+    return Proof("length.referees", f"a play makes {words}{again}", "proved", how, short=words)
 
 
 def _asked(atlas: Atlas) -> list[Counter[str]]:

@@ -23,7 +23,7 @@ from gamedsl.sema.params import Params
 from gamedsl.sema.payoffs import read_payoffs
 from gamedsl.sema.replies import forfeits_have_a_price, read_on_invalid, read_respond
 from gamedsl.sema.rewards import read_reward
-from gamedsl.sema.roles import declare_referees, declare_roles
+from gamedsl.sema.roles import declare_referees, declare_roles, read_swaps
 from gamedsl.sema.scope import Names, TypeName, is_reserved_stream
 from gamedsl.sema.stages import Stages
 from gamedsl.sema.state import States
@@ -144,6 +144,7 @@ class _Reader:
             uses=tuple((name, tuple(places)) for name, places in turns.used_at.items()),
             claims=claims,
             referees=referees,
+            swaps=read_swaps(root.get("referees"), referees, names, problems),
             respond=read_respond(root.get("respond"), names, problems),
             on_invalid=read_on_invalid(
                 root.get("on_invalid"), roles, referees, choices_in(steps), names, problems

@@ -35,6 +35,51 @@ def declare_referees(section: Node | None, names: Names, problems: Problems) -> 
     return roles
 
 
+def read_swaps(
+    section: Node | None, referees: tuple[Role, ...], names: Names, problems: Problems
+) -> tuple[tuple[str, tuple[str, str]], ...]:
+    """The referees' seats that read two roles in each other's places, every second of those whose
+    `swap` names two."""
+    found = []
+    for role in referees:
+        panel = section.get(role.name) if isinstance(section, Mapping) else None
+        swap = panel.get("swap") if isinstance(panel, Mapping) else None
+        if swap is None:
+            continue
+        items = swap.items if isinstance(swap, Sequence) else (swap,)
+        seats = [_seat(item, names, problems) for item in items]
+        if None in seats:
+            continue
+        if len(set(seats)) != 2:
+            problems.add(
+                "GD0488", "two roles change places, each with the other", swap.span,
+                why=f"names {len(set(seats))}",
+                help="name two: " + ", ".join(f"`{seat}`" for seat in names.seats[:2]),
+            )  # fmt: skip
+        elif len(role.seats) % 2:
+            assert isinstance(panel, Mapping)
+            count = panel.get("seats")
+            problems.add(
+                "GD0488", f"half of the seats of `{role.name}` read in the other order",
+                swap.span if count is None else count.span,
+                why=f"{len(role.seats)} cannot be halved",
+                help=f"write `seats: {len(role.seats) + 1}`",
+            )  # fmt: skip
+        else:
+            one, other = (seat for seat in seats if seat is not None)
+            found += [(seat, (one, other)) for seat in role.seats[1::2]]
+    return tuple(found)
+
+
+def _seat(item: Node, names: Names, problems: Problems) -> str | None:
+    """The seat that a name is of; reported where it is of none, or of several."""
+    name = item.text if isinstance(item, Scalar) else ""
+    if name in names.seats:
+        return name
+    unknown_role(name, item.span, names, problems)
+    return None
+
+
 def _declared(section: Node | None, names: Names, problems: Problems) -> tuple[Role, ...]:
     roles: list[Role] = []
     if isinstance(section, Sequence):
@@ -43,7 +88,8 @@ def _declared(section: Node | None, names: Names, problems: Problems) -> tuple[R
                 roles.append(Role(item.text, (item.text,), item.span))
     elif isinstance(section, Mapping):
         for entry in section:
-            count = _count(entry.value, names, problems)
+            many = entry.value.get("seats") if isinstance(entry.value, Mapping) else entry.value
+            count = None if many is None else _count(many, names, problems)
             numbered = tuple(f"{entry.key.text}_{i}" for i in range(1, (count or 1) + 1))
             seats = numbered if len(numbered) > 1 else (entry.key.text,)
             roles.append(Role(entry.key.text, seats, entry.key.span))

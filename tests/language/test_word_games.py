@@ -123,7 +123,17 @@ def bargaining_in_words(decision: gamedsl.Decision) -> str:
     return json.dumps({"message": "What do you say?", "keep": keep})
 
 
+def writing_contest(decision: gamedsl.Decision) -> str:
+    """A judge takes what it reads first, but for one in some scenes."""
+    if decision.role != "judge":
+        return f"{decision.seat} saw it."
+    (task,) = heard(decision, "task")
+    names = [n for n in decision.messages[-1][1].splitlines() if n in decision.labels]
+    return names[decision.seat == "judge_2" and len(task) % 2]
+
+
 SCRIPTS: dict[str, Script] = {
+    "writing_contest": writing_contest,
     "debate": debate, "consensus_debate": consensus_debate, "twenty_questions": twenty_questions,
     "twenty_questions_by_attributes": by_attributes, "guess_in_words": guess_in_words,
     "proposer_solver": proposer_solver, "generator_judge": generator_judge,
@@ -196,6 +206,8 @@ PLAYS: list[tuple[str, str, list[int | str], list[Any], list[Any]]] = [
      [1], [Fraction(17, 20)]),
     ("generator_judge", "", [0, "A lantern hung. A rope?"], [0], [0]),
     ("generator_judge", "", [0, "A lantern hung there."], [0], [0]),
+    ("writing_contest", "", [0, "Fog.", "Sun.", "ann", "bob"], [Fraction(1, 2)] * 2, []),
+    ("writing_contest", "", [0, "Fog.", "Sun.", "bob", "bob"], [0, 1], []),
     ("bargaining_in_words", "", [*GOODS, KEEP % ("Deal?", 1, 0, 1), "accept"], [4, 4], []),
     ("bargaining_in_words", "",
      [*GOODS, KEEP % ("All.", 2, 1, 1), "refuse", KEEP % ("No!", 2, 0, 1), "accept"],
