@@ -101,13 +101,14 @@ def _endpoints(parser: argparse.ArgumentParser) -> None:
     add("--tokens", type=_count, metavar="N",
         help="the most tokens of an endpoint, as it counts them (default: any number)")  # fmt: skip
     add("--temperature", type=_from_zero, metavar="T",
-        help="(default: as the server has it; in games in words 1)")  # fmt: skip
+        help="of endpoints, and of models as they come (default: 1; of an endpoint in a closed "
+        "game as the server has it)")  # fmt: skip
     add("--max-tokens", type=_count, metavar="N",
         help="of a reply (default: as the server has it; in games in words as the game "
         "has it)")  # fmt: skip
     add("--constrain", choices=CONSTRAIN,
-        help="have the server hold replies to what is asked for, in the form that "
-        "it takes")  # fmt: skip
+        help="have the server hold replies to what is asked for, in the form that it takes; "
+        "models as they come are held to the schema of JSON")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.evaluate.errors import EvalError
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError, Speaker
 from gamedsl.players.endpoint import EndpointPlayer
+from gamedsl.players.model import untrained
 from gamedsl.players.table import PLAYERS, mixed, open_player
 from gamedsl.policies.endpoint import Endpoint, EndpointError, EndpointSettings
 from gamedsl.train.runfolder import number_in
@@ -123,8 +124,9 @@ def identity_of(spec: str, seed: int = 0, endpoints: EndpointSettings | None = N
             content.update(f"\n{identity_of(held, seed, endpoints)}".encode())
     if head in _SEEDED:
         content.update(f"\nseed {seed}".encode())
-    if head == "endpoint" and endpoints is not None:
-        asked: list[object] = [endpoints.temperature, endpoints.max_tokens]
+    if head in ("endpoint", "model") and endpoints is not None:
+        room = endpoints.max_tokens if head == "endpoint" else None
+        asked: list[object] = [endpoints.temperature, room]
         asked += [] if endpoints.constrain is None else [endpoints.constrain]
         content.update(f"\n{(*asked,)}".encode() if asked != [None, None] else b"")
     return content.hexdigest()[:16]
@@ -193,6 +195,12 @@ class Opener:
         kind, _, argument = spec.partition(":")
         if kind == "endpoint":
             return EndpointPlayer.of(argument, self.endpoints)
+        if kind == "model":
+            temperature, constrain = self.endpoints.temperature, self.endpoints.constrain
+            return untrained(
+                argument, self.game, seed=self.seed, constrain=constrain is not None,
+                temperature=1.0 if temperature is None else temperature,
+            )  # fmt: skip
         return open_player(spec, self.game, seed=self.seed, allow_code=self._allow_code)
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
-from gamedsl.players.replying import query_of
+from gamedsl.players.replying import odds_of, query_of
 from gamedsl.players.speaking import SpeakingPlayer
 from gamedsl.policies.base import Query
 from gamedsl.policies.names import MLP, TABULAR, WORDS, fully_trained
@@ -55,7 +55,7 @@ class ModelPlayer(DrawingPlayer):
         distinct = list(dict.fromkeys(queries.values()))
         scores = self.policy.log_probs(distinct) if distinct else []
         rows: dict[Query, list[float]] = {
-            query: (score.double() / self._temperature).softmax(0).tolist()
+            query: odds_of(score, self._temperature)
             for query, score in zip(distinct, scores, strict=True)
         }
         return [
@@ -73,22 +73,26 @@ class ModelPlayer(DrawingPlayer):
         return query_of(decision, self.adapters[decision.role], book)
 
 
-def untrained(name: str, game: Game, *, seed: int) -> ModelPlayer | SpeakingPlayer:
-    """A model as it comes; `seed` draws the labels too. Raises `PlayerError`."""
+def untrained(
+    name: str, game: Game, *, seed: int, temperature: float = 1.0, constrain: bool = False
+) -> ModelPlayer | SpeakingPlayer:
+    """A model as it comes; `seed` draws the labels too, and `constrain` holds JSON to its schema.
+    Raises `PlayerError`."""
     policy = load_policy(name, {"shared": None})
     roles = (*game.ir.roles, *game.ir.referees)
     return player_of(
-        policy, game, {role.name: "shared" for role in roles}, {}, run_seed=seed, seed=seed
-    )
+        policy, game, {role.name: "shared" for role in roles}, {}, run_seed=seed,
+        temperature=temperature, constrain=constrain, seed=seed,
+    )  # fmt: skip
 
 
 def player_of(
     policy: Policy, game: Game, adapters: Mapping[str, str], held: Mapping[str, Player], *,
-    run_seed: int, temperature: float = 1.0, free: bool = False, seed: int,
+    run_seed: int, temperature: float = 1.0, free: bool = False, constrain: bool = False, seed: int,
 ) -> ModelPlayer | SpeakingPlayer:  # fmt: skip
     """A policy in the seats of a game; where no reply is written its odds are known, if those of
-    `held` are. `free`: all replies are written. Raises `PlayerError` for one that cannot write
-    where replies are."""
+    `held` are. `free` and `constrain` are as in `SpeakingPlayer`. Raises `PlayerError` for one that
+    cannot write where replies are written."""
     if not (game.ir.written or free):
         return ModelPlayer(
             policy, adapters, held=cast("Mapping[str, DrawingPlayer]", held), run_seed=run_seed,
@@ -101,7 +105,7 @@ def player_of(
         )
     return SpeakingPlayer(
         cast("Writing", policy), adapters, held=held, run_seed=run_seed, temperature=temperature,
-        free=free, seed=seed,
+        free=free, constrain=constrain, seed=seed,
     )  # fmt: skip
 
 

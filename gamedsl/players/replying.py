@@ -218,7 +218,10 @@ class _Service:
         waiting, self.options = self.options, []
         distinct = list(dict.fromkeys(query for _, _, query in waiting))
         scores = self.policy.log_probs(distinct)
-        odds = {query: self._odds(log_pi) for query, log_pi in zip(distinct, scores, strict=True)}
+        odds = {
+            query: odds_of(log_pi, self.temperature)
+            for query, log_pi in zip(distinct, scores, strict=True)
+        }
         requests = []
         for one, thought, query in waiting:
             dice = Random(f"{one.seed} option")  # apart from the thought's, of the bare seed
@@ -226,12 +229,6 @@ class _Service:
             reply = Reply(_action(one.decision, choice), thought, choice)
             requests += self._take(self.then(one, reply))
         return requests
-
-    def _odds(self, log_pi: torch.Tensor) -> list[float]:
-        if self.temperature:
-            return (log_pi.double() / self.temperature).softmax(0).tolist()
-        best = int(log_pi.argmax())
-        return [float(at == best) for at in range(len(log_pi))]
 
 
 def _said(one: Asked, temperature: float, *, constrain: bool) -> Request:
@@ -292,6 +289,14 @@ def _think(policy: Writing, one: Asked, out: Generated) -> tuple[Generated, Quer
 
 def _messages(decision: Decision) -> tuple[Message, ...]:
     return cast("tuple[Message, ...]", decision.messages)
+
+
+def odds_of(log_pi: torch.Tensor, temperature: float) -> list[float]:
+    """How likely each option is at a temperature; at 0 the likeliest is certain."""
+    if not temperature:
+        return [float(at == int(log_pi.argmax())) for at in range(len(log_pi))]
+    found: list[float] = (log_pi.double() / temperature).softmax(0).tolist()
+    return found
 
 
 def _action(decision: Decision, choice: Choice) -> Action:

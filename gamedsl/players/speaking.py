@@ -30,12 +30,13 @@ class SpeakingPlayer:
         run_seed: int = 0,
         temperature: float = 1.0,
         free: bool = False,
+        constrain: bool = False,
         seed: int = 0,
     ) -> None:
         """`adapters` are by role, and so are the players that hold roles in the policy's place;
         `run_seed` draws the labels, `seed` what `act` answers. `free`: closed decisions are
-        answered in writing."""
-        self._free = free
+        answered in writing; `constrain`: what is read as JSON is held to its schema."""
+        self._free, self._constrain = free, constrain
         self.policy, self.adapters, self.held = policy, dict(adapters), dict(held or {})
         self._run_seed, self._temperature, self._dice = run_seed, temperature, Dice(seed)
 
@@ -48,8 +49,9 @@ class SpeakingPlayer:
         players of `held` do."""
         own = [i for i, one in enumerate(posed) if one.decision.role not in self.held]
         said = replies(
-            self.policy, [self._asked(posed[i]) for i in own], self._temperature, free=self._free
-        )
+            self.policy, [self._asked(posed[i]) for i in own], self._temperature,
+            constrain=self._constrain, free=self._free,
+        )  # fmt: skip
         found = {i: _answered(reply) for i, reply in zip(own, said, strict=True)}
         for role, player in self.held.items():
             theirs = [i for i, one in enumerate(posed) if one.decision.role == role]
