@@ -14,7 +14,7 @@ from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.replying import odds_of, query_of
 from gamedsl.players.speaking import SpeakingPlayer
 from gamedsl.policies.base import Query
-from gamedsl.policies.names import MLP, TABULAR, WORDS, fully_trained
+from gamedsl.policies.names import TABULAR, WORDS, fully_trained
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Policy
@@ -150,10 +150,6 @@ def _opened(
         from gamedsl.policies.words import WordsPolicy
 
         return WordsPolicy(adapters)
-    if model == MLP:
-        from gamedsl.policies.mlp import MlpPolicy
-
-        return MlpPolicy(adapters)
     import torch
 
     number = None if dtype is None else getattr(torch, dtype)

@@ -7,9 +7,8 @@ SMALL = "small"
 TINY = "tiny"
 TABULAR = "tabular"
 WORDS = "words"
-MLP = "mlp"
 EMBEDDED = (SMOLLM2, SMALL, TINY)
-NO_LANGUAGE = (TABULAR, WORDS, MLP)
+NO_LANGUAGE = (TABULAR, WORDS)
 """Policies that need no language model, and no package for one."""
 REFEREES = "referees"
 """The adapter of referees that no player holds: it is never trained."""

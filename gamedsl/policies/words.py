@@ -129,8 +129,8 @@ class _Net(nn.Module):
     def __init__(self, rows: tuple[int, int], width: int, seed: int) -> None:
         super().__init__()
         rng = torch.Generator().manual_seed(seed)
-        self.words = nn.Parameter(torch.randn(rows[0], width, generator=rng) / 10)
-        self.hidden = nn.Parameter(torch.randn(width, width, generator=rng) / width**0.5)
+        self.words = nn.Parameter(torch.randn(rows[0], width, generator=rng) * 0.3)
+        self.hidden = nn.Parameter(torch.randn(width, width, generator=rng) * (2 / width) ** 0.5)
         self.bias = nn.Parameter(torch.zeros(width))
         self.labels = nn.Parameter(torch.zeros(rows[1], width))
         self.rows: tuple[dict[bytes, int], ...] = ({}, {})

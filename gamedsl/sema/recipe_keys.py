@@ -78,9 +78,8 @@ class Key:
 
 KEYS: tuple[Key, ...] = (
     Key("model", "name", "smollm2-135m",
-        "`smollm2-135m`, `small` (a million random weights), `tiny` (random, for tests), `words` or"
-        " `mlp` (small networks over words in their places), `tabular` (no network), a folder or a"
-        " hub id"),
+        "`smollm2-135m`, `small` (a million random weights), `tiny` (random, for tests), `words` (a"
+        " small network over words in their places), `tabular` (no network), a folder or a hub id"),
     Key("finetuning", "word", "auto",
         "what is trained: `lora` adapters, or a `full` copy of the model for each; `auto`: `full`"
         " for `small`, else `lora`",

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
+<<<<<<< Updated upstream
 from gamedsl.policies.names import MLP, NO_LANGUAGE, REFEREES, TABULAR, WORDS, fully_trained
+=======
+from gamedsl.policies.names import NO_LANGUAGE, TABULAR, WORDS, fully_trained
+>>>>>>> Stashed changes
 from gamedsl.train.errors import TrainError
 
 if TYPE_CHECKING:
@@ -64,10 +68,6 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
         from gamedsl.policies.words import WordsPolicy
 
         return WordsPolicy(names, seed=recipe.seed)
-    if recipe.model == MLP:
-        from gamedsl.policies.mlp import MlpPolicy
-
-        return MlpPolicy(names, seed=recipe.seed)
     import torch
 
     dtype = None if recipe.dtype is None else getattr(torch, recipe.dtype)

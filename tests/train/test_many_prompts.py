@@ -64,7 +64,7 @@ def _learner(game, **settings) -> tuple[Learner, Gauge]:
 
 def _fitted(game, **settings) -> tuple[float, float]:
     """What was wanted of a fit to alternate targets by three tries, and what was left."""
-    given = {"model": "mlp", "lr": 0.004, "betas": [0.9, 0.99], "inner_steps": 3, **settings}
+    given = {"model": "words", "lr": 0.004, "betas": [0.9, 0.99], "inner_steps": 3, **settings}
     learner, gauge = _learner(game, **given)
     aims = [torch.tensor([0.9, 0.1] if n % 2 else [0.1, 0.9]) for n in range(len(gauge.queries))]
     goal = Goal(learner, gauge.queries, [aim.double().log() for aim in aims])
@@ -81,7 +81,7 @@ def test_small_batches_fit_what_one_step_does_not(compiled) -> None:
 
 
 def test_a_pass_takes_every_prompt_once_in_fours_that_share_a_beginning(compiled) -> None:
-    learner, gauge = _learner(compiled(PARITY), model="mlp", project__batch=8)
+    learner, gauge = _learner(compiled(PARITY), model="words", project__batch=8)
     goal, adam = Goal(learner, gauge.queries, []), Adam(learner)
     passes = [list(adam._parts(goal, step, tries)) for step, tries in ((1, 0), (1, 0), (1, 1))]
     assert passes[0] == passes[1] != passes[2]
@@ -119,7 +119,7 @@ def test_a_target_goes_on_from_the_policy_or_from_the_target_before(compiled, ba
 def test_a_fit_by_batches_is_resumed_to_the_same_numbers(compiled, tmp_path) -> None:
     game = compiled(PARITY)
     recipe = recipe_of(
-        game, model="mlp", method="project", steps=5, games=256, checkpoint_every=100, lr=0.002,
+        game, model="words", method="project", steps=5, games=256, checkpoint_every=100, lr=0.002,
         betas=[0.9, 0.99], inner_steps=2, project__batch=8, project__base="target", magnet__every=2,
     )  # fmt: skip
     run_of(game, recipe, tmp_path / "whole")
