@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
-<<<<<<< Updated upstream
-from gamedsl.policies.names import MLP, NO_LANGUAGE, REFEREES, TABULAR, WORDS, fully_trained
-=======
-from gamedsl.policies.names import NO_LANGUAGE, TABULAR, WORDS, fully_trained
->>>>>>> Stashed changes
+from gamedsl.policies.names import NO_LANGUAGE, REFEREES, TABULAR, WORDS, fully_trained
 from gamedsl.train.errors import TrainError
 
 if TYPE_CHECKING:
