@@ -74,12 +74,13 @@ class DecodeBatch:
         self._position_B1 += 1
         return self._network.head(hidden_B1D[:, 0])
 
-    def keep(self, rows: Sequence[int]) -> None:
-        """Go on with these rows alone, in this order."""
+    def take(self, rows: Sequence[int]) -> None:
+        """Go on with these rows alone, in this order; a row may be there more than once, and goes
+        its own ways from then on. In ascending order, for rows that share lie together."""
         row_B = torch.tensor(rows)
         self._adapters = [self._adapters[row] for row in rows]
         for level in self._levels:
-            level.keep(row_B)
+            level.take(row_B)
         row_B = row_B.to(self._network.device)
         self._position_B1, self._mask_BA = self._position_B1[row_B], self._mask_BA[row_B]
         for store in (self._keys, self._values):

@@ -1,9 +1,10 @@
 """`Decoder`: replies drawn token by token, many at a time, on a transformers model.
 
 What prompts have in common is computed once, over calls too, until the adapter's weights change
-(see `kv_pool`, `prefill`); what rows of a batch share is read once a step (`shared`); a row leaves
-when it is done (`decode_batch`). Always true: a reply is a function of the request and the weights,
-but for the last bits of the probabilities, which depend on what else is in the batch.
+(see `kv_pool`, `prefill`); what rows of a batch share is read once a step (`shared`); replies that
+are the same so far are one row until they part; a row leaves when it is done (`decode_batch`).
+Always true: a reply is a function of the request and the weights, but for the last bits of the
+probabilities, which depend on what else is in the batch.
 
 Rows are admitted while their distinct tokens fit the pool, and as others leave: `serve` takes the
 requests that replies lead to, so that no game waits for the slow turn of another.
@@ -27,6 +28,10 @@ from gamedsl.policies.kv_pool import KVPool
 from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
 from gamedsl.policies.prefill import fill, segments
+
+Group = list[Row]
+"""Rows of one adapter and temperature that have read the same tokens: one row of the batch until
+they part. Empty: all are done."""
 
 SHARE = 256
 """Reads of a slot that a shared block must spare a step to be worth its bookkeeping."""
@@ -87,13 +92,13 @@ class Decoder:
         waiting = self._rows(0, requests)
         count, arrived = len(waiting), False
         batch: DecodeBatch | None = None
-        members: list[Row | None] = []
-        while waiting or any(members):
-            gone = members.count(None)
-            if batch is None or gone >= len(members) * _LEAVE or (arrived and batch.age >= _WAIT):
-                batch, members = self._renew(batch, members, waiting)
+        groups: list[Group] = []
+        while waiting or any(groups):
+            gone = groups.count([])
+            if batch is None or gone >= len(groups) * _LEAVE or (arrived and batch.age >= _WAIT):
+                batch, groups = self._renew(batch, groups, waiting)
                 arrived = False
-            for index, reply in self._advance(batch, members):
+            for index, reply in self._advance(batch, groups):
                 new = self._rows(count, then(index, reply))
                 waiting += new
                 count, arrived = count + len(new), arrived or bool(new)
@@ -142,27 +147,31 @@ class Decoder:
 
     @torch.inference_mode()
     def _renew(
-        self, batch: DecodeBatch | None, members: list[Row | None], waiting: list[Row]
-    ) -> tuple[DecodeBatch, list[Row | None]]:
+        self, batch: DecodeBatch | None, groups: list[Group], waiting: list[Row]
+    ) -> tuple[DecodeBatch, list[Group]]:
         """The batch without rows that are done, and with those of `waiting` for which the pool has
         room: these are taken out of it."""
-        live = [(at, row) for at, row in enumerate(members) if row is not None]
-        admitted = self._admit([row for _, row in live], waiting)
+        live = [row for group in groups for row in group]
+        admitted = self._admit(live, waiting)
         if batch is not None and not admitted:
-            batch.keep([at for at, _ in live])
-            return batch, [row for _, row in live]
-        for at, row in live:
-            assert batch is not None
-            self._keep(batch, at, row)
-        rows = sorted([*(row for _, row in live), *admitted], key=_order)
-        adapters = [row.request.adapter for row in rows]
-        read = [row.ids[:-1] for row in rows]
-        room = sum(row.room - len(row.reply) for row in rows)
-        for row, path in zip(rows, self._fill(list(zip(adapters, read)), room), strict=True):
-            row.path = path
-        paths = [row.path for row in rows]
-        fresh = DecodeBatch(self._network, self._router, self.pool, adapters, paths, self._share)
-        return fresh, list(rows)
+            batch.take([at for at, group in enumerate(groups) if group])
+            return batch, [group for group in groups if group]
+        for at, group in enumerate(groups):
+            if group:
+                assert batch is not None
+                self._keep(batch, at, group)
+        fresh = _alike(sorted([*live, *admitted], key=_kind))
+        first = [group[0] for group in fresh]
+        adapters = [row.request.adapter for row in first]
+        read = [row.ids[:-1] for row in first]
+        room = sum(row.room - len(row.reply) for group in fresh for row in group)
+        paths = self._fill(list(zip(adapters, read)), room)
+        for group, path in zip(fresh, paths, strict=True):
+            for row in group:
+                row.path = path
+        return DecodeBatch(
+            self._network, self._router, self.pool, adapters, paths, self._share
+        ), fresh
 
     def _admit(self, live: Sequence[Row], waiting: list[Row]) -> list[Row]:
         """Take rows out of `waiting` while the distinct tokens fit the pool; one at least, if
@@ -182,38 +191,47 @@ class Decoder:
         return admitted
 
     @torch.inference_mode()
-    def _advance(
-        self, batch: DecodeBatch, members: list[Row | None]
-    ) -> list[tuple[int, Generated]]:
-        """One more token for each row; the replies that end with it, whose rows become None."""
-        logits_BV = batch.step([0 if row is None else row.last for row in members])
-        ended = []
-        for at, finish in self._draw(members, logits_BV):
-            row, members[at] = members[at], None
-            assert row is not None
-            self._keep(batch, at, row)
-            ended.append((row.index, row.result(finish)))
-        return ended
+    def _advance(self, batch: DecodeBatch, groups: list[Group]) -> list[tuple[int, Generated]]:
+        """One more token for each row; the replies that end with it, whose rows leave their groups.
+        Groups are divided where their rows drew different tokens."""
+        logits_GV = batch.step([group[0].last if group else 0 for group in groups])
+        finished = self._draw(groups, logits_GV)
+        origin: list[int] = []
+        parts: list[Group] = []
+        for at, group in enumerate(groups):
+            if leaving := [row for row in group if row in finished]:
+                self._keep(batch, at, leaving)
+            by_token: dict[int, Group] = {}
+            for row in group:
+                if row not in finished:
+                    by_token.setdefault(row.last, []).append(row)
+            here = list(by_token.values()) or [[]]
+            parts += here
+            origin += [at] * len(here)
+        if len(parts) > len(groups):
+            batch.take(origin)
+        groups[:] = parts
+        return [(row.index, row.result(finish)) for row, finish in finished.items()]
 
-    def _draw(
-        self, members: Sequence[Row | None], logits_BV: torch.Tensor
-    ) -> list[tuple[int, Finish]]:
+    def _draw(self, groups: Sequence[Group], logits_GV: torch.Tensor) -> dict[Row, Finish]:
         """Give each row under way its next token; which rows are done, and how."""
-        rows = [(at, row) for at, row in enumerate(members) if row is not None]
-        for at, row in rows:
-            if row.constraint is not None:
-                row.constraint.forbid(logits_BV[at])
-        if len(rows) < len(members):
-            logits_BV = logits_BV[torch.tensor([at for at, _ in rows], device=logits_BV.device)]
+        places = [at for at, group in enumerate(groups) if group]
+        for at in places:
+            constraint = groups[at][0].constraint
+            if constraint is not None:
+                constraint.forbid(logits_GV[at])
+        if len(places) < len(groups):
+            logits_GV = logits_GV[torch.tensor(places, device=logits_GV.device)]
         tokens, log_probs = draw(
-            logits_BV,
-            [row.request.temperature for _, row in rows],
-            [row.uniform() for _, row in rows],
+            logits_GV,
+            [groups[at][0].request.temperature for at in places],
+            [[row.uniform() for row in groups[at]] for at in places],
         )
-        done = []
-        for (at, row), token, log_prob in zip(rows, tokens, log_probs, strict=True):
+        done = {}
+        rows = (row for group in groups for row in group)
+        for row, token, log_prob in zip(rows, tokens, log_probs, strict=True):
             if (finish := row.take(token, log_prob)) is not None:
-                done.append((at, finish))
+                done[row] = finish
         return done
 
     def _fill(self, sequences: Sequence[tuple[str, Ids]], room: int) -> list[list[int]]:
@@ -226,14 +244,18 @@ class Decoder:
         path_of = dict(zip(distinct, paths, strict=True))
         return [path_of[sequence] for sequence in sequences]
 
-    def _keep(self, batch: DecodeBatch, at: int, row: Row) -> None:
-        """Put what the batch read of a row into the pool: for the next turn, or a new batch."""
-        tokens = row.ids[len(row.path) : -1]
-        slots = self.pool.claim(row.request.adapter, tokens, row.path[-1] if row.path else None)
+    def _keep(self, batch: DecodeBatch, at: int, group: Group) -> None:
+        """Put what the batch read of a group into the pool: for the next turn, or a new batch."""
+        first = group[0]
+        tokens = first.ids[len(first.path) : -1]
+        parent = first.path[-1] if first.path else None
+        slots = self.pool.claim(first.request.adapter, tokens, parent)
         slot_T = torch.tensor(slots, device=self._network.device)
         for layer, (key_THD, value_THD) in enumerate(batch.own(at, len(tokens))):
             self.pool.write(layer, slot_T, key_THD, value_THD)
-        row.path = row.path + slots
+        path = first.path + slots
+        for row in group:
+            row.path = path
 
     @torch.inference_mode()
     def _check(self, adapter: str) -> None:
@@ -272,6 +294,24 @@ class Decoder:
         with self._router.route(segments([adapter], len(ids))):
             hidden_1SD = self._network.whole(token_1S, torch.ones_like(token_1S), position_1S)
         return self._network.head(hidden_1SD[:, -1]).log_softmax(-1)[0]
+
+
+def _alike(rows: Sequence[Row]) -> list[Group]:
+    """Rows in their order, those together that have written the same so far and draw from the same
+    distribution; one with a constraint stays alone."""
+    groups: list[Group] = []
+    for row in rows:
+        last = groups[-1][-1] if groups else row
+        constrained = row.constraint is not None or last.constraint is not None
+        if groups and not constrained and _kind(row) == _kind(last):
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    return groups
+
+
+def _kind(row: Row) -> tuple[str, Ids, float]:
+    return *_order(row), row.request.temperature
 
 
 def _order(row: Row) -> tuple[str, Ids]:

@@ -101,6 +101,11 @@ class TokenRow:
         return [at for start, stop in self.trained for at in range(start, stop)]
 
 
+Weigh = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
+"""Weights [T] of some trained tokens from their numbers [T] among those of all rows, in order, and
+their log pi [T]; float32 on the CPU, and nothing is known of the order of calls."""
+
+
 class Generator(Protocol):
     """An engine that writes replies and trains the tokens of replies."""
 
@@ -124,11 +129,12 @@ class Generator(Protocol):
         ...
 
     def token_backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor]
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
     ) -> list[torch.Tensor]:
         """Add the gradient of sum(weights * log pi) to `.grad`; return log pi as above.
 
-        weights: one 1-D tensor per row, as long as its trained tokens.
+        weights: one 1-D tensor per row, as long as its trained tokens; or what tells them from
+        log pi, so that a loss with ratios of probabilities needs no pass before this one.
         """
         ...
 
@@ -142,6 +148,11 @@ class Tokenizer(TokenCounter, Protocol):
 
     def ids(self, text: str) -> Ids:
         """Ids of a text by itself; what it spells becomes no special token."""
+        ...
+
+    @property
+    def ends(self) -> Ids:
+        """The token that ends an answer, if there is one."""
         ...
 
 

@@ -22,7 +22,7 @@ from gamedsl.policies.base import Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.chunked import ChunkedPolicy, Scored
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.generation import Generated, Request, Then, TokenRow
+from gamedsl.policies.generation import Generated, Request, Then, TokenRow, Weigh
 from gamedsl.policies.lora import Adapters, LoraSpec
 from gamedsl.policies.models import load
 from gamedsl.policies.network import Network
@@ -117,7 +117,7 @@ class HFPolicy(ChunkedPolicy):
         return self._writer.token_log_probs(rows)
 
     def token_backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor]
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
     ) -> list[torch.Tensor]:
         """Add the gradient of sum(weights * log pi) to `.grad`; return log pi. Raises KeyError."""
         return self._writer.token_backward(rows, weights)

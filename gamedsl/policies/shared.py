@@ -89,8 +89,8 @@ class Level:
         size_B = torch.where(self.group_B >= 0, self._size_G[self.group_B.clamp(min=0)], 0)
         return torch.arange(self.length) < size_B[:, None]
 
-    def keep(self, row_B: torch.Tensor) -> None:
-        """Go on with these rows alone."""
+    def take(self, row_B: torch.Tensor) -> None:
+        """Go on with these rows alone; see `DecodeBatch.take`."""
         self.group_B = self.group_B[row_B]
         self._arrange()
 

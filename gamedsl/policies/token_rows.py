@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import torch
 
-from gamedsl.policies.generation import TokenRow
+from gamedsl.policies.generation import TokenRow, Weigh
 from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
 from gamedsl.policies.prefill import segments
@@ -60,22 +60,23 @@ class TokenRows:
             return self._each(rows, None)
 
     def backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor]
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
     ) -> list[torch.Tensor]:
         """Add the gradient of sum(weights * log pi) to `.grad`; return log pi as `log_probs`."""
+        if callable(weights):
+            return self._each(rows, weights)
         if [len(weight) for weight in weights] != [len(row.positions) for row in rows]:
             raise ValueError("there must be a weight for each trained token of each row")
-        return self._each(rows, weights)
+        weight_T = torch.cat([torch.zeros(0), *weights])
+        return self._each(rows, lambda number_T, _: weight_T[number_T])
 
-    def _each(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | None
-    ) -> list[torch.Tensor]:
+    def _each(self, rows: Sequence[TokenRow], weigh: Weigh | None) -> list[torch.Tensor]:
         results = [torch.zeros(0)] * len(rows)
+        sizes = [len(row.positions) for row in rows]
+        number_T = torch.arange(sum(sizes)).split_with_sizes(sizes)
         for indices in self._passes(rows):
-            chosen = [rows[index] for index in indices]
-            hidden, plan = self._run(chosen)
-            weight_T = None if weights is None else torch.cat([weights[i] for i in indices])
-            log_p_T = self._score(hidden, plan, weight_T)
+            hidden, plan = self._run([rows[index] for index in indices])
+            log_p_T = self._score(hidden, plan, weigh, torch.cat([number_T[i] for i in indices]))
             results_here = log_p_T.cpu().split_with_sizes(plan.sizes)
             for index, log_p in zip(indices, results_here, strict=True):
                 results[index] = log_p
@@ -147,12 +148,13 @@ class TokenRows:
         return hidden_BSD.flatten(0, 1), _plan(rows, in_order, device)
 
     def _score(
-        self, hidden_ND: torch.Tensor, plan: _Plan, weight_T: torch.Tensor | None
+        self, hidden_ND: torch.Tensor, plan: _Plan, weigh: Weigh | None, number_T: torch.Tensor
     ) -> torch.Tensor:
-        """log pi [T]; with weights, its weighted sum's gradient is run back through the pass."""
+        """log pi [T]; with weights, its weighted sum's gradient is run back through the pass.
+        number_T: of each token among those of all rows."""
         row_R, row_T = torch.unique(plan.place_T, return_inverse=True)
         hidden_RD = hidden_ND[row_R]
-        start_RD = hidden_RD.detach().requires_grad_(weight_T is not None)
+        start_RD = hidden_RD.detach().requires_grad_(weigh is not None)
         log_p_T = torch.zeros(len(row_T), device=hidden_ND.device)
         rows = max(1, _HEAD_ELEMENTS // self._network.vocabulary)
         for first in range(0, len(row_R), rows):
@@ -160,9 +162,10 @@ class TokenRows:
             logits_RV = self._network.head(start_RD[first : first + rows])
             part = _log_p(logits_RV, row_T[here] - first, plan, here)
             log_p_T[here] = part.detach()
-            if weight_T is not None:
-                torch.autograd.backward((part * weight_T.to(part)[here]).sum())
-        if weight_T is not None and hidden_RD.requires_grad:
+            if weigh is not None:
+                weight = weigh(number_T[here.cpu()], part.detach().cpu())
+                torch.autograd.backward((part * weight.to(part)).sum())
+        if weigh is not None and hidden_RD.requires_grad:
             torch.autograd.backward(hidden_RD, start_RD.grad)
         return log_p_T
 

@@ -9,7 +9,7 @@ import torch
 
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.decoding import Decoder
-from gamedsl.policies.generation import Generated, Request, Then, TokenRow
+from gamedsl.policies.generation import Generated, Request, Then, TokenRow, Weigh
 from gamedsl.policies.lora import Adapters
 from gamedsl.policies.network import Network
 from gamedsl.policies.token_rows import TokenRows
@@ -60,7 +60,7 @@ class Writer:
         return self._rows.log_probs(rows)
 
     def token_backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor]
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
     ) -> list[torch.Tensor]:
         self._know(rows)
         return self._rows.backward(rows, weights)

@@ -155,7 +155,7 @@ def test_shared_beginnings_are_computed_once_and_the_next_turn_computes_what_is_
     requests = [Request((RULES, ("user", "Play.")), "hunter", 8, seed=i) for i in range(5)]
     replies = policy.generate(requests)
     prompt = len(replies[0].prompt_ids)
-    first = sum(rows * size for rows, size in shapes) - 5 * 8
+    first = sum(rows * size for rows, size in shapes) - 5 * 7 - 1  # the first is read once
     assert prompt - 1 <= first < prompt + 64  # in pieces, the last of which is padded
     shapes.clear()
     later = [
@@ -171,6 +171,35 @@ def test_shared_beginnings_are_computed_once_and_the_next_turn_computes_what_is_
     assert len(shapes) == 2
     fresh = _share(_policy(), None).generate(later)
     assert [t.reply_ids for t in turns] == [t.reply_ids for t in fresh]
+
+
+@pytest.mark.parametrize("share", [1, None], ids=["shared", "apart"])
+def test_replies_are_one_row_until_they_part(share: int | None) -> None:
+    """And each is what it is alone, whichever others it was one with, on to its next turn."""
+    policy = _share(_policy(), share)
+    requests = [
+        Request((RULES, ("user", "Play.")), adapter, 6, temperature=0.1, seed=seed)
+        for seed in range(9)
+        for adapter in ("hunter", "partner")
+    ]
+    shapes = _count_tokens(policy)
+    replies = policy.generate(requests)
+    keys = [(request.adapter, reply.reply_ids) for request, reply in zip(requests, replies)]
+    rows = [len({(adapter, ids[:length]) for adapter, ids in keys}) for length in range(6)]
+    assert rows[0] < rows[1] < rows[2] < rows[-1] < len(requests)
+    assert [shape[0] for shape in shapes if shape[1] == 1][-6:] == rows
+    turns = [
+        Request(
+            (*r.messages, ("assistant", reply.reply_ids), ("user", "On.")), r.adapter, 4, seed=3
+        )
+        for r, reply in zip(requests, replies, strict=True)
+    ]
+    later = policy.generate(turns)
+    alone = _share(_policy(), None)
+    for one, reply, turn, after in zip(requests, replies, turns, later, strict=True):
+        alone.forget()
+        assert alone.generate([one])[0].reply_ids == reply.reply_ids
+        assert alone.generate([turn])[0].reply_ids == after.reply_ids
 
 
 @pytest.mark.parametrize("limit", [10**6, 250], ids=["room", "tight"])
@@ -401,12 +430,11 @@ def test_tokens_are_drawn_by_inverting_the_cumulative_distribution() -> None:
     p_V = (logits_V / 0.5).double().softmax(-1)
     up_to_V = p_V.cumsum(-1)
     uniforms = [0.0, 1 - 2**-53, *(random.Random(1).random() for _ in range(200))]
-    count = len(uniforms)
-    tokens, log_probs = draw(logits_V.expand(count, -1).clone(), [0.5] * count, uniforms)
+    tokens, log_probs = draw(logits_V[None].clone(), [0.5], [uniforms])
     for token, log_p, uniform in zip(tokens, log_probs, uniforms, strict=True):
         assert up_to_V[token] - p_V[token] - 1e-6 <= uniform <= up_to_V[token] + 1e-6
         assert p_V[token] > 0
         assert log_p == pytest.approx(p_V[token].log().item(), abs=1e-5)
-    greedy, certain = draw(logits_V.expand(2, -1).clone(), [0.0, 1.0], [0.9, 0.0])
+    greedy, certain = draw(logits_V.expand(2, -1).clone(), [0.0, 1.0], [[0.9], [0.0]])
     assert (greedy[0], certain[0]) == (int(logits_V.argmax()), 0.0)
     assert greedy[1] == 0

@@ -98,7 +98,17 @@ def test_log_probs_and_gradients_are_those_of_plain_rows(
     assert scale > 0.1
     for ours, plain in zip(_gradients(policy, rows), gradients, strict=True):
         torch.testing.assert_close(ours / scale, plain / scale, atol=1e-4, rtol=0)
-    returned = policy.token_backward(rows, _weights(rows))
+    weight_T, given = torch.cat(_weights(rows)), [p.grad.clone() for p in policy.parameters()]
+    expected_T = torch.cat(expected)
+
+    def weigh(number_T: torch.Tensor, log_p_T: torch.Tensor) -> torch.Tensor:
+        torch.testing.assert_close(log_p_T, expected_T[number_T], atol=1e-4, rtol=0)
+        return weight_T[number_T]
+
+    for parameter in policy.parameters():
+        parameter.grad = None
+    returned = policy.token_backward(rows, weigh)
+    assert all(torch.equal(p.grad, grad) for p, grad in zip(policy.parameters(), given))
     for ours, plain in zip(returned, expected, strict=True):
         torch.testing.assert_close(ours, plain, atol=1e-4, rtol=0)
 

@@ -107,16 +107,17 @@ def _backward(
     difference of a token's log-probability."""
     loss, off = 0.0, 0.0
     if lesson.rows:
-        now = policy.token_log_probs(lesson.rows)
+        drawn_T, gain_T = torch.cat(lesson.drawn), torch.cat(lesson.gains)
         share = 1 / (lesson.replies * lesson.length)
-        weights = []
-        for log_pi, drawn, gain in zip(now, lesson.drawn, lesson.gains, strict=True):
-            rho = (log_pi - drawn).exp()
-            weight, value = _clipped(rho, gain, recipe.clip, first=first)
-            weights.append(-share * weight)
-            loss -= share * float(value.sum())
-            off += float((log_pi - drawn).abs().sum())
-        policy.token_backward(lesson.rows, weights)
+
+        def weigh(number_T: torch.Tensor, log_pi_T: torch.Tensor) -> torch.Tensor:
+            rho_T = (log_pi_T - drawn_T[number_T]).exp()
+            return -share * _clipped(rho_T, gain_T[number_T], recipe.clip, first=first)[0]
+
+        log_pi_T = torch.cat(policy.token_backward(lesson.rows, weigh))
+        value_T = _clipped((log_pi_T - drawn_T).exp(), gain_T, recipe.clip, first=first)[1]
+        loss = -share * float(value_T.sum())
+        off = float((log_pi_T - drawn_T).abs().sum())
     if lesson.queries:
         scores = old_A if first else policy.log_probs(lesson.queries)
         weights = []
