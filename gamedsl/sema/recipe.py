@@ -98,7 +98,7 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
     built["start"] = declare_start(ir, maps[START].values(), problems)
     recipe = Recipe(**built, **values)
     given |= maps[ROLES] | maps[OPPONENTS]
-    contradictions(ir, recipe, given, problems)
+    contradictions(ir, recipe, given, usual, problems)
     check_unread(recipe, given, usual, {setting.key for setting in overridden}, problems)
     return recipe
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from gamedsl.diagnostics import Note, Problems
@@ -17,16 +17,18 @@ Clash = Callable[..., None]
 
 
 def contradictions(
-    ir: GameIR, recipe: Recipe, given: Mapping[str, Setting], problems: Problems
-) -> None:
-    """Check a recipe whose settings have the right types; `given` are those that were set."""
+    ir: GameIR, recipe: Recipe, given: Mapping[str, Setting], usual: Collection[str],
+    problems: Problems,
+) -> None:  # fmt: skip
+    """Check a recipe whose settings have the right types; `given` are those that were set, and
+    `usual` the names of those that are as they would be by default."""
     clash = partial(_clash, ir, given, problems)
     _groups(ir, recipe, clash)
     _credit(recipe, clash)
     _objective(recipe, given, clash)
     _roles(ir, recipe, clash)
     _until(recipe, clash)
-    check_words(ir, recipe, given, clash)
+    check_words(ir, recipe, {n: s for n, s in given.items() if n not in usual}, clash)
     check_learn(ir, recipe, given, clash, problems)
     check_curriculum(ir, recipe, given, clash, problems)
     if recipe.opponents:

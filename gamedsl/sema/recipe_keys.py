@@ -247,7 +247,7 @@ KEYS: tuple[Key, ...] = (
         "share of the moves that are random, to learn what the expert does off its path too",
         low=0, high=1),
     Key("warm_up.epochs", "whole", 20, "how often all prompts are gone through, at most", low=1),
-    Key("warm_up.batch", "whole", 64, "prompts of an optimiser step", low=1),
+    Key("warm_up.batch", "whole", 64, "prompts of an optimiser step; in words, chats", low=1),
     Key("warm_up.lr", "number", Fraction(1, 2_000),
         "the highest learning rate: it rises for a twentieth of the steps, then falls to zero",
         low=0, above=True),

@@ -8,7 +8,8 @@ from gamedsl.ir.game import GameIR, Setting
 from gamedsl.ir.recipe import Recipe
 
 _ALLOWED: dict[str, tuple[object, ...]] = {
-    "method": ("grpo",), "estimator": ("sampled",), "baseline": ("mean", "leave_one_out", "none"),
+    "method": ("grpo",), "estimator": ("sampled",),
+    "baseline": ("mean", "leave_one_out", "information_set", "none"),
     "compare": ("turn",), "credit": ("own",), "group_by": ("seed",), "scale": ("none", "batch"),
     "prior": ("model",), "finetuning": (None, "lora"), "kl": (0,), "entropy": (0,),
     "max_change": (None,),
@@ -17,7 +18,7 @@ _ALLOWED: dict[str, tuple[object, ...]] = {
 
 _REFUSED = frozenset({
     "bound_every", "contributions", "curriculum", "expert", "exploitability", "extinct", "learn",
-    "magnet", "pool", "project", "replays", "start", "until", "warm_up",
+    "magnet", "opponents.pool", "pool", "project", "replays", "start", "until", "warm_up.rounds",
 })  # fmt: skip
 """What cannot be set."""
 
@@ -25,13 +26,16 @@ _REFUSED = frozenset({
 def check_words(
     ir: GameIR, recipe: Recipe, given: Mapping[str, Setting], clash: Callable[..., None]
 ) -> None:
-    """Report settings that a game in words cannot be trained with; `clash` reports one."""
+    """Report settings that a game in words cannot be trained with; `given` are those that are not
+    as they would be by default, and `clash` reports one."""
     if not recipe.in_words(ir):
         return
     what = "is not for games in words, whose decisions cannot be listed"
     for name in given:
-        if name.partition(".")[0] in _REFUSED or name == "opponents.pool":
-            clash(f"`{name.partition('.')[0]}` {what}", _remedy(given[name], name), name)
+        head = name.partition(".")[0]
+        if {head, name} & _REFUSED:
+            shown = head if head in _REFUSED else name
+            clash(f"`{shown}` {what}", _remedy(given[name], name), name)
     for name, allowed in _ALLOWED.items():
         value = getattr(recipe, name)
         if value not in allowed:

@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -47,19 +46,34 @@ _RISING = 0.05
 cosine does."""
 
 
-@dataclass(frozen=True)
-class Fit:
-    """How near a policy is to what a player does, in means over prompts."""
+class Fit(Protocol):
+    """How near a policy is to what a player does; all fields are told."""
 
-    loss: float
-    """Cross-entropy, in nats."""
-    kl: float
-    """KL(player || policy), in nats."""
-    agreement: float
-    """The share of moves that are the same: 1 less the total variation distance."""
-    accuracy: float
-    """Share of prompts at which the policy's likeliest action is one the player takes: at least
-    half as often as its own likeliest."""
+    @property
+    def loss(self) -> float:
+        """Cross-entropy, in nats; the warm-up ends when this no longer falls."""
+        ...
+
+
+class Taught(Protocol):
+    """What a player does, as it is learned: prompts, or chats, by number."""
+
+    @property
+    def games(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def few(self, most: int) -> Taught:
+        """At most so many of them, without preference."""
+        ...
+
+    def learn(self, policy: Policy, chosen: Sequence[int]) -> float:
+        """Add the gradient of the loss on some of them to the adapters; returns the loss."""
+        ...
+
+    def fit(self, policy: Policy) -> Fit:
+        """How near a policy is to them."""
+        ...
 
 
 def imitate(
@@ -115,7 +129,7 @@ def lessons_of(
         file = Path(plan.expert.removeprefix(FILE)).expanduser()
         learnt, kept = read_lessons(file, game, env, cast, plan.held_out)
         return learnt, kept
-    holders, taught = _holders(game, recipe, cast)
+    holders, taught = holders_of(game, recipe, cast)
     held = round(plan.games * plan.held_out)
     student = None if policy is None else partial(_played, policy, recipe.temperature)
     found = [
@@ -131,8 +145,8 @@ def lessons_of(
 
 def warm_up(
     policy: Policy,
-    lessons: Lessons,
-    held_out: Lessons,
+    lessons: Taught,
+    held_out: Taught,
     recipe: Recipe,
     parameters: Sequence[torch.nn.Parameter],
     *,
@@ -146,18 +160,17 @@ def warm_up(
     None where it was asked to stop. The optimiser is thrown away: training starts with a fresh one.
     """
     plan = recipe.warm_up
-    queries, targets = lessons.queries, lessons.targets
     measured = (held_out if len(held_out) else lessons).few(HELD_OUT)
     optimizer = torch.optim.AdamW(
         parameters, lr=plan.lr, betas=_BETAS, weight_decay=recipe.weight_decay
     )
-    batches = math.ceil(len(queries) / plan.batch)
-    best, best_epoch = fit_of(policy, measured), 0
+    batches = math.ceil(len(lessons) / plan.batch)
+    best, best_epoch = measured.fit(policy), 0
     before, kept, epochs = best, adapters_of(policy), list[Record]()
     for epoch in range(1, plan.epochs + 1):
         order = (
             generator(recipe.seed, first - 1 + epoch, "warm-up, order")
-            .permutation(len(queries))
+            .permutation(len(lessons))
             .tolist()
         )
         total = 0.0
@@ -169,13 +182,11 @@ def warm_up(
             for group in optimizer.param_groups:
                 group["lr"] = plan.lr * rate
             optimizer.zero_grad()
-            total += cross_entropy(
-                policy, [queries[i] for i in chosen], [targets[i] for i in chosen]
-            )
+            total += len(chosen) * lessons.learn(policy, chosen)
             torch.nn.utils.clip_grad_norm_(parameters, recipe.max_grad_norm)
             optimizer.step()
-        now = fit_of(policy, measured)
-        loss = total / len(queries)
+        now = measured.fit(policy)
+        loss = total / len(lessons)
         epochs.append({"loss": loss, **_held_out(now)})
         tell({"event": "warm_up", "epoch": first - 1 + epoch, **epochs[-1]})
         if not math.isfinite(loss):
@@ -200,27 +211,6 @@ def _played(policy: Policy, temperature: float, queries: Sequence[Query]) -> lis
     return [(log_pi.double() / temperature).softmax(0).cpu().numpy() for log_pi in scores]
 
 
-def cross_entropy(
-    policy: Policy, queries: Sequence[Query], weights_A: Sequence[torch.Tensor]
-) -> float:
-    """Add the gradient of -sum(weights * log pi) / number of queries to the adapters; returns the
-    sum itself, before the division."""
-    log_pi = policy.backward(queries, [-weight_A / len(queries) for weight_A in weights_A])
-    return -sum(float((w * lp).sum()) for w, lp in zip(weights_A, log_pi, strict=True))
-
-
-def fit_of(policy: Policy, lessons: Lessons) -> Fit:
-    """How near a policy is to what lessons say."""
-    rows = []
-    for log_pi, target in zip(policy.log_probs(lessons.queries), lessons.targets, strict=True):
-        loss = -float((target * log_pi).sum())
-        entropy = float(torch.special.entr(target).sum())
-        apart = float((target - log_pi.exp()).abs().sum()) / 2
-        right = float(target[log_pi.argmax()] >= target.max() / 2)
-        rows.append((loss, loss - entropy, 1 - apart, right))
-    return Fit(*(sum(column) / len(rows) for column in zip(*rows, strict=True)))
-
-
 def described(plan: WarmUp) -> str:
     """A warm-up that is to be, in words."""
     if plan.expert is None:
@@ -235,7 +225,7 @@ def described(plan: WarmUp) -> str:
     return f"{what}; at most {plan.epochs} epochs"
 
 
-def _holders(
+def holders_of(
     game: Game, recipe: Recipe, cast: Cast
 ) -> tuple[list[dict[str, Player]], list[frozenset[str]]]:
     """Who holds the seats, and whose moves are lessons: the expert in every seat that has no player

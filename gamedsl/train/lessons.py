@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from gamedsl.backends.events import SILENCE
 from gamedsl.players.replying import query_of
-from gamedsl.policies.base import Query
+from gamedsl.policies.base import Policy, Query
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import Chosen, Drawn, Transcript, TranscriptError, read
 from gamedsl.train.cast import Cast
@@ -37,6 +38,21 @@ ASKED = 4
 """How often a player whose odds are not known is asked at a distinct prompt."""
 
 AdapterOf = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How near a policy is to what a player does, in means over prompts."""
+
+    loss: float
+    """Cross-entropy, in nats."""
+    kl: float
+    """KL(player || policy), in nats."""
+    agreement: float
+    """The share of moves that are the same: 1 less the total variation distance."""
+    accuracy: float
+    """Share of prompts at which the policy's likeliest action is one the player takes: at least
+    half as often as its own likeliest."""
 
 
 @dataclass
@@ -67,12 +83,37 @@ class Lessons:
     @property
     def targets(self) -> list[torch.Tensor]:
         """The player's probabilities [labels] at each of `queries`, float32."""
-        return [torch.from_numpy(c / c.sum()).float() for c in self.counts_A.values()]
+        return [_odds(counts_A) for counts_A in self.counts_A.values()]
 
     def few(self, most: int) -> Lessons:
         """At most so many of the prompts, by a hash of each: no part of the game is preferred."""
         kept = sorted(self.counts_A, key=lambda query: _hash(query.messages))[:most]
         return Lessons(self.games, {query: self.counts_A[query] for query in kept})
+
+    def learn(self, policy: Policy, chosen: Sequence[int]) -> float:
+        """Add the gradient of the mean cross-entropy at some of `queries` to the adapters; returns
+        that mean."""
+        rows = list(self.counts_A.items())
+        queries = [rows[i][0] for i in chosen]
+        targets = [_odds(rows[i][1]) for i in chosen]
+        weights = [-target / len(chosen) for target in targets]
+        log_pi = policy.backward(queries, weights)
+        return sum(float((w * lp).sum()) for w, lp in zip(weights, log_pi, strict=True))
+
+    def fit(self, policy: Policy) -> Fit:
+        """How near a policy is to what these say."""
+        rows = []
+        for log_pi, target in zip(policy.log_probs(self.queries), self.targets, strict=True):
+            loss = -float((target * log_pi).sum())
+            entropy = float(torch.special.entr(target).sum())
+            apart = float((target - log_pi.exp()).abs().sum()) / 2
+            right = float(target[log_pi.argmax()] >= target.max() / 2)
+            rows.append((loss, loss - entropy, 1 - apart, right))
+        return Fit(*(sum(column) / len(rows) for column in zip(*rows, strict=True)))
+
+
+def _odds(counts_A: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(counts_A / counts_A.sum()).float()
 
 
 Student = Callable[[Sequence[Query]], Sequence[np.ndarray]]
@@ -177,15 +218,35 @@ def read_lessons(
 
     Raises TrainError for a file that cannot be read, or is not of this very game.
     """
+    learnt, kept = Lessons(), Lessons()
+    for transcript in read_games(file, game, env):
+        games = int(transcript.head.get("games", 1))
+        into = kept if share_of(transcript) < held_out else learnt
+        into.games += games
+        for decision, name in choices(env, transcript):
+            if decision.role in cast.learners:
+                row = [float(legal == name) for legal in decision.legal]
+                into.add(query_of(decision, cast.adapter(decision.role)), row, games)
+    if not learnt.games:
+        raise nothing_in(file)
+    return learnt, kept
+
+
+def nothing_in(file: Path) -> TrainError:
+    """Why nothing can be learned from a file."""
+    return TrainError(f"{file} holds no game to learn from", "lower `warm_up.held_out`")
+
+
+def read_games(file: Path, game: Game, env: Env) -> Iterator[Transcript]:
+    """The transcripts of a file, each of which was found to agree with the game. TrainError for a
+    file that cannot be read, or is not of this very game."""
     try:
-        text = file.read_text(encoding="utf-8")
-        transcripts = list(read(text))
+        transcripts = list(read(file.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, TranscriptError) as error:
         raise TrainError(
             f"{file} cannot be read as transcripts: {error}",
             "give a file of a run's transcripts/, or one that `transcripts.dump` wrote",
         ) from error
-    learnt, kept = Lessons(), Lessons()
     for transcript in transcripts:
         found = replay(game, transcript, env)
         if found.faults:
@@ -193,16 +254,7 @@ def read_lessons(
             raise TrainError(
                 f"{file}, line {first.line}: {first}", first.help or "leave this game out"
             )
-        games = int(transcript.head.get("games", 1))
-        into = kept if _share(transcript) < held_out else learnt
-        into.games += games
-        for decision, name in _choices(env, transcript):
-            if decision.role in cast.learners:
-                row = [float(legal == name) for legal in decision.legal]
-                into.add(query_of(decision, cast.adapter(decision.role)), row, games)
-    if not learnt.games:
-        raise TrainError(f"{file} holds no game to learn from", "lower `warm_up.held_out`")
-    return learnt, kept
+        yield transcript
 
 
 def _first(env: Env, rng: np.random.Generator, games: int) -> Iterator[tuple[Episode, int]]:
@@ -257,8 +309,9 @@ def _answer(player: Player, decision: Decision, episode: Episode) -> int:
     )
 
 
-def _choices(env: Env, transcript: Transcript) -> Iterator[tuple[Decision, str]]:
-    """Each decision of a transcript that was found to agree with the game, and what was chosen."""
+def choices(env: Env, transcript: Transcript) -> Iterator[tuple[Decision, str]]:
+    """Each decision of a transcript that was found to agree with the game, and what was chosen or
+    said; none of those where there was no valid reply."""
     from gamedsl.runtime import Action
 
     episode = env.reset(seed=transcript.head["seed"], chance="asked", forced="asked")
@@ -269,14 +322,16 @@ def _choices(env: Env, transcript: Transcript) -> Iterator[tuple[Decision, str]]
                 episode.draw(names.index(happening.outcome))
             case Chosen():
                 for decision in episode.decisions:
-                    if len(decision.legal) > 1:
-                        yield decision, happening.choices[decision.seat]
+                    name = happening.choices[decision.seat]
+                    free = decision.said is not None or len(decision.legal) > 1
+                    if free and name != SILENCE:
+                        yield decision, name
                 episode.step({seat: Action(name) for seat, name in happening.choices.items()})
             case _:
                 return
 
 
-def _share(transcript: Transcript) -> float:
+def share_of(transcript: Transcript) -> float:
     """A number from 0 to 1 that a game's course fixes."""
     return int(_hash(transcript.happenings)[:8], 16) / 16**8
 

@@ -62,9 +62,9 @@ def train(
     """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` adds
     to the end record. It ends early where `levels` go on to another game. Raises TrainError, and
     CastError where no `cast` is given."""
-    tell, stop = partial(_tell, observers), interrupt or Interrupt()
+    hear, stop = partial(tell, observers), interrupt or Interrupt()
     cast = cast or assemble(game, recipe)
-    at = prepare(game, recipe, run, policy, cast, levels, tell, lambda: stop.asked)
+    at = prepare(game, recipe, run, policy, cast, levels, hear, lambda: stop.asked)
     if at is None:
         return Outcome(0, finished=False)
     step, level = at.beginning.step, levels and levels.level
@@ -75,7 +75,7 @@ def train(
     else:
         at.gauge.recall(run.records(), level)
     goal = Goal(recipe.until, run.records())
-    tell(run.records()[0])
+    hear(run.records()[0])
 
     while step < recipe.steps and not (stop.asked or goal.reached or left(levels, level)):
         started = time.perf_counter()
@@ -100,7 +100,7 @@ def train(
             run.write_transcripts(step, transcripts(batch))
         if step % recipe.checkpoint_every == 0:
             at.keep(step)
-        tell(record)
+        hear(record)
         batch = ahead
 
     at.keep(step)
@@ -110,11 +110,11 @@ def train(
         end = at.closing(step)
         end |= conclude(run, at.gauge.tree, end)
         run.append(end)
-        tell(end)
+        hear(end)
     return Outcome(step, finished)
 
 
-def _tell(observers: Sequence[Observer], record: Record) -> None:
+def tell(observers: Sequence[Observer], record: Record) -> None:
     """Have all observers hear of a record, by the name of its event."""
     for observer in observers:
         getattr(observer, record["event"])(record)

@@ -59,11 +59,16 @@ class Screen:
 
     def warm_up(self, record: Record) -> None:
         """Say how an epoch of a warm-up went."""
-        self.message(
+        told = (
             f"warm-up, epoch {record['epoch']} | loss {record['loss']:.3f} | held out"
-            f" {record['held_out_loss']:.3f}, {record['held_out_kl']:.3f} from the expert,"
-            f" {record['held_out_accuracy']:.1%} of choices right"
+            f" {record['held_out_loss']:.3f}"
         )
+        if "held_out_kl" in record:
+            told += (
+                f", {record['held_out_kl']:.3f} from the expert,"
+                f" {record['held_out_accuracy']:.1%} of choices right"
+            )
+        self.message(told)
 
     def start(self, record: Record) -> None:
         """Say what is trained and what is predicted, and open the live panel."""

@@ -18,7 +18,7 @@ from gamedsl.runtime import Action
 from gamedsl.train.cast import assemble
 from gamedsl.train.dryrun import dry_run
 from gamedsl.train.errors import TrainError
-from gamedsl.train.imitation import fit_of, imitate, lessons_of, warm_up
+from gamedsl.train.imitation import imitate, lessons_of, warm_up
 from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.lessons import ASKED, Lessons, gather
 from gamedsl.train.loop import train
@@ -192,7 +192,7 @@ def test_the_policy_comes_to_play_as_the_player_does(compiled) -> None:
     assert record is not None
     assert record["after"]["held_out_agreement"] > 0.95 > record["before"]["held_out_agreement"]
     assert record["after"]["held_out_accuracy"] == 1
-    fit = fit_of(policy, learned)
+    fit = learned.fit(policy)
     assert fit.kl == pytest.approx(fit.loss, abs=1e-6)  # a player that never wavers has no entropy
     assert fit.loss < 0.05
     assert [one["held_out_loss"] for one in told] == [
@@ -209,11 +209,11 @@ def test_it_ends_when_nothing_gets_better_and_keeps_the_best(compiled) -> None:
     wrong = Lessons(1)
     for query, target in zip(learned.queries, learned.targets, strict=True):
         wrong.add(query, 1 - target.numpy(), 1)
-    before = fit_of(policy, wrong).loss
+    before = wrong.fit(policy).loss
     record = warm_up(policy, learned, wrong, recipe, policy.parameters())
     assert record is not None
     best = min([before, *(epoch["held_out_loss"] for epoch in record["epochs"])])
-    assert fit_of(policy, wrong).loss == pytest.approx(best, abs=1e-6)
+    assert wrong.fit(policy).loss == pytest.approx(best, abs=1e-6)
     assert len(record["epochs"]) == record["best_epoch"] + 2 < recipe.warm_up.epochs
 
 

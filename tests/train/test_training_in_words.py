@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -250,10 +251,19 @@ def test_advantages_are_within_a_group_and_a_question(compiled: Callable[[str], 
     bare = advantages(trials, recipe_of(game, baseline="none"), frozenset(["speaker"]))[0]
     assert [one.advantage for one in bare] == [1.0, -1.0, 1.0, 1.0]
     assert all(isinstance(one, Worth) for one in bare)
+    by_prompt = recipe_of(game, baseline="information_set", group_size=1)
+    values = [one.advantage for one in advantages(trials, by_prompt, frozenset(["speaker"]))[0]]
+    assert values == [0.5, -1.5, 0.5, 0.5]
+    (other,) = trials[0].utterances
+    trials[0].utterances = [other._replace(written=replace(other.written, prompt_ids=(7,)))]
+    values = [one.advantage for one in advantages(trials, by_prompt, frozenset(["speaker"]))[0]]
+    assert values == pytest.approx(
+        [0.5, -4 / 3, 2 / 3, 2 / 3]
+    )  # alone at its prompt: against the question's mean
 
 
 @pytest.mark.parametrize(
-    "setting", [("method", "magnet"), ("kl", 0.1), ("warm_up.expert", "random")]
+    "setting", [("method", "magnet"), ("kl", 0.1), ("expert.keep", 0.5), ("warm_up.rounds", 2)]
 )
 def test_what_is_for_closed_decisions_is_refused(
     compiled: Callable[[str], Game], setting: tuple[str, Any]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -26,14 +27,16 @@ from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.checkpoint import Checkpoint, adapters_of
 from gamedsl.train.errors import TrainError
 from gamedsl.train.gauge import earned, met
+from gamedsl.train.imitation import warm_up
 from gamedsl.train.interrupt import Interrupt
-from gamedsl.train.loop import Conclude, Observer, Outcome
+from gamedsl.train.loop import Conclude, Observer, Outcome, tell
 from gamedsl.train.methods.base import Record
 from gamedsl.train.runfolder import RunFolder, write_adapters
 from gamedsl.train.transcripts import transcripts
 from gamedsl.train.words.lineages import Lineages
 from gamedsl.train.words.rollout import Trial, batch_of, play
 from gamedsl.train.words.update import learn
+from gamedsl.train.words.warm_up import chats_of
 from gamedsl.train.words.weigh import advantages
 
 
@@ -70,7 +73,17 @@ def train_words(
         checkpoints.save(run, state, recipe.keep_checkpoints)
 
     if not run.records():
-        run.append(_opening(policy, cast))
+        opening = _opening(policy, cast)
+        if recipe.warm_up.expert is not None:
+            lessons = chats_of(game, env, recipe, cast, policy)
+            told = warm_up(
+                policy, *lessons, recipe, learning(policy, cast),
+                tell=partial(tell, observers), asked_to_stop=stopped,
+            )  # fmt: skip
+            if told is None:
+                return Outcome(0, finished=False)
+            opening["warm_up"] = told
+        run.append(opening)
         keep()
     for observer in observers:
         observer.start(run.records()[0])

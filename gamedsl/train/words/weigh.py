@@ -6,7 +6,9 @@ update and of all means: who is innocent of a forfeit learns nothing from it.
 
 `baseline: mean` takes off the mean over the replies of the group to the same question (role, step,
 occurrence and attempt); where a reply is alone there, over those of its role in the group;
-`leave_one_out` leaves the reply itself out of the mean; `none` takes off nothing.
+`leave_one_out` leaves the reply itself out of the mean; `information_set` takes the mean over the
+step's replies to the same prompt, of whatever group, else over those of the same question; `none`
+takes off nothing.
 """
 
 from __future__ import annotations
@@ -44,16 +46,20 @@ def advantages(
                 void += 1
             else:
                 earned.append((number, said, float(amount)))
-    same: dict[Hashable, list[float]] = defaultdict(list)
-    roles: dict[Hashable, list[float]] = defaultdict(list)
+    by_prompt = recipe.baseline == "information_set"
+    alike: dict[Hashable, list[float]] = defaultdict(list)
+    wider: dict[Hashable, list[float]] = defaultdict(list)
+    keys = []
     for number, said, value in earned:
-        same[_question(trials[number], said)].append(value)
-        roles[trials[number].group, said.role].append(value)
+        group = None if by_prompt else trials[number].group
+        question = (group, said.role, said.step, said.occurrence, said.attempt)
+        keys.append((_prompt(said), question) if by_prompt else (question, (group, said.role)))
+        alike[keys[-1][0]].append(value)
+        wider[keys[-1][1]].append(value)
     worth = [
-        Worth(number, said, _against(value, same[_question(trials[number], said)],
-                                     roles[trials[number].group, said.role], recipe.baseline))
-        for number, said, value in earned
-    ]  # fmt: skip
+        Worth(number, said, _against(value, alike[key], wider[other], recipe.baseline))
+        for (number, said, value), (key, other) in zip(earned, keys, strict=True)
+    ]
     return _scaled(worth, recipe.scale), void
 
 
@@ -65,15 +71,18 @@ def _earned(trial: Trial, said: Utterance) -> Fraction | int | None:
     return episode.rewards[said.seat]
 
 
-def _question(trial: Trial, said: Utterance) -> Hashable:
-    return trial.group, said.role, said.step, said.occurrence, said.attempt
+def _prompt(said: Utterance) -> Hashable:
+    """What was asked, word by word, of whom."""
+    if said.written is not None:
+        return said.adapter, said.written.prompt_ids
+    return None if said.choice is None else said.choice.query
 
 
-def _against(value: float, alike: list[float], of_role: list[float], baseline: str) -> float:
-    """A value against those of the same question, or of the role where it stands alone."""
+def _against(value: float, alike: list[float], wider: list[float], baseline: str) -> float:
+    """A value against those that are alike, or the wider ones where it stands alone."""
     if baseline == "none":
         return value
-    others = alike if len(alike) > 1 else of_role
+    others = alike if len(alike) > 1 else wider
     if baseline == "leave_one_out":
         return value - (sum(others) - value) / (len(others) - 1) if len(others) > 1 else 0.0
     return value - sum(others) / len(others)
