@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from gamedsl.calls.registry import lookup
+from gamedsl.calls.registry import CallError, lookup
+from gamedsl.calls.types import WrongType, as_json, from_json
 from gamedsl.ir.program import Call
 from gamedsl.ir.types import List, Option, PerSeat, Record, Type, plain
 from gamedsl.ir.values import name_of
@@ -22,6 +24,46 @@ def registered(name: str, arguments: Mapping[str, Any]) -> Any:
     found = lookup(name)
     assert found is not None, "the compiler has looked it up"
     return found.call(**arguments)
+
+
+class Retold:
+    """A `Caller` that gives the results of an earlier play, in order, for functions that need not
+    give the same again; the others are asked. `results` are as `Answers` keeps them."""
+
+    def __init__(self, results: Sequence[tuple[str, Sequence[Any]]]) -> None:
+        self._left = deque((name, data) for name, row in results for data in row)
+
+    def __call__(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        found = lookup(name)
+        assert found is not None, "the compiler has looked it up"
+        if found.repeatable:
+            return registered(name, arguments)
+        if not self._left or self._left[0][0] != name:
+            raise CallError(name, "it is not told what it gave here")
+        try:
+            return from_json(found.result, self._left.popleft()[1])
+        except WrongType as error:
+            raise CallError(name, f"it cannot have given this: {error}") from None
+
+    @property
+    def left(self) -> int:
+        """How many results nothing has asked for."""
+        return len(self._left)
+
+
+class Answers:
+    """A `Caller` that keeps what the one behind it gives, as JSON has it, for functions that need
+    not give the same again."""
+
+    def __init__(self, behind: Caller) -> None:
+        self._behind = behind
+        self.given: tuple[Any, ...] = ()
+
+    def __call__(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        result, found = self._behind(name, arguments), lookup(name)
+        if found is not None and not found.repeatable:
+            self.given = (*self.given, as_json(result))
+        return result
 
 
 def answer(call: Call, values: Mapping[str, Any], caller: Caller) -> Any:

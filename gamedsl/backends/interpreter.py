@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from gamedsl.backends import flow
-from gamedsl.backends.calling import Caller, answer, registered
+from gamedsl.backends.calling import Answers, Caller, answer, registered
 from gamedsl.backends.chance import Lottery, ticket
 from gamedsl.backends.drawing import Drawing, Index
 from gamedsl.backends.events import SILENCE, Seen, known, occurrences
@@ -20,7 +20,7 @@ from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome, PlayError
 from gamedsl.backends.legal import Options, Spoken, action_of, arguments
 from gamedsl.backends.numbered import Numbered
 from gamedsl.backends.told import declared
-from gamedsl.backends.world import NOTHING, SCANNED, World
+from gamedsl.backends.world import NOTHING, SCANNED, Answered, World
 from gamedsl.calls.registry import CallError
 from gamedsl.ir.builtins import exact, values
 from gamedsl.ir.evaluate import Budget, SpentError, none_here
@@ -97,6 +97,11 @@ class History(Numbered):
         return self._world.bindings
 
     @property
+    def answers(self) -> tuple[Answered, ...]:
+        """What functions gave so far that need not give the same again, in order."""
+        return self._world.answers
+
+    @property
     def payoffs(self) -> Amounts:
         return self._settled().payoffs
 
@@ -171,12 +176,15 @@ class History(Numbered):
     def _consult(self, op: flow.Consult) -> int:
         step, world = op.step, self._world
         given = {name: world.value(expr, self._me) for name, expr in step.arguments}
+        caller = Answers(self._kernel.caller)
         try:
-            value = answer(step, given, self._kernel.caller)
+            value = answer(step, given, caller)
         except CallError as error:
             raise PlayError(
                 f"`{step.function}` gave no result: {error.reason}", step.span
             ) from None
+        if caller.given:
+            world.answers = (*world.answers, (step.id, step.function, caller.given))
         world.bind(step.variable, value)
         world.tell(step, self._me, "", value, step.type, name_of(value), self._me)
         return self._place + 1

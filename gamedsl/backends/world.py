@@ -40,11 +40,16 @@ COPIED, SCANNED, CHECKED = 128, 64, 1
 """Items that are copied, gone past, or checked, with one unit of a budget."""
 
 
+Answered = tuple[str, str, tuple[Any, ...]]
+"""A step that called a function, the function, and what it gave, as JSON has it."""
+
+
 class World:
     """See the module docstring. `bindings` are the variables by name, `paid` streams per seat;
-    `budget` is what may be done to them, None for no end."""
+    `answers` what functions gave that need not give the same again; `budget` is what may be done
+    to them, None for no end."""
 
-    __slots__ = ("_flow", "_ir", "bindings", "budget", "paid", "seen")
+    __slots__ = ("_flow", "_ir", "answers", "bindings", "budget", "paid", "seen")
 
     def __init__(
         self, ir: GameIR, flow: Flow, budget: Budget | None = None,
@@ -58,6 +63,7 @@ class World:
         self.bindings |= lasting
         self.paid: dict[str, Mapping[str, Any]] = dict.fromkeys(flow.streams, self.nothing())
         self.seen: dict[str, Seen] = dict.fromkeys(ir.everyone, ())
+        self.answers: tuple[Answered, ...] = ()
 
     def copy(self) -> World:
         twin = World.__new__(World)
@@ -65,6 +71,7 @@ class World:
         twin.bindings = self.bindings.copy()
         twin.paid = self.paid.copy()
         twin.seen = self.seen.copy()
+        twin.answers = self.answers
         return twin
 
     def nothing(self) -> dict[str, Any]:

@@ -35,6 +35,9 @@ SHIPPED = {
 }
 """The functions that are shipped, and the module of this package that each is in."""
 
+SOON = 1
+"""Seconds: a pure function with a longer limit may time out on one machine and not on another."""
+
 KEPT = 1024
 """Results of one pure function that are kept, the last used."""
 
@@ -69,6 +72,12 @@ class Function:
     missing: Callable[[], str | None] | None = None
     _kept: OrderedDict[Any, Any] = field(default_factory=OrderedDict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it gives the same result again, whenever and wherever it is asked: pure, and fast
+        by construction. Results of all others are kept in transcripts."""
+        return self.pure and self.time_limit <= SOON
 
     @property
     def usage(self) -> str:

@@ -96,6 +96,35 @@ def checked(type: Type, value: Any, where: str = "") -> Any:
     raise WrongType(f"{where.removeprefix('.') or 'it'} is {found}, not {shown(type)}")
 
 
+def as_json(value: Any) -> Any:
+    """A value as JSON has it: a fraction is its text."""
+    match value:
+        case Fraction():
+            return str(value)
+        case list() | tuple():
+            return [as_json(item) for item in value]
+        case Mapping():
+            return {field: as_json(item) for field, item in value.items()}
+    return value
+
+
+def from_json(type: Type, data: Any) -> Any:
+    """The value of a definite type that `as_json` wrote. Raises `WrongType`."""
+    match type:
+        case OrNone(of=inner):
+            return None if data is None else from_json(inner, data)
+        case ListOf(of=inner) if isinstance(data, list):
+            return tuple(from_json(inner, item) for item in data)
+        case Mapping() if isinstance(data, dict) and data.keys() == type.keys():
+            return {field: from_json(inner, data[field]) for field, inner in type.items()}
+        case "number" if isinstance(data, str):
+            try:
+                return Fraction(data)
+            except (ValueError, ZeroDivisionError):
+                pass
+    return checked(type, data)
+
+
 def _is_plain(type: str | tuple[str, ...], value: Any) -> bool:
     """Whether a value is of a type without parts."""
     match type:

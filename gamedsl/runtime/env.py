@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
+from gamedsl.backends.calling import Caller, registered
 from gamedsl.backends.events import SILENCE, Seen, information
 from gamedsl.backends.interpreter import Interpreter
 from gamedsl.backends.kernel import Outcome, State
@@ -46,12 +47,13 @@ class Env:
         run_seed: int = 0,
         tokenizer: TokenCounter | None = None,
         backend: str | None = None,
+        caller: Caller = registered,
     ) -> None:
-        """Raises as `kernel_of`."""
+        """`caller` works out calls. Raises as `kernel_of`."""
         self.ir = ir
         self.run_seed = run_seed
         self.tokenizer = tokenizer
-        self.kernel = kernel_of(ir, backend)
+        self.kernel = kernel_of(ir, backend, caller)
         self.prompter = Prompter(ir)
         self._steps = {step.id: step for step in ir.steps}
         self._begun: dict[str, Position] = {}

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gamedsl.backends.events import Turn
+from gamedsl.backends.interpreter import History
 from gamedsl.backends.kernel import Amounts, State
 
 MANY = 50_000
@@ -43,13 +44,20 @@ def entries(log: Log | None) -> list[dict[str, Any]]:
     return found[::-1]
 
 
+def _answered(log: Log | None, state: State, known: int) -> Log | None:
+    """A log with what functions gave since so many results were known."""
+    for step, function, given in state.answers[known:] if isinstance(state, History) else ():
+        log = Log({"step": step, "call": function, "gives": list(given)}, log)
+    return log
+
+
 class Tree:
     """The positions of one game that were come to, and how many are kept. With `talks`, they know
     what each seat was asked before."""
 
     def __init__(self, start: State, *, talks: bool = False) -> None:
         self.talks = talks
-        self.root = Position(self, start, None)
+        self.root = Position(self, start, _answered(None, start, 0))
         self.root.known = True
         self.kept = 1
 
@@ -96,15 +104,15 @@ class Position:
         if isinstance(move, int):
             step, index = state.draws
             drawn = state.draw(move)
-            entry = {"step": step, "chance": {"/".join((step, *index)): drawn}}
+            log = Log({"step": step, "chance": {"/".join((step, *index)): drawn}}, self.log)
         else:
             asks = state.asks
             state.choose(move)
             chosen = {ask.seat: name for ask, name in zip(asks, move, strict=True)}
-            entry = {"step": asks[0].step, "choices": chosen}
-            if self._tree.talks:
-                return Position(self._tree, state, Log(entry, self.log), self._told(move))
-        return Position(self._tree, state, Log(entry, self.log), self.talk)
+            log = Log({"step": asks[0].step, "choices": chosen}, self.log)
+        known = len(self.state.answers) if isinstance(self.state, History) else 0
+        talk = self._told(move) if self._tree.talks and not isinstance(move, int) else self.talk
+        return Position(self._tree, state, _answered(log, state, known), talk)
 
     def _told(self, names: tuple[str, ...]) -> Talk:
         """The talk after what those who are asked here reply; what is forced is not asked."""

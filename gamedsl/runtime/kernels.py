@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gamedsl.backends.calling import Caller, registered
 from gamedsl.backends.interpreter import Interpreter
 from gamedsl.backends.kernel import Kernel
 from gamedsl.ir.game import GameIR
@@ -33,19 +34,19 @@ the fastest for small games."""
 DEFAULT_BACKEND = "generated"
 
 
-def kernel_of(ir: GameIR, backend: str | None = None) -> Kernel:
-    """The rules of a game, run by a backend. ValueError where there is none of this name, and for a
-    game that it cannot run: with too many histories to be tabulated; with words or referees, which
-    the interpreter alone runs."""
+def kernel_of(ir: GameIR, backend: str | None = None, caller: Caller = registered) -> Kernel:
+    """The rules of a game, run by a backend; `caller` works out its calls. ValueError where there
+    is none of this name, and for a game that it cannot run: with too many histories to be
+    tabulated; with words or referees, which the interpreter alone runs."""
     if ir.open or ir.referees:
-        return _interpreted(ir, backend)
+        return _interpreted(ir, backend, caller)
     name = backend or DEFAULT_BACKEND
     if name not in BACKENDS:
         raise ValueError(f"no backend `{name}`; there are {', '.join(BACKENDS)}")
     return BACKENDS[name](ir)
 
 
-def _interpreted(ir: GameIR, backend: str | None) -> Kernel:
+def _interpreted(ir: GameIR, backend: str | None, caller: Caller) -> Kernel:
     if backend not in (None, "interpreter"):
         raise ValueError(f"`{ir.name}` has open decisions, calls or referees: it is interpreted")
-    return Interpreter(ir)
+    return Interpreter(ir, caller=caller)

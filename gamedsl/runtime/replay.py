@@ -2,7 +2,9 @@
 
 A transcript agrees with a game if it is of the same rules and rendering, has the labels that its
 seeds draw, every outcome could be drawn and every choice made where it stands, and it pays what the
-game pays. The first move that does not agree ends the replay: what follows it means nothing.
+game pays. Results of functions that need not give the same again are taken from the transcript; all
+others are worked out. The first move that does not agree ends the replay: what follows it means
+nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gamedsl.backends.calling import Retold
 from gamedsl.backends.events import SILENCE, Event, known
 from gamedsl.backends.labels import draw_labels
 from gamedsl.backends.replies import REASONS, ParseFailure
@@ -97,10 +100,19 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
     `env` is an environment of the game with the transcript's run seed, if there is one already.
     """
     head = transcript.head
+    retold = Retold([(one.function, one.results) for one in transcript.given])
+    told = Env(game.ir, run_seed=head["run_seed"], caller=retold) if transcript.given else env
     env = env or game.env(run_seed=head["run_seed"])
     faults = tuple(_head_faults(game, transcript))
     memory = None if faults else head.get("memory")
-    episode = env.reset(seed=head["seed"], chance="asked", forced="asked", memory=memory)
+    how: dict[str, Any] = {"chance": "asked", "forced": "asked", "memory": memory}
+    try:
+        episode = (told or env).reset(seed=head["seed"], **how)
+    except EvaluationError as error:
+        if not transcript.given:
+            raise
+        episode = env.reset(seed=head["seed"], **how)
+        faults = (*faults, Fault(str(error), transcript.given[0].line))
     if faults:
         return Replay(transcript, episode, (), faults)
     moves: list[Move] = []
@@ -112,7 +124,11 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
             fault = Fault(str(error), happening.line, number)
             return Replay(transcript, episode, tuple(moves), (fault,))
         moves.append(Move(headline, _told(before, _seen(episode)), said))
-    return Replay(transcript, episode, tuple(moves), tuple(_end_faults(episode, transcript)))
+    faults = tuple(_end_faults(episode, transcript))
+    if retold.left and not faults:
+        message = "the transcript tells what functions gave that the game does not call"
+        faults = (Fault(message, transcript.given[-1].line),)
+    return Replay(transcript, episode, tuple(moves), faults)
 
 
 def params_of(game: Game, transcript: Transcript) -> dict[str, Any]:

@@ -3,6 +3,7 @@
     {"format": 1, "game": "kuhn_poker", "hash": …, "params": …, "run_seed": 0, "seed": 7, …}
     {"step": "card", "index": ["first"], "outcome": "K"}
     {"step": "open", "choices": {"first": "bet"}}
+    {"step": "run", "call": "run_python", "gives": [{"ok": true, …}]}
     {"failures": {"second": {"reason": "unknown", "text": "hm"}}}
     {"payoffs": {"first": "2", "second": "-2"}, "rewards": …}
 
@@ -68,6 +69,17 @@ class Failed:
 
 
 @dataclass(frozen=True)
+class Given:
+    """A step called a function, as often as there are results: one that need not give the same
+    again."""
+
+    step: str
+    function: str
+    results: tuple[Any, ...]
+    line: int
+
+
+@dataclass(frozen=True)
 class Result:
     """What each seat was paid and is trained on, as exact texts; None is void."""
 
@@ -87,6 +99,8 @@ class Transcript:
     happenings: tuple[Happening, ...]
     result: Result | None
     line: int
+    given: tuple[Given, ...] = ()
+    """What functions gave, in order."""
 
 
 def dump(episode: Episode) -> str:
@@ -193,26 +207,32 @@ def _transcript(lines: list[tuple[int, dict[str, Any]]]) -> Transcript:
     if head["format"] != FORMAT:
         raise TranscriptError(f"this is format {head['format']}; {FORMAT} is read", first)
     happenings: list[Happening] = []
+    given: list[Given] = []
     result = None
     for number, record in rest:
         found = _line(record, number)
         if isinstance(found, Result):
             result = found
+        elif isinstance(found, Given):
+            given.append(found)
         else:
             happenings.append(found)
-    return Transcript(head, tuple(happenings), result, first)
+    return Transcript(head, tuple(happenings), result, first, tuple(given))
 
 
 _A = {int: "a whole number", str: "a text"}
 
 
-def _line(record: dict[str, Any], number: int) -> Happening | Result:
+def _line(record: dict[str, Any], number: int) -> Happening | Given | Result:
     step, index = record.get("step"), record.get("index", [])
     if isinstance(record.get("outcome"), str) and isinstance(step, str) and _texts(index):
         return Drawn(step, tuple(index), record["outcome"], number)
     choices = record.get("choices")
     if isinstance(choices, dict) and isinstance(step, str) and _texts(list(choices.values())):
         return Chosen(step, choices, number)
+    function, gives = record.get("call"), record.get("gives")
+    if isinstance(function, str) and isinstance(step, str) and isinstance(gives, list):
+        return Given(step, function, tuple(gives), number)
     failures = record.get("failures")
     if isinstance(failures, dict) and all(isinstance(f, dict) for f in failures.values()):
         read = {s: (str(f.get("reason", "")), str(f.get("text", ""))) for s, f in failures.items()}
@@ -221,7 +241,9 @@ def _line(record: dict[str, Any], number: int) -> Happening | Result:
     if isinstance(payoffs, dict) and isinstance(rewards, dict):
         return Result(payoffs, rewards, number)
     raise TranscriptError(
-        "a line says what chance drew, what seats chose, who failed, or what it paid", number
+        "a line says what chance drew, what seats chose, what a function gave, who failed, or "
+        "what it paid",
+        number,
     )
 
 
