@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from gamedsl.ir.recipe import Recipe
+from gamedsl.players.replying import text_of
 from gamedsl.policies.base import Notify
 from gamedsl.policies.generation import Writing
 from gamedsl.runtime.game import Game
@@ -97,10 +98,10 @@ def _in_words(game: Game, recipe: Recipe, cast: Cast, policy: Writing, threads: 
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
     ]  # fmt: skip
     lines: list[str] = []
-    for one in [one for one in said if one.written is not None][:_SHOWN]:
-        assert one.written is not None
+    for one in said[:_SHOWN]:
         why = "" if one.invalid is None else f" (invalid: {one.invalid.reason})"
-        lines += ["", f"━━ {one.seat} · {one.step}{why} ━━", one.written.text]
+        text = text_of(one.written, one.choice)
+        lines += ["", f"━━ {one.seat} · {one.step}{why} ━━", text]
     return _text(facts, lines, recipe)
 
 

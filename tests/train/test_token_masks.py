@@ -16,7 +16,7 @@ import pytest
 from gamedsl.backends.forms import CLOSE, OPEN, written
 from gamedsl.ir.form import Form
 from gamedsl.policies import tiny
-from gamedsl.policies.generation import Generated, Request, Writing
+from gamedsl.policies.generation import Generated, Request, Then, Writing
 from gamedsl.runtime import Game
 from gamedsl.train.cast import Cast
 from gamedsl.train.words.rollout import Trial, play
@@ -85,7 +85,16 @@ def hold(policy: Writing, form: Form) -> None:
             return f"A tale of {role}, number {n}."
         return f'{{"worth": {n % 9 + 1}, "by": "of {role}"}}'
 
-    policy.generate = held  # type: ignore[method-assign]
+    def served(requests: Sequence[Request], then: Then) -> None:
+        waiting, total = list(enumerate(requests)), len(requests)
+        while waiting:
+            now, waiting = waiting, []
+            for (index, _), reply in zip(now, held([one for _, one in now]), strict=True):
+                new = then(index, reply)
+                waiting += enumerate(new, total)
+                total += len(new)
+
+    policy.serve = served  # type: ignore[method-assign]
 
 
 def trained_of(policy: Writing, trial: Trial, seat: str) -> tuple[list[str], str]:
