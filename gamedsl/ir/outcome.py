@@ -44,7 +44,7 @@ def settle(
     Raises `gamedsl.ir.evaluate.EvaluationError` where an expression has no value.
     """
     streams = {name: dict(amounts) for name, amounts in paid.items()}
-    scope = Scope(ir.seats, bindings, ir.lets_by_name, streams, budget=budget)
+    scope = Scope(ir.seats, bindings, ir.lets_by_name, paid, budget=budget)
     given = bool(ir.payoffs) or "payoffs" in streams
     payoffs = streams.pop("payoffs", None) or dict.fromkeys(ir.seats, 0)
     for seat, payoff in ir.payoffs:

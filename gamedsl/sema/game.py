@@ -11,7 +11,7 @@ from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR, Labels, NoMove, Setting, Template
 from gamedsl.ir.program import Pay, Step, walk_steps
 from gamedsl.ir.program import Stage as StageStep
-from gamedsl.ir.types import BOOL, NONE, Type
+from gamedsl.ir.types import BOOL, NONE, NUMBER, PerSeat, Type
 from gamedsl.sema.actions import Moves, declare_actions, is_declared_form
 from gamedsl.sema.claims import read_claims
 from gamedsl.sema.data import Data
@@ -24,7 +24,7 @@ from gamedsl.sema.payoffs import read_payoffs
 from gamedsl.sema.replies import forfeits_have_a_price, read_on_invalid, read_respond
 from gamedsl.sema.rewards import read_reward
 from gamedsl.sema.roles import declare_referees, declare_roles, read_swaps
-from gamedsl.sema.scope import Names, TypeName, is_reserved_stream
+from gamedsl.sema.scope import Names, StreamName, TypeName, is_reserved_stream
 from gamedsl.sema.stages import Stages
 from gamedsl.sema.state import States
 from gamedsl.sema.turns import Turns, choices_in
@@ -102,7 +102,7 @@ class _Reader:
         steps = turns.read(root)
         self.assigned(turns)
         end = self.end(turns)
-        scores = self.scores(turns)
+        scores = self.scores(turns, steps)
         streams = {name for name, _ in scores}
         streams |= {step.stream for step in walk_steps(steps) if isinstance(step, Pay)}
         reward = read_reward(
@@ -199,13 +199,28 @@ class _Reader:
         node = self.root.get("end")
         return turns.checked(node, BOOL, "the end") if node is not None else None
 
-    def scores(self, turns: Turns) -> tuple[tuple[str, tuple[tuple[str, Expr], ...]], ...]:
-        section = self.root.get("scores")
-        return tuple(
+    def scores(
+        self, turns: Turns, steps: tuple[Step, ...]
+    ) -> tuple[tuple[str, tuple[tuple[str, Expr], ...]], ...]:
+        """The streams worked out at the end, from the play and from what was paid in it: a stream
+        that is paid is there the map of its sums."""
+        section, declared = self.root.get("scores"), self.names.declared
+        paid = {
+            step.stream: StreamName(PerSeat(NUMBER), step.span)
+            for step in walk_steps(steps)
+            if isinstance(step, Pay)
+            and step.stream != "payoffs"
+            and not self.names.anywhere(step.stream)
+        }
+        declared.update(paid)
+        found = tuple(
             (entry.key.text, turns.per_seat(entry.value, "a score"))
             for entry in (section.entries if isinstance(section, Mapping) else ())
             if not is_reserved_stream(entry.key, self.problems, "payoffs")
         )
+        for stream in paid:
+            del declared[stream]
+        return found
 
     def payoffs(
         self, section: Node | None, steps: tuple[Step, ...], split: bool

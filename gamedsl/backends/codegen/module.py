@@ -90,8 +90,10 @@ def _settle(ir: GameIR, run: Flow, make: Expressions) -> None:
         else:
             lines(f"payoffs[{seat!r}] = 0 + {code}")
     lines("streams['payoff'] = payoffs")
+    if ir.scores:
+        lines("paid = streams.copy()")
     for name, amounts in ir.scores:
-        codes = (make.value(amount, Reader(repr(seat), streams="streams"))
+        codes = (make.value(amount, Reader(repr(seat), streams="paid"))
                  for seat, amount in amounts)  # fmt: skip
         pairs = ", ".join(f"{seat!r}: {code}" for (seat, _), code in zip(amounts, codes))
         lines(f"streams[{name!r}] = {{{pairs}}}")
