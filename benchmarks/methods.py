@@ -8,9 +8,10 @@
 The list of runs and their claims is `benchmarks/methods.yaml`; `benchmarks/train_queue.py` makes
 them. A claim is about one number of the step records: `measure` is where it stands in a record
 (`[policy, "first:open [first.card=J]", probs, bet]`) or one of `DERIVED`, `over` which steps count
-(`last`, `last_fifth`, `last_half`, `all`, or `{from: 10}`; `end` is the end record and `run` the
-whole result), and `at_most`, `at_least` or `within: [low, high]` what holds of every one of them;
-one without a bound is only told. `column` puts what was found into a column of its entry's table.
+(`first`, `last`, `last_fifth`, `last_half`, `all`, or `{from: 10}`; `end` is the end record and
+`run` the whole result), and `at_most`, `at_least` or `within: [low, high]` what holds of every one
+of them; one without a bound is only told. `column` puts what was found into a column of its
+entry's table.
 Exit code 1 where a claim fails or a run is missing.
 """
 
@@ -29,7 +30,10 @@ README = HERE.parent / "README.md"
 WINDOWS = {"last": 0.0, "last_fifth": 0.2, "last_half": 0.5, "all": 1.0}
 """The share of a run's steps, from its end, over which a claim must hold; `last` is one step."""
 
-SPOKEN = {"last": "at the last step", "all": "at every step", "end": "in the end", "run": ""}
+SPOKEN = {
+    "first": "at the first step", "last": "at the last step", "all": "at every step",
+    "end": "in the end", "run": "",
+}  # fmt: skip
 NEAR, SETTLED = 0.05, 0.9
 Made = Sequence[tuple[Run, Result]]
 
@@ -146,6 +150,8 @@ def window(over: Any, result: Result) -> Sequence[Result]:
     steps: Sequence[Result] = result["steps"]
     if over in ("end", "run"):
         return [result["end"] if over == "end" else result]
+    if over == "first":
+        return steps[:1]
     if isinstance(over, dict):
         return [step for step in steps if step["step"] >= over["from"]]
     if over not in WINDOWS:

@@ -4,7 +4,8 @@
     python benchmarks/train_queue.py --only kuhn --list           # what is done, and what is to do
     python benchmarks/train_queue.py other.yaml --runs /scratch/runs --results results
 
-An entry of the list is a name, a game and settings, with seeds; an entry and a seed are a run, made
+An entry of the list is a name, a game and settings, with seeds, and `held_out` games that the
+trained policy plays at the end; an entry and a seed are a run, made
 by `gamedsl train` in a folder of its own under `--runs`. A run that was killed is resumed from its
 last checkpoint, to the same numbers; one that ended has a file in `--results`, with its curve, its
 recipe, the game's hash and the versions, and is not made again unless its entry or the game has
@@ -35,7 +36,9 @@ import gamedsl
 
 HERE = Path(__file__).parent
 LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results" / "methods"
-KEPT = ("step", "exploitability", "reward", "entropy", "lines", "seconds")
+KEPT = ("step", "exploitability", "reward", "entropy", "lines", "valid", "seconds")
+SEED = 1
+"""Of the games that are held out."""
 SHOWN = 1000
 """Decisions whose probabilities a result keeps: those of all steps, or of some, evenly spread, the
 last among them."""
@@ -59,18 +62,21 @@ class Entry:
     table: str
     row: str
     claims: tuple[dict[str, Any], ...]
+    held_out: int = 0
+    """Games that the trained policy plays beside, from seeds that training does not know."""
 
     @property
     def fingerprint(self) -> str:
         """Changes with what a run depends on: the settings and the compiled game."""
         ir_hash = gamedsl.load(self.game, params=self.params).hash
-        text = json.dumps([self.game, ir_hash, self.settings, self.params], sort_keys=True)
+        parts = [self.game, ir_hash, self.settings, self.params]
+        text = json.dumps(parts + [self.held_out] * (self.held_out > 0), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def entries(path: Path) -> list[Entry]:
     """The entries of a list. SystemExit for one that has other keys, or a name twice."""
-    known = {"name", "game", "set", "params", "seeds", "table", "row", "claims"}
+    known = {"name", "game", "set", "params", "seeds", "table", "row", "claims", "held_out"}
     found: list[Entry] = []
     for row in yaml.safe_load(path.read_text(encoding="utf-8")):
         other = set(row) - known
@@ -81,7 +87,12 @@ def entries(path: Path) -> list[Entry]:
         settings, params = flat(row.get("set", {})), row.get("params", {})
         seeds, claims = tuple(row.get("seeds", (0,))), tuple(row.get("claims", ()))
         table, shown = row.get("table", ""), row.get("row", row["name"])
-        found.append(Entry(row["name"], row["game"], settings, params, seeds, table, shown, claims))
+        found.append(
+            Entry(
+                row["name"], row["game"], settings, params, seeds, table, shown, claims,
+                row.get("held_out", 0),
+            )
+        )  # fmt: skip
     return found
 
 
@@ -153,7 +164,7 @@ def summary(run: Run, cpu_seconds: float | None) -> Result:
     records = [json.loads(line) for line in text.splitlines()]
     steps = [record for record in records if record["event"] == "step"]
     told = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
-    every = max(1, -(-sum(len(record["policy"]) for record in steps) // SHOWN))
+    every = max(1, -(-sum(len(record.get("policy", ())) for record in steps) // SHOWN))
     kept = {len(steps) - 1 - back for back in range(0, len(steps), every)}
     return {
         "name": run.entry.name,
@@ -169,6 +180,28 @@ def summary(run: Run, cpu_seconds: float | None) -> Result:
         "start": records[0],
         "steps": [lean(step, number in kept) for number, step in enumerate(steps)],
         "end": records[-1] if records[-1]["event"] == "end" else None,
+        **({"held_out": held_out(run)} if run.entry.held_out else {}),
+    }
+
+
+def held_out(run: Run) -> Result:
+    """What `gamedsl eval` says of the trained policy: its mean payoffs, with 95% intervals, and in
+    games in words its share of valid replies, by role. All replies are drawn as in training, and
+    none is constrained."""
+    out = run.folder.with_suffix(".eval")
+    subprocess.run(
+        [sys.executable, "-m", "gamedsl", "eval", str(run.folder), "--games",
+         str(run.entry.held_out), "--seed", str(SEED), "--out", str(out)],
+        check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    found = json.loads(out.read_text(encoding="utf-8"))
+    payoffs = found["pairings"][0]["payoff_by_role"]
+    return {
+        "games": found["games_per_pairing"],
+        "seed": found["seed"],
+        "payoff": {role: rough(payoff["value"]) for role, payoff in payoffs.items()},
+        "interval": {role: rough(payoff["interval"]) for role, payoff in payoffs.items()},
+        "valid": {said["role"]: rough(said["valid"]["value"]) for said in found["replies"]},
     }
 
 
@@ -187,7 +220,7 @@ def lean(step: Result, whole: bool) -> Result:
     """A step's record without what only screens need; the probabilities of its policy where
     `whole`."""
     kept = {key: rough(step[key]) for key in KEPT if key in step}
-    if whole:
+    if whole and "policy" in step:
         policy = step["policy"].items()
         kept["policy"] = {key: {"probs": rough(place["probs"])} for key, place in policy}
     return kept

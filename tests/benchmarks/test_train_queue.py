@@ -74,6 +74,39 @@ def test_a_changed_entry_is_trained_anew_and_a_result_has_a_line_for_each_step(
     assert told == json.loads("\n".join(lines))["steps"]
 
 
+WORDS = """
+game: speak
+roles: [speaker]
+turns:
+  - {role: speaker, say: word, max_tokens: 4}
+payoffs: 1
+on_invalid: {then: forfeit, pay: -1}
+train: {model: tiny, games: 8, group_size: 8, steps: 2, threads: 1}
+"""
+
+
+@pytest.mark.slow
+def test_a_game_in_words_is_played_by_the_trained_policy_on_seeds_of_their_own(
+    tmp_path: Path,
+) -> None:
+    game = tmp_path / "speak.yaml"
+    game.write_text(WORDS, encoding="utf-8")
+    claims = [{"measure": "valid.speaker", "over": "first", "at_least": 0}]
+    claims += [{"measure": "held_out.games", "over": "run", "within": [6, 6]}]
+    entry = {"name": "speak", "game": str(game), "held_out": 6, "claims": claims}
+    command = queue(tmp_path, [entry])
+    command[1] = str(BENCHMARKS / "methods.py")
+    done = subprocess.run([*command, "--run"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "valid of speaker at least 0, at the first step" in done.stdout
+    found = json.loads((tmp_path / "results" / "speak-0.json").read_text(encoding="utf-8"))
+    held, valid = found["held_out"], found["held_out"]["valid"]["speaker"]
+    assert (held["games"], held["seed"]) == (6, 1)
+    assert held["payoff"]["speaker"] == pytest.approx(2 * valid - 1, abs=1e-5)
+    low, high = held["interval"]["speaker"]
+    assert low <= held["payoff"]["speaker"] <= high
+
+
 def judged(folder: Path, at_most: float, *flags: str) -> tuple[int, str]:
     """The exit code of `methods.py` with one claim, and what it prints."""
     claim = {"measure": "exploitability", "over": "all", "at_most": at_most}
