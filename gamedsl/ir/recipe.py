@@ -7,7 +7,7 @@ A recipe never changes the rules of a game, and takes no part in its hash.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -174,12 +174,23 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Vllm:
+    """How vLLM runs beside the trainer; `cache` is in GiB, and no `context` is the model's own."""
+
+    idle: Literal["resident", "sleep"]
+    cache: float
+    context: int | None
+
+
+@dataclass(frozen=True)
 class Recipe:
     """Every setting of a training run. The documentation of each is in
     `gamedsl.sema.recipe_keys.KEYS`."""
 
     model: str
     finetuning: Literal["lora", "full"] | None
+    engine: Literal["hf", "vllm"]
+    vllm: Vllm
     method: Literal["grpo", "magnet", "project", "expert"]
     estimator: Literal["sampled", "tree"]
     steps: int
@@ -266,7 +277,7 @@ _MAPS = ("roles", "opponents", "start")
 
 _ABSENT = {
     "order": "roles", "param": "none", "layers": "all", "targets": "all", "every": "never",
-    "dtype": "auto",
+    "dtype": "auto", "context": "auto",
     "threads": "auto", "finetuning": "auto", "expert": "none", "opponents": "expert",
     "teacher": "none", "extinct": "off", "bound_every": "never", "max_change": "off",
     "exploitability": "never", "lines_every": "never", "batch": "all",
@@ -280,9 +291,7 @@ def _said(part: Part) -> dict[str, Any]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    if isinstance(
-        value, Curriculum | Until | Learn | Lora | Magnet | PoolSettings | Project | Expert | WarmUp
-    ):
+    if is_dataclass(value):
         return {inner: _plain(inner, part) for inner, part in vars(value).items()}
     if value is None:
         return _ABSENT[name]

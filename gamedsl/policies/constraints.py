@@ -16,6 +16,23 @@ from gamedsl.policies.errors import ModelError
 if TYPE_CHECKING:
     import llguidance
     import transformers
+    from llguidance._lib import JsonCompileOptions
+
+
+WITHOUT_SPACES: JsonCompileOptions = {
+    "whitespace_flexible": False,
+    "item_separator": ",",
+    "key_separator": ":",
+}
+"""How llguidance is told that JSON is written without spaces."""
+
+
+def unusable(why: str) -> ModelError:
+    """The error of a schema that cannot constrain a reply."""
+    return ModelError(
+        f"this schema cannot constrain a reply: {why.splitlines()[0]}",
+        "use types, enums, bounds and properties alone",
+    )
 
 
 class Constraint(Protocol):
@@ -101,14 +118,8 @@ class Schemas:
             self._wrapped = llguidance.hf.from_tokenizer(
                 self._tokenizer, n_vocab=self._vocabulary, eos_token=self._ends
             )
-        grammar = llguidance.LLMatcher.grammar_from_json_schema(
-            schema,
-            overrides={"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"},
-        )
+        grammar = llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=WITHOUT_SPACES)
         matcher = llguidance.LLMatcher(self._wrapped, grammar, log_level=0)
         if matcher.is_error():
-            raise ModelError(
-                f"this schema cannot constrain a reply: {matcher.get_error().splitlines()[0]}",
-                "use types, enums, bounds and properties alone",
-            )
+            raise unusable(matcher.get_error())
         return matcher

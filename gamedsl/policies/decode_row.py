@@ -6,9 +6,43 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gamedsl.policies.base import Query
+from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.constraints import Constraint
+from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Finish, Generated, Ids, Request
 from gamedsl.policies.prefix_tree import common_prefix
+
+
+def room_for(prompt: int, wanted: int, longest: float) -> int:
+    """The most tokens of a reply after `prompt` tokens, where prompt and reply are no more than
+    `longest`. Raises ModelError where there are none."""
+    room = longest - prompt
+    if room < 1:
+        raise ModelError(
+            f"a prompt of {prompt} tokens leaves the model no room for a reply",
+            "shorten what prompts show, or choose a model with a longer context",
+        )
+    return int(min(wanted, room))
+
+
+def choices_of(tokenizer: HFTokenizer, request: Request) -> tuple[Ids, ...]:
+    """Ids of each of a request's choices, as it goes on from the prompt."""
+    if not request.choices:
+        return ()
+    if request.prefix or not all(isinstance(turn, str) for _, turn in request.messages):
+        return tokenizer.labels(request.choices)
+    messages = tuple((role, str(turn)) for role, turn in request.messages)
+    return tokenizer.encode(Query(messages, request.choices, request.adapter)).labels
+
+
+def reply_of(
+    prompt: Ids, reply: Ids, log_probs: tuple[float, ...], ends: frozenset[int],
+    text: Callable[[Ids], str], finish: Finish,
+) -> Generated:  # fmt: skip
+    """A reply whose end token, if it has one, is not in its text."""
+    said = reply[:-1] if reply[-1] in ends else reply
+    return Generated(prompt, reply, log_probs, text(said), finish)
 
 
 @dataclass(eq=False)
@@ -59,9 +93,8 @@ class Row:
         return "length" if len(self.reply) == self.room else None
 
     def result(self, finish: Finish) -> Generated:
-        reply = tuple(self.reply)
-        said = reply[:-1] if reply[-1] in self.ends else reply
-        return Generated(self.prompt, reply, tuple(self.log_probs), self.text(said), finish)
+        reply, log_probs = tuple(self.reply), tuple(self.log_probs)
+        return reply_of(self.prompt, reply, log_probs, self.ends, self.text, finish)
 
     def _stopped(self) -> bool:
         """Whether a stop string is complete: no token is without a byte, so it is in as many."""

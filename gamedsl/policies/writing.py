@@ -38,7 +38,7 @@ class Writer:
             """Grows whenever a tensor of the adapter is written to in place."""
             return sum(tensor._version for tensor in adapters.parameters(adapter))
 
-        self._adapters = adapters
+        self._adapters, self.version = adapters, version
         self.decoder = Decoder(
             network,
             adapters.router,

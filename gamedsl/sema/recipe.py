@@ -25,6 +25,7 @@ from gamedsl.ir.recipe import (
     Project,
     Recipe,
     Until,
+    Vllm,
     WarmUp,
 )
 from gamedsl.sema.recipe_checks import contradictions
@@ -39,7 +40,7 @@ _MAPS = tuple(key.name for key in KEYS if key.kind == "map")
 _PARTS: dict[str, Any] = {
     "until": Until, "learn": Learn, "curriculum": Curriculum, "lora": Lora, "magnet": Magnet,
     "pool": PoolSettings, "project": Project,
-    "expert": Expert, "warm_up": WarmUp,
+    "expert": Expert, "vllm": Vllm, "warm_up": WarmUp,
 }  # fmt: skip
 """Groups of settings, and what the recipe holds them in."""
 

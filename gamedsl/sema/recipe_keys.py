@@ -84,6 +84,16 @@ KEYS: tuple[Key, ...] = (
         "what is trained: `lora` adapters, or a `full` copy of the model for each; `auto`: `full`"
         " for `small`, else `lora`",
         words=("auto", "lora", "full"), absent="auto"),
+    Key("engine", "word", "hf",
+        "what writes replies in games in words: `hf`, the model that is trained, or `vllm` beside"
+        " it", words=("hf", "vllm")),
+    Key("vllm.idle", "word", "resident",
+        "vLLM while adapters are trained: it stays on the GPU, or `sleep`s, its weights in memory",
+        words=("resident", "sleep")),
+    Key("vllm.cache", "number", 2, "GiB of keys and values that vLLM keeps", low=0, above=True),
+    Key("vllm.context", "whole", "auto",
+        "the most tokens of a prompt and its reply together under vLLM; `auto`: as the model has",
+        low=1, words=("auto",), absent="auto"),
     Key("method", "word", "grpo",
         "policy gradients as they are, with a pull to a `magnet`, `project`ed improvements, or"
         " imitation of the best games or of an `expert`",

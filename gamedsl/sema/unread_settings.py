@@ -63,6 +63,7 @@ READINGS = (
         ("until.over",), "until.exploitability",
         lambda recipe: recipe.until.exploitability is not None, "`until.exploitability`",
     ),
+    Reading(("vllm",), "engine", lambda recipe: recipe.engine == "vllm", "`engine: vllm`"),
     Reading(
         ("learn.every",), "learn.who", lambda recipe: recipe.learn.who != "all",
         "`learn.who: rotate`",

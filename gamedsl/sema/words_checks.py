@@ -1,4 +1,4 @@
-"""Training settings that are for closed decisions alone, in games that are played in words."""
+"""Training settings that are for closed decisions alone, or for games in words alone, in others."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ def check_words(
 ) -> None:
     """Report settings that a game in words cannot be trained with; `given` are those that are not
     as they would be by default, and `clash` reports one."""
+    if recipe.engine != "hf" and not (ir.written or recipe.replies == "free"):
+        clash(
+            f"`engine: {recipe.engine}` writes replies, and in this game none is written: options"
+            " are scored", "leave `engine` out", "engine",
+        )  # fmt: skip
     if not recipe.in_words(ir):
         return
     what = "is not for games in words, whose decisions cannot be listed"

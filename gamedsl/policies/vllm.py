@@ -1,0 +1,105 @@
+"""`VllmPolicy`: replies are written by vLLM, and all else is as `hf` does it.
+
+The trainer's model scores and is trained; vLLM has the same base weights in the same number format,
+and gets each adapter anew once its weights were written to. Both compute the same probabilities but
+for rounding, which `train.words.update` corrects: a reply was drawn with what vLLM says, and the
+ratio to what the trainer says is truncated.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+
+import torch
+
+from gamedsl.policies.base import Notify, Query, silent
+from gamedsl.policies.errors import ModelError
+from gamedsl.policies.generation import Generated, Request, Then, TokenRow, Weigh
+from gamedsl.policies.hf import HFPolicy
+from gamedsl.policies.lora import LoraSpec
+from gamedsl.policies.models import locate
+from gamedsl.policies.names import SMALL, TINY, VLLM_INSTALL
+from gamedsl.policies.vllm_engine import VllmEngine, VllmSettings
+
+
+class VllmPolicy(HFPolicy):
+    """A `Policy` and a `Generator`; see the module docstring."""
+
+    def __init__(
+        self,
+        model: str = "smollm2-135m",
+        adapters: Sequence[str] = ("shared",),
+        *,
+        settings: VllmSettings | None = None,
+        lora: LoraSpec | None = None,
+        seed: int = 0,
+        dtype: torch.dtype | None = None,
+        notify: Notify = silent,
+    ) -> None:
+        """Load the model twice, for the trainer and for vLLM; arguments as those of `HFPolicy`.
+
+        Raises ModelError, also where vLLM is not installed.
+        """
+        if importlib.util.find_spec("vllm") is None:
+            raise ModelError("vLLM is not installed here", VLLM_INSTALL)
+        if model in (SMALL, TINY):
+            raise ModelError(
+                f"vLLM reads a model from a folder, and `{model}` is made in memory",
+                "write `engine: hf`, or another `model`",
+            )
+        lora = lora or LoraSpec()
+        super().__init__(
+            model, adapters, lora=lora, seed=seed, dtype=dtype, trunk_tokens=0, notify=notify
+        )
+        notify(f"starting vLLM with {model}")
+        self._engine = VllmEngine(
+            locate(model, notify),
+            self.tokenizer,
+            ends=self._writer.decoder.ends,
+            adapters=len(adapters),
+            rank=lora.rank,
+            dtype=self._network.dtype,
+            device=self.device,
+            settings=settings or VllmSettings(),
+            version=self._writer.version,
+            save=self.save_adapter,
+        )
+
+    def generate(self, requests: Sequence[Request]) -> list[Generated]:
+        """Replies by vLLM; see `generation.Generator`."""
+        results: dict[int, Generated] = {}
+
+        def keep(index: int, reply: Generated) -> tuple[Request, ...]:
+            results[index] = reply
+            return ()
+
+        self.serve(requests, keep)
+        return [results[index] for index in range(len(requests))]
+
+    def serve(self, requests: Sequence[Request], then: Then) -> None:
+        """Reply to requests, and to those that `then` gives as each reply ends."""
+        if requests:
+            self._engine.serve(requests, then)
+
+    def backward(
+        self, queries: Sequence[Query], weights: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """As `HFPolicy.backward`; vLLM may sleep meanwhile."""
+        self._engine.rest()
+        return super().backward(queries, weights)
+
+    def token_backward(
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
+    ) -> list[torch.Tensor]:
+        """As `HFPolicy.token_backward`; vLLM may sleep meanwhile."""
+        self._engine.rest()
+        return super().token_backward(rows, weights)
+
+    def forget(self, adapter: str | None = None) -> None:
+        """Drop the keys and values kept from replies, of all adapters."""
+        self._engine.forget()
+
+    def close(self) -> None:
+        """Stop vLLM; what it wrote last was its last reply."""
+        self._engine.close()

@@ -1,0 +1,123 @@
+"""An endpoint that is no stand-in: vLLM's own OpenAI server with the embedded model."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx2
+import pytest
+from vllm_asking import TEXTS, asked, by_hf
+
+if TYPE_CHECKING:
+    from gamedsl.policies.vllm import VllmPolicy
+
+MODEL = "smollm2"
+SCHEMA = {
+    "type": "object",
+    "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 9}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server of one's own, which ends with the tests."""
+    from gamedsl.policies.smollm2 import folder
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = tmp_path_factory.mktemp("server") / "log.txt"
+    with log.open("w") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder()),
+             "--served-model-name", MODEL, "--host", "127.0.0.1", "--port", str(port),
+             "--dtype", "float32", "--max-model-len", "1024", "--enforce-eager",
+             "--kv-cache-memory-bytes", str(2**29)],
+            stdout=stream, stderr=stream,
+            env={**os.environ, "VLLM_NO_USAGE_STATS": "1", "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+    try:
+        _wait(process, f"http://127.0.0.1:{port}/health", log)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait(process: subprocess.Popen[bytes], health: str, log: Path) -> None:
+    end = time.monotonic() + 400
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            if httpx2.get(health, timeout=5).status_code == 200:
+                return
+        except httpx2.TransportError:
+            time.sleep(0.5)
+    raise AssertionError(log.read_text(errors="replace")[-4000:])
+
+
+def test_an_endpoint_replies_as_the_model_does(policy: VllmPolicy, url: str) -> None:
+    from gamedsl.policies.endpoint import Endpoint
+
+    endpoint = Endpoint(url, MODEL)
+    requests = [asked(text) for text in TEXTS[:2]]  # the third is cut within a character
+    replies = endpoint.generate(requests)
+    assert [(r.text, r.finish) for r in replies] == [
+        (r.text, r.finish) for r in by_hf(policy, requests)
+    ]
+    assert endpoint.tokens == sum(len(r.prompt_ids + r.reply_ids) for r in by_hf(policy, requests))
+    drawn = [asked(TEXTS[0], temperature=1.0, seed=seed) for seed in range(3)]
+    first = endpoint.generate(drawn)
+    assert Endpoint(url, MODEL).generate(drawn) == first
+    assert len({reply.text for reply in first}) > 1
+    stopped = endpoint.generate([asked(TEXTS[0], stop=("cap",))])[0]
+    assert stopped.text.endswith("cap")
+
+
+@pytest.mark.parametrize("way", ["structured_outputs", "response_format"])
+def test_an_endpoint_holds_replies_to_a_schema_and_to_choices(url: str, way: str) -> None:
+    from gamedsl.policies.endpoint import Endpoint, EndpointSettings
+
+    settings = EndpointSettings(constrain=way)  # type: ignore[arg-type]
+    endpoint = Endpoint(url, MODEL, settings)
+    schema = [
+        asked(TEXTS[1], temperature=1.0, seed=s, max_tokens=40, schema=SCHEMA) for s in (1, 2)
+    ]
+    for reply in endpoint.generate(schema):
+        assert json.loads(reply.text)["n"] in range(10)
+    if way == "structured_outputs":
+        labels = ("stag", "hare")
+        choices = [asked(TEXTS[1], temperature=1.0, seed=s, choices=labels) for s in range(3)]
+        assert {reply.text for reply in endpoint.generate(choices)} <= set(labels)
+
+
+def test_an_endpoint_plays_whole_games_in_words(url: str) -> None:
+    """Evaluated as any contestant; the server holds its replies to the schema of a guess."""
+    import gamedsl
+    from gamedsl.evaluate import Options, Place, contestants, evaluate
+    from gamedsl.evaluate.planning import plan_of
+    from gamedsl.policies.endpoint import EndpointSettings
+
+    game = gamedsl.load("guess_in_words")
+    name = f"far=endpoint:{url}#{MODEL}"
+    settings = EndpointSettings(timeout=200, constrain="structured_outputs")
+    plan = plan_of(game, contestants([name]), ())
+    found = evaluate(game, plan, Options(games=4, endpoints=settings))
+    said = found.said[Place("far", "guesser", "message")]
+    assert said.replies == said.written >= 4
+    assert said.valid.value > 0.5
+    assert said.tokens > 0
+    assert found.spent["far"].calls >= said.replies
