@@ -160,7 +160,7 @@ def _tickets(outcomes: Sequence[Outcome]) -> tuple[int, ...]:
 
 
 _TABLES: dict[str, Table | str] = {}
-"""Tables by the hash of the rules, or why there is none."""
+"""Tables by the hash of the tree, or why there is none."""
 
 
 class Tabulated:
@@ -170,14 +170,14 @@ class Tabulated:
         """Raises `TooLargeError`."""
         self.ir = ir
         self.kernel = Generated(ir)
-        if ir.rules_hash not in _TABLES:
+        if ir.tree_hash not in _TABLES:
             if len(_TABLES) >= KEPT:
                 _TABLES.pop(next(iter(_TABLES)))
             try:
-                _TABLES[ir.rules_hash] = Table(self.kernel)
+                _TABLES[ir.tree_hash] = Table(self.kernel)
             except TooLargeError as error:
-                _TABLES[ir.rules_hash] = str(error)
-        table = _TABLES[ir.rules_hash]
+                _TABLES[ir.tree_hash] = str(error)
+        table = _TABLES[ir.tree_hash]
         if isinstance(table, str):
             raise TooLargeError(f"`{ir.name}`: {table}")
         self.table = table

@@ -58,6 +58,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, metavar="N", help="of the games, labels and draws")
     add("--method", choices=("auto", "exact", "sampled"), default="auto",
         help="exact wherever it can be had (auto), nowhere else, or never")  # fmt: skip
+    add("--rows", choices=("held-out", "training", "all"),
+        help="which rows of its data the game draws (default: those held out of training, if any)",
+    )  # fmt: skip
     add("--utility", choices=("payoffs", "rewards"), default="payoffs",
         help="what is compared: the game's payoffs, or what seats are trained on")  # fmt: skip
     add("--search", type=_whole, default=500, metavar="N",
@@ -198,7 +201,7 @@ def _game(
     from gamedsl.compiler import compile_file
     from gamedsl.diagnostics.render import render
     from gamedsl.evaluate.errors import EvalError
-    from gamedsl.evaluate.planning import game_of_runs
+    from gamedsl.evaluate.planning import game_of_runs, with_rows
     from gamedsl.runtime import Game
 
     file = args.game
@@ -209,7 +212,7 @@ def _game(
     if result.diagnostics:
         print(render(result.diagnostics, "pretty", use_colour(sys.stderr)), file=sys.stderr)
     if result.ir is not None and result.document is not None:
-        return Game(result.ir, result.document.files)
+        return with_rows(Game(result.ir, result.document.files), args.rows)
     if result.ok and result.document is not None:
         raise EvalError(f"{file} is a {result.document.kind} file", "name a game")
     return None
@@ -246,7 +249,7 @@ def _keep_exploitability(args: argparse.Namespace, found: Evaluation) -> None:
 
     if args.leaderboard is not None and args.utility == "payoffs":
         measured = {one.identity: found.exploitability[one.name] for one in found.plan.contestants}
-        add(args.leaderboard, [], found.game.hash, measured)
+        add(args.leaderboard, [], found.game.share_hash, measured)
 
 
 def _print(args: argparse.Namespace, found: Evaluation) -> None:
@@ -254,7 +257,7 @@ def _print(args: argparse.Namespace, found: Evaluation) -> None:
     from gamedsl.evaluate.shown import show
     from gamedsl.evaluate.text import head_of, tables_of
 
-    boards = [one for one in _standings(args) if one.hash == found.game.hash]
+    boards = [one for one in _standings(args) if one.hash == found.game.share_hash]
     record = as_record(found)
     if args.leaderboard is not None:
         record["leaderboard"] = [standings_record(one) for one in boards]

@@ -70,7 +70,7 @@ class _Library:
         self._file = file
         self._params = params
         self._games: dict[str, Game | None] = {}
-        self._envs: dict[tuple[str, int], Env] = {}
+        self._envs: dict[tuple[str, str, int], Env] = {}
 
     def game(self, transcript: Transcript) -> Game | None:
         """The game with the params of a transcript, or else those given; None, with its problems
@@ -85,7 +85,10 @@ class _Library:
 
     def env(self, game: Game, transcript: Transcript) -> Env:
         """An environment with the run seed of a transcript."""
-        place = game.hash, transcript.head["run_seed"]
+        from gamedsl.runtime.replay import game_of
+
+        game = game_of(game, transcript)
+        place = game.hash, game.ir.rows, transcript.head["run_seed"]
         if place not in self._envs:
             self._envs[place] = game.env(run_seed=transcript.head["run_seed"])
         return self._envs[place]

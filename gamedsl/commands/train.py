@@ -156,7 +156,7 @@ def _compile(file: str, params: dict[str, Any], form: str) -> Game | None:
     result = compile_file(file, params)
     _print_diagnostics(result.diagnostics, form)
     if result.ir is not None and result.document is not None:
-        return Game(result.ir, result.document.files)
+        return Game(result.ir, result.document.files).of("training")
     if result.ok and result.document is not None:
         raise ValueError(f"{file} is a {result.document.kind} file, not a game")
     return None

@@ -39,6 +39,7 @@ class Match:
 
     game: str
     hash: str
+    """Of the game, and of the share of its rows that was played."""
     params: Mapping[str, Any]
     seats: tuple[str, ...]
     holders: tuple[str, ...]
@@ -200,7 +201,7 @@ def match_of(
     columns = range(len(games.holders))
     moments = [_moments(games, seat) for seat in columns]
     return Match(
-        game.name, game.hash, params_as_data(dict(game.params)), tuple(game.ir.seats),
+        named(game), game.share_hash, params_as_data(dict(game.params)), tuple(game.ir.seats),
         tuple(who[name].identity for name in games.holders), games.holders,
         seed, games.games, tuple(mean for mean, _ in moments),
         tuple(variance for _, variance in moments), _result(games),
@@ -209,6 +210,12 @@ def match_of(
         tuple(int(n) for n in games.invalid_S), versions(),
         {seat: (one.identity, one.name) for seat, one in referees.items()},
     )  # fmt: skip
+
+
+def named(game: Game) -> str:
+    """A game's name, with the share of its rows that is played."""
+    rows = game.ir.rows
+    return game.name if rows == "all" else f"{game.name}, {rows.replace('_', '-')} rows"
 
 
 def _moments(games: Games, seat: int) -> tuple[float | None, float | None]:

@@ -14,6 +14,7 @@ from gamedsl.players.runs import folder_and_step
 from gamedsl.train.runfolder import open_run
 
 if TYPE_CHECKING:
+    from gamedsl.ir.game import Rows
     from gamedsl.policies.endpoint import EndpointSettings
     from gamedsl.runtime import Game
 
@@ -76,3 +77,14 @@ def _info(path: Path) -> dict[str, Any]:
     except KeyError as error:
         said = f"is damaged: it has no `{error.args[0]}`"
     raise EvalError(f"{path / 'run.json'} {said}", "take another run, or a copy of this one")
+
+
+def with_rows(game: Game, rows: str | None) -> Game:
+    """The game with the rows that were asked for, or those that evaluation is about. Raises
+    EvalError for those held out where none are."""
+    shares: dict[str, Rows] = {"held-out": "held_out", "training": "training", "all": "all"}
+    try:
+        return game.evaluated if rows is None else game.of(shares[rows])
+    except ValueError as error:
+        help = "leave `--rows` out, or add `held_out: 0.2` to its data file"
+        raise EvalError(str(error), help) from None

@@ -24,6 +24,7 @@ def as_record(found: Evaluation) -> dict[str, Any]:
         "game": game.name,
         "hash": game.hash,
         "rules_hash": game.ir.rules_hash,
+        "rows": game.ir.rows,
         "params": params_as_data(dict(game.params)),
         "seats": list(found.seats),
         "utility": options.utility,

@@ -30,6 +30,12 @@ def tables_of(found: Evaluation, width: int) -> list[Table]:
     return tables + in_words(found)
 
 
+_ROWS = {
+    "held_out": "rows of data: those held out of training",
+    "training": "rows of data: those trained on",
+}
+
+
 def head_of(found: Evaluation) -> list[str]:
     """What was evaluated, how, and how sure it is."""
     game, options = found.game, found.options
@@ -40,6 +46,8 @@ def head_of(found: Evaluation) -> list[str]:
     ]
     if referees := {seat: one.name for seat, one in found.plan.referees.items()}:
         lines.append("referees: " + ", ".join(f"{s} is {name}" for s, name in referees.items()))
+    if game.ir.rows != "all":
+        lines.append(_ROWS[game.ir.rows])
     if found.exact:
         lines.append("exact: the game is written out and nothing is sampled")
     else:

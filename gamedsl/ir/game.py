@@ -21,6 +21,9 @@ from gamedsl.source.spans import Span
 
 NoMove = Literal["error", "pass", "end"]
 
+Rows = Literal["all", "training", "held_out"]
+"""Which rows of its data files a game draws from: see `gamedsl.ir.rows`."""
+
 
 @dataclass(frozen=True)
 class Role:
@@ -186,6 +189,9 @@ class GameIR:
     """How closed decisions are answered."""
     on_invalid: tuple[tuple[str, OnInvalid], ...] = ()
     """What an invalid reply costs, by role, where the file says it."""
+    rows: Rows = "all"
+    whole: GameIR | None = field(default=None, compare=False, repr=False)
+    """The game with all its rows, where this one has a share of them."""
 
     @cached_property
     def views(self) -> dict[str, tuple[Entry, ...]]:
@@ -336,8 +342,11 @@ class GameIR:
 
     @cached_property
     def rules_hash(self) -> str:
+        """The same whichever share of the rows is drawn from."""
         from gamedsl.ir.hashing import digest
 
+        if self.whole is not None:
+            return self.whole.rules_hash
         return digest(
             self.params, self.roles, self.enums, self.turns, self.lets, self.payoffs, self.reward,
             self.state, self.end, self.no_move, self.scores,
@@ -357,12 +366,20 @@ class GameIR:
         return digest(*parts, *views, *form, *windows, *swaps)
 
     @cached_property
+    def tree_hash(self) -> str:
+        """Of the rules, and of the share of the rows that chance draws from: what is the same for
+        games with one tree."""
+        from gamedsl.ir.hashing import digest
+
+        return self.rules_hash if self.rows == "all" else digest(self.rules_hash, self.rows)
+
+    @cached_property
     def kept_hash(self) -> str:
-        """Of the rules, and of the views, for which what was bound before must be kept: what is the
+        """Of the tree, and of the views, for which what was bound before must be kept: what is the
         same for games that can be run by one and the same code."""
         from gamedsl.ir.hashing import digest
 
-        return digest(self.rules_hash, self.view) if self.view else self.rules_hash
+        return digest(self.tree_hash, self.view) if self.view else self.tree_hash
 
     @cached_property
     def hash(self) -> str:

@@ -267,6 +267,9 @@ class Source:
     weights: tuple[tuple[Any, Fraction], ...] = ()
     bag: Place | None = None
     take: Expr | None = None
+    held_out: tuple[int, ...] | None = field(default=None, metadata=UNLESS_NONE)
+    """Of rows of a data file, a constant list in `values`: the places of those that are not
+    trained on; None where nothing is held out. See `gamedsl.ir.rows`."""
 
 
 @dataclass(frozen=True)

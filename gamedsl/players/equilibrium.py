@@ -27,7 +27,7 @@ class EquilibriumPlayer(SavedPlayer):
 
 def equilibrium(game: Game) -> SavedPolicy:
     """The equilibrium of a game in payoffs; solved once for all games of the same rules."""
-    path = cache_root() / "equilibria" / f"{game.ir.rules_hash}.json"
+    path = cache_root() / "equilibria" / f"{game.ir.tree_hash}.json"
     if path.is_file():
         try:
             return read_policy(path, game)

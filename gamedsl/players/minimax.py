@@ -144,7 +144,7 @@ _EXACT: dict[tuple[str, type], PositionValues] = {}
 
 def _exact_values(game: Game, kernel: Kernel) -> PositionValues:
     """The whole game, as a kernel plays it."""
-    key = game.ir.rules_hash, type(kernel)
+    key = game.ir.tree_hash, type(kernel)
     if key not in _EXACT:
         if len(_EXACT) >= GAMES:
             _EXACT.pop(next(iter(_EXACT)))

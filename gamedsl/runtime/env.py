@@ -391,6 +391,7 @@ class Episode:
             "format": 1,
             "game": self.env.ir.name,
             "hash": self.env.ir.hash,
+            **({} if self.env.ir.rows == "all" else {"rows": self.env.ir.rows}),
             "params": self.env.params,
             "run_seed": self.env.run_seed,
             "seed": self.seed,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from gamedsl.backends.kernel import Kernel
 from gamedsl.backends.labels import TokenCounter
-from gamedsl.ir.game import GameIR
+from gamedsl.ir.game import GameIR, Rows
+from gamedsl.ir.hashing import digest
+from gamedsl.ir.rows import holds_out, of_rows
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.kernels import kernel_of
 
@@ -31,9 +33,25 @@ class Game:
         """SHA-256 over rules and rendering; equal games have equal hashes."""
         return self.ir.hash
 
+    @property
+    def share_hash(self) -> str:
+        """The same as `hash` with all rows, and one of its own for each share of them."""
+        return self.hash if self.ir.rows == "all" else digest(self.hash, self.ir.rows)
+
     @cached_property
     def params(self) -> Mapping[str, Any]:
         return {param.name: param.value for param in self.ir.params}
+
+    def of(self, rows: Rows) -> Game:
+        """The same game, whose data files have the rows that it trains on ("training"), those that
+        it holds out ("held_out"), or "all". ValueError for the rows held out where none are."""
+        found = of_rows(self.ir, rows)
+        return self if found is self.ir else replace(self, ir=found)
+
+    @property
+    def evaluated(self) -> Game:
+        """The same game with the rows that it holds out, where it holds some out."""
+        return self.of("held_out" if holds_out(self.ir) else "all")
 
     def env(
         self,

@@ -12,13 +12,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from gamedsl.backends.calling import Retold
 from gamedsl.backends.events import SILENCE, Event, known
 from gamedsl.backends.labels import draw_labels
 from gamedsl.backends.replies import REASONS, ParseFailure
 from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.ir.game import Rows
+from gamedsl.ir.rows import holds_out
 from gamedsl.runtime.decision import Action, Decision
 from gamedsl.runtime.env import Env, Episode
 from gamedsl.runtime.game import Game
@@ -100,6 +102,7 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
     `env` is an environment of the game with the transcript's run seed, if there is one already.
     """
     head = transcript.head
+    game = game_of(game, transcript)
     retold = Retold([(one.function, one.results) for one in transcript.given])
     told = Env(game.ir, run_seed=head["run_seed"], caller=retold) if transcript.given else env
     env = env or game.env(run_seed=head["run_seed"])
@@ -129,6 +132,13 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
         message = "the transcript tells what functions gave that the game does not call"
         faults = (Fault(message, transcript.given[-1].line),)
     return Replay(transcript, episode, tuple(moves), faults)
+
+
+def game_of(game: Game, transcript: Transcript) -> Game:
+    """The game with the share of its rows that a transcript was made with; as it is where it has no
+    such share."""
+    rows = transcript.head.get("rows", "all")
+    return game.of(rows) if rows in get_args(Rows) and holds_out(game.ir) else game
 
 
 def params_of(game: Game, transcript: Transcript) -> dict[str, Any]:
@@ -162,6 +172,12 @@ def _head_faults(game: Game, transcript: Transcript) -> Iterator[Fault]:
             f"{head['hash'][:12]}…, here it is {game.hash[:12]}…{because}", line,
             help=" ".join(f"--param {shlex.quote(f'{n}={v}')}" for n, v in differing.items())
             or "replay it with the file as it was then",
+        )  # fmt: skip
+        return
+    if head.get("rows", "all") != game_of(game, transcript).ir.rows:
+        yield Fault(
+            f"the transcript is of the rows `{head['rows']}`, and `{game.name}` has no such share",
+            line, help=f"the shares are {', '.join(get_args(Rows))}",
         )  # fmt: skip
         return
     try:

@@ -1,7 +1,8 @@
 """`data:` sections: rows of a file of JSON lines, from which chance draws.
 
 A row is a record; its fields have the types that the game declares, and each value in the file must
-be of its field's type. Rows that are equal are one row, as much likelier.
+be of its field's type. Rows that are equal are one row, as much likelier. A share of them may be
+held out from training: see `gamedsl.ir.rows`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.types import Bool, Enum, Number, Option, Record, Seat, Text, Type
+from gamedsl.ir.rows import is_held_out
+from gamedsl.ir.types import NUMBER, Bool, Enum, Number, Option, Record, Seat, Text, Type
 from gamedsl.ir.values import name_of
+from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import DataName, report_taken
 from gamedsl.sema.types import Types
+from gamedsl.sema.values import constant
 from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
 
 MAX_ROWS = 100_000
@@ -66,7 +70,43 @@ class Data:
         if not rows:
             self.wrong(file, 1, "there is no row")
             return None
-        return DataName(record, tuple(rows), entry.key.span)
+        share, held = node.get("held_out"), None
+        if share is not None:
+            held = self.held_out(share, record, rows)
+            if held is None:
+                return None
+        return DataName(record, tuple(rows), entry.key.span, held)
+
+    def held_out(
+        self, share: Node, record: Record, rows: list[tuple[Any, ...]]
+    ) -> tuple[int, ...] | None:
+        """The places of the rows that are held out, some and not all."""
+        found = constant(share, Typer(self.types.names, self.problems), self.problems, NUMBER)
+        if found is None:
+            return None
+        _, part, type = found
+        if not isinstance(type, Number) or not 0 < part < 1:
+            self.problems.add(
+                "GD0489", "the share that is held out is a number above 0 and below 1", share.span,
+                why=f"this is {name_of(part)}",
+                help="write a share such as `0.2`; to train on all rows, delete the key",
+            )  # fmt: skip
+            return None
+        names = [name for name, _ in record.fields]
+        held = tuple(
+            place
+            for place, row in enumerate(rows)
+            if is_held_out(dict(zip(names, row, strict=True)), part)
+        )
+        if 0 < len(held) < len(rows):
+            return held
+        self.problems.add(
+            "GD0489", f"of {len(rows)} row{'s' * (len(rows) > 1)} this share "
+            f"{'holds all' if held else 'holds none'} out", share.span,
+            why=f"no row is left to {'train on' if held else 'evaluate on'}",
+            help=f"take a {'smaller' if held else 'larger'} share, or add rows",
+        )  # fmt: skip
+        return None
 
     def row(self, line: str, number: int, record: Record, file: Scalar) -> tuple[Any, ...] | None:
         """One line as the tuple of its fields; fields that the game does not name are left out."""

@@ -169,14 +169,20 @@ class Draws(Bindings):
                 help="write a type, a range such as `1..6`, or a list",
             )  # fmt: skip
             return None
-        there = self.count_of(typed)
+        there = self.fewest(typed, self.held_out(node))
         if isinstance(take, ir.Const) and there is not None and there < take.value:
             self.problems.add(
                 "GD0421", f"{take.value} cannot be drawn from {there}", take.span,
                 why="more than there are",
             )  # fmt: skip
             return None
-        return Source("values", values=typed, take=take), List(of) if take else of
+        held = self.held_out(node)
+        return Source("values", values=typed, take=take, held_out=held), List(of) if take else of
+
+    def held_out(self, node: Node) -> tuple[int, ...] | None:
+        """The places of the rows that a data file holds out, where that is what is drawn from."""
+        known = self.names.declared.get(node.text) if isinstance(node, Scalar) else None
+        return known.held_out if isinstance(known, DataName) else None
 
     def count_of(self, collection: ir.Expr) -> int | None:
         """How many elements there are; None where it is only known during play."""
@@ -187,12 +193,20 @@ class Draws(Bindings):
         except EvaluationError:
             return None
 
+    def fewest(self, collection: ir.Expr, held_out: tuple[int, ...] | None) -> int | None:
+        """How many elements there are to draw from, of rows in the smaller share; None where it is
+        only known during play."""
+        there = self.count_of(collection)
+        if there is None or held_out is None:
+            return there
+        return min(len(held_out), there - len(held_out))
+
     def enough(self, origin: Source, node: Node) -> bool:
         """Whether there is one for each role, where it is known what is dealt."""
         seats = len(self.names.seats)
         if origin.values is None or origin.take is not None:
             return True
-        there = self.count_of(origin.values)
+        there = self.fewest(origin.values, origin.held_out)
         enough = there is None or there >= seats
         if not enough:
             self.problems.add(

@@ -76,11 +76,13 @@ class TypeName:
 
 @dataclass(frozen=True, slots=True)
 class DataName:
-    """The rows of a data file, of one record type."""
+    """The rows of a data file, of one record type, and the places of those that are held out, if
+    it holds any out."""
 
     type: Type
     rows: tuple[Any, ...]
     span: Span
+    held_out: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ def train(
     """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` adds
     to the end record. It ends early where `levels` go on to another game. Raises TrainError, and
     CastError where no `cast` is given."""
+    game = game.of("training")
     hear, stop = partial(tell, observers), interrupt or Interrupt()
     cast = cast or assemble(game, recipe)
     at = prepare(game, recipe, run, policy, cast, levels, hear, lambda: stop.asked)

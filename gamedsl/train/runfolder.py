@@ -151,6 +151,7 @@ def create(
         "hash": game.hash,
         "rules_hash": game.ir.rules_hash,
         "rendering_hash": game.ir.rendering_hash,
+        "rows": game.ir.rows,
         "model": recipe.model,
         "seed": recipe.seed,
         "tokenizer": tokenizer.fingerprint,

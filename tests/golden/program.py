@@ -237,7 +237,8 @@ def draw(step: program.Draw) -> str:
     per = "".join(f", for each of {few(list(map(value, index)))}" for index in step.per)
     how = "appended to" if step.how == "append" else "into"
     where = f", {how} {place(step.place)}" if step.place is not None else ""
-    return f"{way} {step.id}: {take}{text}{per}{where}"
+    held = f", of which {len(source.held_out)} are held out" if source.held_out else ""
+    return f"{way} {step.id}: {take}{text}{per}{where}{held}"
 
 
 def loop(step: program.Loop) -> str:

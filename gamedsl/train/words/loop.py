@@ -53,6 +53,7 @@ def train_words(
 ) -> Outcome:
     """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` adds to
     the end record. Raises TrainError, and CastError where no `cast` is given."""
+    game = game.of("training")
     for step_of in walk_steps(game.ir.turns):
         if isinstance(step_of, Call):
             _runs_here(step_of)

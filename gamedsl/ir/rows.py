@@ -1,0 +1,78 @@
+"""Shares of the rows of a data file: those to train on, and those that are held out.
+
+A row is held out by the hash of its own fields alone, so that rows may be added, taken out and put
+in another order, and fields be declared in another order, and every other row stays on its side;
+rows that are equal are on one side. A larger share holds out what a smaller one did, and more.
+
+A game with a share of its rows is a game in its own right, with a tree of its own; its name, labels
+and hashes are those of the whole game.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from gamedsl.ir.expr import Const
+from gamedsl.ir.game import GameIR, Rows
+from gamedsl.ir.hashing import canonical
+from gamedsl.ir.program import Block, Draw, Loop, Source, Stage, Step, walk_steps
+from gamedsl.ir.types import List
+
+_BITS = 64
+
+
+def is_held_out(row: Mapping[str, Any], share: int | Fraction) -> bool:
+    """Whether a row, a value for each field, is among the `share` that is held out: whether the
+    first 64 bits of its SHA-256, as a fraction of 2^64, are below the share."""
+    digest = hashlib.sha256(canonical(dict(row)).encode()).digest()
+    place = Fraction(int.from_bytes(digest[: _BITS // 8], "big"), 2**_BITS)
+    return place < share
+
+
+def holds_out(ir: GameIR) -> bool:
+    """Whether a game keeps some rows from training, whichever share of them it has."""
+    steps = walk_steps((ir.whole or ir).turns)
+    return any(isinstance(step, Draw) and step.source.held_out is not None for step in steps)
+
+
+def of_rows(ir: GameIR, rows: Rows) -> GameIR:
+    """The game with a share of the rows of each file that holds some out. What holds nothing out
+    is trained on as a whole. ValueError for the rows held out of a game that has none."""
+    whole = ir.whole or ir
+    if rows == "held_out" and not holds_out(ir):
+        raise ValueError(f"`{ir.name}` holds no rows out")
+    if rows == "all" or not holds_out(ir):
+        return whole
+    return ir if ir.rows == rows else replace(
+        whole, turns=_drawing(whole.turns, rows), rows=rows, whole=whole
+    )  # fmt: skip
+
+
+def _drawing(steps: tuple[Step, ...], rows: Rows) -> tuple[Step, ...]:
+    """Steps whose draws are from a share of the rows. (What an action does draws nothing.)"""
+    return tuple(_one(step, rows) for step in steps)
+
+
+def _one(step: Step, rows: Rows) -> Step:
+    match step:
+        case Draw(source=source) if source.held_out is not None:
+            return replace(step, source=_share(source, source.held_out, rows))
+        case Block() | Loop() | Stage():
+            return replace(step, body=_drawing(step.body, rows))
+    return step
+
+
+def _share(source: Source, held_out: tuple[int, ...], rows: Rows) -> Source:
+    values = source.values
+    assert isinstance(values, Const)
+    assert isinstance(values.type, List)
+    held = frozenset(held_out)
+    kept = tuple(
+        row for place, row in enumerate(values.value) if (place in held) == (rows == "held_out")
+    )
+    type = replace(values.type, length=len(kept))
+    return replace(source, values=replace(values, type=type, value=kept), held_out=None)

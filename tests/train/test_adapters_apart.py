@@ -1,0 +1,111 @@
+"""Adapters are never mixed up: two that are paid for the opposite come to prefer the opposite, each
+its own, in the run and from its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from gamedsl.diagnostics import Problems
+from gamedsl.ir.recipe import Recipe
+from gamedsl.players.model import load_policy
+from gamedsl.players.replying import Asked, replies
+from gamedsl.policies.generation import Writing
+from gamedsl.runtime import Game
+from gamedsl.sema.recipe import override, resolve
+from gamedsl.train.engine import open_policy
+from gamedsl.train.runfolder import RunFolder, create
+from gamedsl.train.words.loop import train_words, writer
+
+OPPOSITES = """
+game: opposites
+roles: [ann, bob]
+turns:
+  - {role: all, say: word, max_tokens: 8}
+payoffs: 0
+on_invalid: {ann: {then: skip, pay: -1}, bob: {then: skip, pay: 1}}
+train: {adapters: per_role}
+"""
+"""Ann is paid for words that end, bob for words without an end."""
+ASKED = 60
+OWN = {"ann": "ann", "bob": "bob"}
+SWAPPED = {"ann": "bob", "bob": "ann"}
+
+
+def recipe_of(game: Game, **settings: Any) -> Recipe:
+    given = {
+        "model": "tiny", "steps": 10, "games": 40, "group_size": 40, "lr": 0.02,
+        "lr_schedule": "constant", **settings,
+    }  # fmt: skip
+    problems = Problems()
+    recipe = resolve(game.ir, [override(k, v) for k, v in given.items()], problems)
+    assert not problems.errors, problems.sorted()
+    return recipe
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory: pytest.TempPathFactory) -> Game:
+    import gamedsl
+
+    path = tmp_path_factory.mktemp("game") / "opposites.yaml"
+    path.write_text(OPPOSITES, encoding="utf-8")
+    return gamedsl.load(path)
+
+
+@pytest.fixture(scope="module")
+def trained(game: Game, tmp_path_factory: pytest.TempPathFactory) -> tuple[Writing, RunFolder]:
+    recipe = recipe_of(game)
+    policy = writer(open_policy(game, recipe, lambda text: None))
+    folder = create(game, recipe, tmp_path_factory.mktemp("runs") / "run", {}, policy.tokenizer, 1)
+    assert train_words(game, recipe, folder, policy).finished
+    return policy, folder
+
+
+def habits(game: Game, policy: Writing, adapters: Mapping[str, str]) -> dict[str, float]:
+    """How often the words of each role end, where they are those of an adapter."""
+    found = {}
+    for decision in game.env(tokenizer=policy.tokenizer).reset(seed=1).decisions:
+        asked = [Asked(decision, adapters[decision.seat], seed) for seed in range(ASKED)]
+        said = [one.written for one in replies(policy, asked, 1.0)]
+        ended = [one for one in said if one is not None and one.finish == "stop"]
+        found[decision.seat] = len(ended) / ASKED
+    return found
+
+
+def each_has_its_own(found: Mapping[str, float]) -> bool:
+    return found["ann"] > 0.4 and found["bob"] < 0.1
+
+
+def test_each_adapter_learns_what_its_role_is_paid_for(
+    game: Game, trained: tuple[Writing, RunFolder]
+) -> None:
+    policy, _ = trained
+    found = habits(game, policy, OWN)
+    assert each_has_its_own(found), found
+
+
+def test_swapped_adapters_have_each_others_preferences(
+    game: Game, trained: tuple[Writing, RunFolder]
+) -> None:
+    policy, _ = trained
+    found = habits(game, policy, SWAPPED)
+    other = {SWAPPED[seat]: value for seat, value in found.items()}
+    assert not each_has_its_own(found), found
+    assert each_has_its_own(other), found
+
+
+def test_saved_adapters_are_those_of_their_names(
+    game: Game, trained: tuple[Writing, RunFolder]
+) -> None:
+    _, folder = trained
+    for names, own in ((OWN, True), (SWAPPED, False)):
+        files = {role: folder.path / "adapters" / name for role, name in names.items()}
+        policy = writer(load_policy("tiny", files, lora_of(game)))
+        found = habits(game, policy, OWN)
+        assert each_has_its_own(found) == own, found
+
+
+def lora_of(game: Game) -> dict[str, Any]:
+    return vars(recipe_of(game).lora)
