@@ -202,7 +202,7 @@ def test_a_thought_and_its_option_are_drawn_apart(tiny: HFPolicy, tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("respond", [
-    *ASKED, *(f"{{form: {form}, think: 24, at_limit: close}}" for form in ASKED),
+    *ASKED, *(f"{{form: {form}, think: 12, at_limit: close}}" for form in ASKED),
 ])  # fmt: skip
 def test_the_embedded_model_answers_validly_in_every_form(respond: str, tmp_path: Path) -> None:
     policy = HFPolicy("smollm2-135m")
@@ -211,4 +211,6 @@ def test_the_embedded_model_answers_validly_in_every_form(respond: str, tmp_path
     episode = game.env().reset(seed=0)
     heard = [episode.hear(decision, reply.text) for reply in drawn]
     assert [episode.hear(decision, reply.answer) for reply in drawn] == heard
-    assert sum(not isinstance(name, ParseFailure) for name in heard) >= 19
+    refused = [name.reason for name in heard if isinstance(name, ParseFailure)]
+    assert set(refused) <= ({"thoughts"} if decision.form.think else set())
+    assert len(refused) < len(heard) / 2  # it opens a thought in its thought at times
