@@ -157,13 +157,13 @@ def _may_be_played(
 
 
 def forfeits_have_a_price(ir: GameIR, node: Node | None, problems: Problems) -> None:
-    """Report the first role of an open game that may forfeit, where neither the file nor the form
-    of its payoffs says what that pays."""
+    """Report the first role of an open game whose invalid replies cost something, where neither
+    the file nor the form of its payoffs says what they pay: nothing could be learned from them."""
     if not ir.open:
         return
     for seat in ir.seats:
         rule = ir.costs[seat]
-        if rule.then != "forfeit" or rule.pay is not None:
+        if rule.then == "void" or rule.pay is not None:
             continue
         if Payoffs(ir, seat).interval() is not None:
             continue
@@ -172,11 +172,12 @@ def forfeits_have_a_price(ir: GameIR, node: Node | None, problems: Problems) -> 
         whose = own is not None and not any(entry.key.text in KEYS for entry in own)
         entry = None if own is None else own.entry(role) or own.entry("all") if whose else None
         problems.add(
-            "GD0485", f"it is not said what `{role}` is paid where it forfeits",
+            "GD0485", f"it is not said what `{role}` is paid where it forfeits"
+            if rule.then == "forfeit" else f"it is not said what an invalid reply of `{role}` earns",
             entry.key.span if entry is not None else ir.span if node is None else node.span,
             why="no `pay`, and its payoffs have no least amount",
             help="add `on_invalid: {then: forfeit, pay: -1}`" if node is None
-            else f"add `{role}: {{then: forfeit, pay: -1}}`" if whose and entry is None
+            else f"add `{role}: {{then: {rule.then}, pay: -1}}`" if whose and entry is None
             else "add `pay: -1`",
         )  # fmt: skip
         return
