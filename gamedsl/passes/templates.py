@@ -121,8 +121,9 @@ def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Prob
     if name in scope:
         _check_part(ir, template, mention, span, problems)
     elif any(param.name == name for param in ir.params) or name in ir.seats:
-        if mention.attribute is not None:
-            _no_part(template, mention, (), problems)
+        entries = _entries(ir, name)
+        if mention.attribute is not None and mention.attribute not in entries:
+            _no_part(template, mention, entries, problems)
     elif name in variables and slot == "ask":
         _check_variable(ir, template, mention, whole, variables[name], problems)
     elif name in variables or any(row.name == name for row in SCOPE):
@@ -282,6 +283,14 @@ def _parts(step: Binding) -> tuple[str, ...]:
         return ()
     told = isinstance(step, Choose) or step.readers.fields
     return tuple(name for name, _ in type.fields) if told else ()
+
+
+def _entries(ir: GameIR, name: str) -> tuple[str, ...]:
+    """The entries of a param that a template can name: those of a map whose keys are texts. One
+    that is called as a method of a map is, `items`, cannot be told from that."""
+    found = next((param.value for param in ir.params if param.name == name), None)
+    keys = found if isinstance(found, dict) else ()
+    return tuple(key for key in keys if isinstance(key, str) and not hasattr(dict, key))
 
 
 def _keys(ir: GameIR, step: Binding) -> tuple[str, ...]:

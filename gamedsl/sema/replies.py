@@ -171,9 +171,11 @@ def forfeits_have_a_price(ir: GameIR, node: Node | None, problems: Problems) -> 
         own = node if isinstance(node, Mapping) else None
         whose = own is not None and not any(entry.key.text in KEYS for entry in own)
         entry = None if own is None else own.entry(role) or own.entry("all") if whose else None
+        what = f"`{role}` is paid where it forfeits"
+        if rule.then != "forfeit":
+            what = f"an invalid reply of `{role}` earns"
         problems.add(
-            "GD0485", f"it is not said what `{role}` is paid where it forfeits"
-            if rule.then == "forfeit" else f"it is not said what an invalid reply of `{role}` earns",
+            "GD0485", f"it is not said what {what}",
             entry.key.span if entry is not None else ir.span if node is None else node.span,
             why="no `pay`, and its payoffs have no least amount",
             help="add `on_invalid: {then: forfeit, pay: -1}`" if node is None

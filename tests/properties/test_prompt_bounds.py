@@ -127,7 +127,7 @@ def test_tokens_are_bounded_by_bytes() -> None:
 # templates
 
 CARDS = """game: cards
-params: {price: 3/2, names: [short, a_longer_one]}
+params: {price: 3/2, names: [short, a_longer_one], fee: {small: 7, large: 12345}}
 roles: [ann, bob]
 turns:
   - {draw: card, from: [two, eleven, seven], seen_by: ann}
@@ -140,6 +140,7 @@ prompts:
 
 SLOTS = {
     "rules": "rules: 'Pay {{ price }} to {{ roles | join(\" or \") }}. {{ names | last | upper }}'",
+    "entries": "rules: 'From {{ fee.small }} to {{ fee[\"large\"] }}.'",
     "loop": "rules: '{% for r in roles %}{{ loop.index }}) {{ r }}{% endfor %}'",
     "who": "who: {ann: 'You, {{ me }}, {{ other | title }}.', bob: '{{ others }}'}",
     "seen": "seen: '{{ actor | upper }}: {{ choice }}!'",
@@ -160,7 +161,7 @@ def test_templates_have_a_bound(slot: str) -> None:
     assert longest <= bounds(game).most <= 1.6 * longest
 
 
-@pytest.mark.parametrize("slot", ["rules", "loop", "who"])
+@pytest.mark.parametrize("slot", ["rules", "entries", "loop", "who"])
 def test_templates_that_only_name_things_are_bounded_as_they_are(slot: str) -> None:
     game, bare = load(f"{CARDS}  {SLOTS[slot]}\n"), load(CARDS.removesuffix("prompts:\n"))
     assert bounds(game).most - longest_met(game, 60) == bounds(bare).most - longest_met(bare, 60)
