@@ -39,8 +39,8 @@ LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results
 KEPT = ("step", "exploitability", "reward", "entropy", "lines", "valid", "seconds")
 SEED = 1
 """Of the games that are held out."""
-SHOWN = 1000
-"""Decisions whose probabilities a result keeps: those of all steps, or of some, evenly spread, the
+SHOWN = 8000
+"""Probabilities of actions that a result keeps: those of all steps, or of some, evenly spread, the
 last among them."""
 
 Result = dict[str, Any]
@@ -164,7 +164,9 @@ def summary(run: Run, cpu_seconds: float | None) -> Result:
     records = [json.loads(line) for line in text.splitlines()]
     steps = [record for record in records if record["event"] == "step"]
     told = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
-    every = max(1, -(-sum(len(record.get("policy", ())) for record in steps) // SHOWN))
+    places = [place for record in steps for place in record.get("policy", {}).values()]
+    every = max(1, -(-sum(len(place["probs"]) for place in places) // SHOWN))
+    last = steps[-1] if steps else {}
     kept = {len(steps) - 1 - back for back in range(0, len(steps), every)}
     return {
         "name": run.entry.name,
@@ -179,6 +181,7 @@ def summary(run: Run, cpu_seconds: float | None) -> Result:
         "seconds": round(sum(record["seconds"] for record in steps), 1),
         "start": records[0],
         "steps": [lean(step, number in kept) for number, step in enumerate(steps)],
+        **({"mapping": rough(last["mapping"])} if "mapping" in last else {}),
         "end": records[-1] if records[-1]["event"] == "end" else None,
         **({"held_out": held_out(run)} if run.entry.held_out else {}),
     }

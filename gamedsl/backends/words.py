@@ -51,10 +51,12 @@ STYLES: dict[str, Style] = {
             (_CONSONANTS, _VOWELS, "lmnrsz", _CONSONANTS, _VOWELS, _CONSONANTS, _OPEN_VOWELS),
             "three syllables, such as `zarvoki`",
         ),
+        Style("syllable", (_CONSONANTS, _VOWELS), "one syllable, such as `zu`; mostly one token"),
     )
 }
 
 _REAL = """
+be bi bo da de do fa go la le li lo ma me mi mo mu no pa pi re so ta te ti to
 baba bali bata beta bila bita boba bobo boka bola bozo bubu budi bula bulu dada dado dago
 dali dama data demo dido dina diva dodo dona dora duba dufu duma duna fado fagi fago fagu
 fama feta fido fila fini fono foto fuku gaga gala gama gata gato gaza gigi gina gisi gogo

@@ -79,7 +79,7 @@ def test_a_book_is_drawn_once(ir):
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("run_seed", range(5))
 def test_labels_are_a_bijection_and_prefix_free(ir, style, run_seed):
-    count = 20 if style == "letters" else 300
+    count = {"letters": 20, "syllable": 40}.get(style, 300)
     book = draw_labels(
         ir(options_game(count, f"labels: {{masked: {style}}}")), run_seed=run_seed, seed=0
     )

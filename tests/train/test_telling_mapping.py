@@ -37,6 +37,16 @@ def test_the_likeliest_of_very_many_words_is_kept() -> None:
     assert line.endswith(": a is w0 0%.")
 
 
+def test_the_words_of_many_types_are_said() -> None:
+    told = described(
+        {f"t{n}": 1 / 9 for n in range(9)}, {f"t{n}": {f"w{n}": 0.9, "w": 0.1} for n in range(9)}
+    )
+    (line,) = sentences(None, [{"mapping": {"sender:word": told}}])
+    pairs = ", ".join(f"t{n} w{n}" for n in range(9))
+    assert line.startswith("sender:word tells ")
+    assert line.endswith(f" bits: {pairs}.")
+
+
 def test_rounds_may_have_different_actions() -> None:
     rows = {"first round": {"probs": {"stay": 0.5, "go": 0.5}}, "go": {"probs": {"go": 1.0}}}
     (line,) = sentences(None, [{"after": {"left:move": rows}}])

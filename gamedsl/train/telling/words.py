@@ -11,7 +11,8 @@ from gamedsl.train.telling.extinction import inside, said
 Record = Mapping[str, Any]
 
 SHOWN = 3
-MANY_TYPES = 8
+MANY_TYPES, MOST_TYPES = 8, 64
+"""Of more types than this the words are said without their probabilities, or not at all."""
 
 
 class Row(NamedTuple):
@@ -117,10 +118,12 @@ def _mapped(signal: str, told: Record) -> str:
     types = told["types"]
     if told["collisions"]:
         line += f"; {told['collisions']} of {len(types)} types share their word with another"
+    best = {kind: likeliest(row["probs"]) for kind, row in types.items()}
     if len(types) <= MANY_TYPES:
-        best = {kind: likeliest(row["probs"]) for kind, row in types.items()}
         parts = [f"{kind} is {w} {types[kind]['probs'][w]:.0%}" for kind, w in best.items()]
         line += f": {', '.join(parts)}"
+    elif len(types) <= MOST_TYPES:
+        line += f": {', '.join(f'{kind} {w}' for kind, w in best.items())}"
     return f"{line}."
 
 
