@@ -90,12 +90,11 @@ def by_attributes(decision: gamedsl.Decision) -> str:
 
 
 def guess_in_words(decision: gamedsl.Decision) -> str:
-    """Halves what is left."""
-    low, high = 1, 16
+    """Goes from 4 to the next, and so comes too late to 8."""
+    number = 4
     for said, hint in zip(heard(decision, "message"), heard(decision, "hint"), strict=True):
-        number = json.loads(said)["guess"]
-        low, high = (number + 1, high) if hint == "low" else (low, number - 1)
-    return f'It may be {{"guess": {(low + high) // 2}}}.'
+        number = json.loads(said)["guess"] + (1 if hint == "low" else -1)
+    return f'It may be {{"guess": {number}}}.'
 
 
 def proposer_solver(decision: gamedsl.Decision) -> str:
@@ -196,8 +195,9 @@ PLAYS: list[tuple[str, str, list[int | str], list[Any], list[Any]]] = [
     ("twenty_questions_by_attributes", "",
      [0, "mammal", "hunts", "pet", "climbs", "swims", " Dog"], [1], []),
     ("twenty_questions_by_attributes", "{limit: 1}", [0, "mammal", "dog or cat"], [0], []),
-    ("guess_in_words", "", [10, '{"guess": 8}', 'Up: {"guess": 11}'], [1], []),
-    ("guess_in_words", "{tries: 2}", [10, "eleven", '{"guess": 11.0}'], [0], []),
+    ("guess_in_words", "{top: 16}", [10, '{"guess": 8}', 'Up: {"guess": 11}'], [1], []),
+    ("guess_in_words", "{tries: 2}", [6, "seven", '{"guess": 7.0}'], [0], []),
+    ("guess_in_words", "{tries: 2}", [6, '{"guess": 4}', '{"guess": 3}'], [0], []),
     ("proposer_solver", "", ["2 * 3", "6", "7", "It is 6.", "23"], [1, 1, 0, 1, 0], []),
     ("proposer_solver", "", ["2 * 3", "6", "6", "6", ""], [Fraction(3, 4), 1, 1, 1, 0], []),
     ("proposer_solver", "{solvers: 2}", ["2 * 3", "6", "6"], [0, 1, 1], []),
