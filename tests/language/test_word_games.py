@@ -64,6 +64,12 @@ def debate(decision: gamedsl.Decision) -> str:
     return f"On {topic}: {'no' if decision.seat == 'con' else 'yes'}, for reason {spoken + 1}."
 
 
+def debate_by_rule(decision: gamedsl.Decision) -> str:
+    """Makes its point, or leaves it out."""
+    (point,) = heard(decision, f"point_of_{decision.seat}")
+    return f"Think of {point}." if len(decision.information_set) % 3 else "I have no point."
+
+
 def consensus_debate(decision: gamedsl.Decision) -> str:
     if asked(decision) == "vote":
         return pick(decision)
@@ -133,7 +139,8 @@ def writing_contest(decision: gamedsl.Decision) -> str:
 
 SCRIPTS: dict[str, Script] = {
     "writing_contest": writing_contest,
-    "debate": debate, "consensus_debate": consensus_debate, "twenty_questions": twenty_questions,
+    "debate": debate, "debate_by_rule": debate_by_rule, "consensus_debate": consensus_debate,
+    "twenty_questions": twenty_questions,
     "twenty_questions_by_attributes": by_attributes, "guess_in_words": guess_in_words,
     "proposer_solver": proposer_solver, "generator_judge": generator_judge,
     "bargaining_in_words": bargaining_in_words,
@@ -187,6 +194,11 @@ PLAYS: list[tuple[str, str, list[int | str], list[Any], list[Any]]] = [
      [Fraction(1, 2)] * 2, [Fraction(1, 4)] * 2),
     ("debate", "{judges: 3}", [0, "Yes.", "No.", "Yes!", "No!", "con", "pro", "pro"],
      [Fraction(2, 3), Fraction(1, 3)], [1, Fraction(-1, 2)]),
+    ("debate_by_rule", "", [0, "It is the asthma.", "Trade suffers!"], [1, 0], []),
+    ("debate_by_rule", "", [0, "Fewer cars.", "Trade suffers!"], [0, 1], []),
+    ("debate_by_rule", "", [0, "Asthma.", "No to asthma."], [1, 0], []),
+    ("debate_by_rule", "", [1, "Freedom.", "Stress."], [0, 1], []),
+    ("debate_by_rule", "", [1, "Stress.", "Freedom."], [Fraction(1, 2)] * 2, []),
     ("consensus_debate", "", [0, *"bbaaaa", "a", "a", "b"], [1, 1, Fraction(1, 2)], []),
     ("consensus_debate", "", [0, *"aaaaaa", "a", "b", "c"], [Fraction(1, 2), 0, 0], []),
     ("twenty_questions", "", [0, "Is it alive?", "yes", "Is it the cat?"], [1], []),

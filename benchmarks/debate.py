@@ -1,0 +1,138 @@
+"""How often the better-placed side of a debate wins, on topics that were never trained on.
+
+    python benchmarks/debate.py --out benchmarks/results/debate-0.json
+    python benchmarks/debate.py --seed 1 --run runs/debate-1 --out benchmarks/results/debate-1.json
+
+Trains both sides of `debate_by_rule`, an adapter each, as the game's recipe says (or goes on with
+the run of `--run`), and plays the topics that the game holds out with the adapters as they were
+before the first step and after the last, on common seeds. A tie is half a win. Episodes on one
+topic are alike, so the interval is over the topics: 95%, t, of their means.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import yaml
+from shared import command, keep, machine
+
+import gamedsl
+from gamedsl.diagnostics import Problems
+from gamedsl.evaluate.intervals import mean
+from gamedsl.ir.recipe import Recipe
+from gamedsl.players.runs import run_player
+from gamedsl.runtime import Game
+from gamedsl.sema.recipe import override, resolve
+from gamedsl.train.cast import assemble
+from gamedsl.train.runfolder import open_run
+from gamedsl.train.words.loop import said_in, writer
+from gamedsl.train.words.rollout import Trial, play
+
+GAME, MODEL, RUN = "games/debate_by_rule.yaml", "smollm2-135m", Path("runs/debate")
+
+
+def train(folder: Path, seed: int) -> None:
+    """Make the run, or go on with it. CalledProcessError where training fails."""
+    line = [sys.executable, "-m", "gamedsl", "train", "--format", "concise"]
+    if any((folder / "checkpoints").glob("step-*.pt")):
+        line += ["--resume", str(folder)]
+    else:
+        line += [GAME, "--model", MODEL, "--seed", str(seed), "--out", str(folder)]
+        line += ["--set", "threads=1", "--set", "keep_checkpoints=100"]
+    subprocess.run(line, check=True)
+
+
+def recipe_of(game: Game, folder: Path) -> Recipe:
+    settings = [override(key, value) for key, value in open_run(folder).settings().items()]
+    recipe = resolve(game.ir, settings, Problems())
+    assert recipe is not None
+    return recipe
+
+
+def measured(game: Game, recipe: Recipe, folder: Path, step: int, episodes: int) -> dict[str, Any]:
+    """What the adapters of a step do on the topics that are held out."""
+    game = game.of("held_out")
+    player = run_player(f"{folder}@{step}", game, lambda spec: sys.exit(spec), seed=recipe.seed)
+    env = game.env(run_seed=recipe.seed, tokenizer=player.policy.tokenizer)
+    alone = replace(recipe, games=episodes, group_size=1)
+    trials = play(env, writer(player.policy), alone, recipe.steps + 1, assemble(game, recipe))
+    won: dict[str, list[float]] = defaultdict(list)
+    for trial in trials:
+        won[topic_of(trial)].append(share_of(trial))
+    every = [share for shares in won.values() for share in shares]
+    found = mean(np.array([np.mean(shares) for shares in won.values()]))
+    assert found is not None
+    said = said_in(trials)
+    return {
+        "step": step, "episodes": len(every), "topics": len(won),
+        "win_rate": round(float(np.mean(every)), 4),
+        "of_topics": round(found.value, 4),
+        "interval": [round(max(0.0, found.low), 4), round(min(1.0, found.high), 4)],
+        "won_tied_lost": [every.count(share) for share in (1.0, 0.5, 0.0)],
+        "valid": said["valid"], "reply_tokens": said["reply_tokens"],
+        "by_topic": {name: round(float(np.mean(shares)), 4) for name, shares in won.items()},
+    }  # fmt: skip
+
+
+def topic_of(trial: Trial) -> str:
+    """The question of a game."""
+    row: str = trial.episode.transcript["steps"][0]["chance"]["topic"]
+    return row.rsplit(",", 3)[0]
+
+
+def share_of(trial: Trial) -> float:
+    """What the better-placed side won."""
+    placed = trial.episode.paid["well_placed"]
+    (better,) = (seat for seat, there in placed.items() if there)
+    amount = trial.episode.payoffs[better]
+    assert amount is not None
+    return float(amount)
+
+
+def curve(folder: Path) -> list[dict[str, Any]]:
+    """What each step came to, in training."""
+    kept = ("step", "payoff", "valid", "reply_tokens", "seconds")
+    text = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in text]
+    return [{key: one[key] for key in kept} for one in records if one["event"] == "step"]
+
+
+def main() -> None:
+    parser = command(__doc__)
+    parser.add_argument("--run", type=Path, default=RUN, metavar="FOLDER")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--episodes", type=int, default=240)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    train(args.run, args.seed)
+    game = gamedsl.load(GAME)
+    told, recipe = open_run(args.run).info(), recipe_of(game, args.run)
+    found = {
+        "machine": machine("one thread"),
+        "game": game.name, "hash": told["hash"], "seed": told["seed"], "rows": told["rows"],
+        "versions": told["versions"],
+        "recipe": yaml.safe_load((args.run / "recipe.yaml").read_text(encoding="utf-8")),
+        "seconds": round(sum(step["seconds"] for step in curve(args.run)), 1),
+        "before": measured(game, recipe, args.run, 0, args.episodes),
+        "after": measured(game, recipe, args.run, recipe.steps, args.episodes),
+        "steps": curve(args.run),
+    }  # fmt: skip
+    for name in ("before", "after"):
+        one = found[name]
+        low, high = one["interval"]
+        print(f"{name}: the better-placed side wins {one['win_rate']:.1%} of {one['episodes']}"
+              f" episodes on {one['topics']} topics ({low:.1%} to {high:.1%}),"
+              f" won, tied, lost {one['won_tied_lost']}")  # fmt: skip
+    keep(found, args.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""What is said of the debate is what its committed results hold, of today's game and of topics that
+it holds out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gamedsl
+from gamedsl.ir.program import Draw, walk_steps
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "benchmarks" / "results").glob("debate-*.json"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
+def test_the_better_placed_side_learns_to_win(file: Path) -> None:
+    told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    game = gamedsl.load("debate_by_rule")
+    assert told["hash"] == game.hash, "python benchmarks/debate.py"
+    assert told["rows"] == "training"
+    held = next(s for s in walk_steps(game.of("held_out").ir.turns) if isinstance(s, Draw))
+    assert held.source.values is not None
+    topics = {row[0] for row in held.source.values.value}
+    for one in (told["before"], told["after"]):
+        assert set(one["by_topic"]) <= topics
+        assert one["episodes"] >= 200
+    assert abs(told["before"]["win_rate"] - 0.5) < 0.05
+    assert told["after"]["win_rate"] >= 0.7
+    assert told["after"]["interval"][0] >= 0.7
+    won, tied, _ = told["after"]["won_tied_lost"]
+    assert (won + tied / 2) / told["after"]["episodes"] == pytest.approx(
+        told["after"]["win_rate"], abs=1e-3
+    )
+
+
+def test_the_pages_tell_these_numbers() -> None:
+    assert FILES
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    for file in FILES:
+        told = json.loads(file.read_text(encoding="utf-8"))
+        assert f"benchmarks/results/{file.name}" in page
+        for one in (told["before"], told["after"]):
+            low, high = one["interval"]
+            assert f"{one['win_rate']:.1%} ({low:.1%} to {high:.1%})" in page
