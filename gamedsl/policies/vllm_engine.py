@@ -99,7 +99,9 @@ class VllmEngine:
         self._ids = itertools.count(1)
         fitting = next((one for one in _RANKS if one >= rank), None)
         if fitting is None:
-            raise ModelError(f"vLLM has no adapters of rank {rank}", f"at most {_RANKS[-1]}")
+            raise ModelError(
+                f"vLLM has no adapters of rank {rank}", f"set `lora.rank` to at most {_RANKS[-1]}"
+            )
         self._vllm: Any = _start(
             where, rank=fitting, adapters=adapters, dtype=dtype, device=device, settings=settings
         )

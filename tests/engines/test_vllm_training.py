@@ -16,7 +16,7 @@ import pytest
 
 SETTINGS = (
     "engine=vllm", "vllm.cache=0.5", "vllm.context=1024", "games=8", "group_size=8", "threads=1",
-    "checkpoint_every=1", "transcripts_every=1", "lr=0.001",
+    "checkpoint_every=1", "transcripts_every=1", "lr=0.001", "baseline=none",
 )  # fmt: skip
 STEPS = 2
 PATIENCE = 900
