@@ -26,7 +26,8 @@ from gamedsl.extras import missing
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, walk_steps
 from gamedsl.runtime.decision import Action
-from gamedsl.runtime.env import Env, Episode
+from gamedsl.runtime.env import Env
+from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.game import Game
 
 try:

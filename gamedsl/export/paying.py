@@ -14,7 +14,7 @@ from gamedsl.ir.expr import Apply, Collect, Const, Expr, Get, If, Stream, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import rewards_of
 from gamedsl.ir.program import Pay, Stage, walk_steps
-from gamedsl.runtime.env import Episode
+from gamedsl.runtime.episode import Episode
 
 What = Literal["payoffs", "rewards"]
 Amounts = Mapping[str, int | Fraction]

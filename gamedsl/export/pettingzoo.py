@@ -19,7 +19,8 @@ from gamedsl.extras import missing
 from gamedsl.ir.expr import Me, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.runtime.decision import Action
-from gamedsl.runtime.env import Env, Episode
+from gamedsl.runtime.env import Env
+from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.game import Game
 
 try:

@@ -22,7 +22,7 @@ from gamedsl.passes.nodes import Node, made, path_of, replay, told
 from gamedsl.passes.prompted import sample_book
 from gamedsl.passes.proof import Proof
 from gamedsl.runtime import Action, Decision, Env
-from gamedsl.runtime.env import Episode
+from gamedsl.runtime.episode import Episode
 
 SAME = "other labels change no history, no information set and no payoff"
 REPLIES = "a reply is the label of one option, or of none"

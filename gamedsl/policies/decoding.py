@@ -22,7 +22,15 @@ from gamedsl.policies.decode_batch import DecodeBatch
 from gamedsl.policies.decode_row import Row, choices_of, room_for
 from gamedsl.policies.drawing_tokens import draw
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.generation import Finish, Generated, Ids, Request, Then, Turn
+from gamedsl.policies.generation import (
+    Finish,
+    Generated,
+    Ids,
+    Request,
+    Then,
+    Turn,
+    all_served,
+)
 from gamedsl.policies.kv_pool import KVPool
 from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
@@ -73,14 +81,7 @@ class Decoder:
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         """A reply to each request. Raises KeyError for an unknown adapter, ModelError for a prompt
         without room for a reply, a schema that cannot be used, and a model that cannot decode."""
-        results: dict[int, Generated] = {}
-
-        def keep(index: int, reply: Generated) -> tuple[Request, ...]:
-            results[index] = reply
-            return ()
-
-        self.serve(requests, keep)
-        return [results[index] for index in range(len(requests))]
+        return all_served(self.serve, requests)
 
     def serve(self, requests: Sequence[Request], then: Then) -> None:
         """Reply to requests, and to those that replies lead to; raises as `generate`.

@@ -163,6 +163,20 @@ class Writing(Policy, Generator, Protocol):
     def tokenizer(self) -> Tokenizer: ...
 
 
+def all_served(
+    serve: Callable[[Sequence[Request], Then], None], requests: Sequence[Request]
+) -> list[Generated]:
+    """A reply to each request, by an engine's `serve`."""
+    found: dict[int, Generated] = {}
+
+    def keep(index: int, reply: Generated) -> tuple[Request, ...]:
+        found[index] = reply
+        return ()
+
+    serve(requests, keep)
+    return [found[index] for index in range(len(requests))]
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a reply lies: its row, and its part [start, stop) of the row's trained tokens."""

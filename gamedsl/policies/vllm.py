@@ -15,7 +15,14 @@ import torch
 
 from gamedsl.policies.base import Notify, Query, silent
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.generation import Generated, Request, Then, TokenRow, Weigh
+from gamedsl.policies.generation import (
+    Generated,
+    Request,
+    Then,
+    TokenRow,
+    Weigh,
+    all_served,
+)
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.models import locate
@@ -68,14 +75,7 @@ class VllmPolicy(HFPolicy):
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         """Replies by vLLM; see `generation.Generator`."""
-        results: dict[int, Generated] = {}
-
-        def keep(index: int, reply: Generated) -> tuple[Request, ...]:
-            results[index] = reply
-            return ()
-
-        self.serve(requests, keep)
-        return [results[index] for index in range(len(requests))]
+        return all_served(self.serve, requests)
 
     def serve(self, requests: Sequence[Request], then: Then) -> None:
         """Reply to requests, and to those that `then` gives as each reply ends."""

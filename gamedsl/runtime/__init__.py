@@ -3,7 +3,8 @@
 from gamedsl.backends.kernel import Outcome
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.runtime.decision import Action, Decision
-from gamedsl.runtime.env import Env, Episode
+from gamedsl.runtime.env import Env
+from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.game import Game
 from gamedsl.runtime.views import View
 

@@ -22,7 +22,8 @@ from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import Rows
 from gamedsl.ir.rows import holds_out
 from gamedsl.runtime.decision import Action, Decision
-from gamedsl.runtime.env import Env, Episode
+from gamedsl.runtime.env import Env
+from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.game import Game
 from gamedsl.runtime.memory import begun
 from gamedsl.runtime.retelling import drawn, failed, indented, invalid, said

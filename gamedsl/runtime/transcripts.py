@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.ir.values import name_of
 
 if TYPE_CHECKING:
-    from gamedsl.runtime.env import Episode
+    from gamedsl.runtime.episode import Episode
 
 FORMAT = 1
 

@@ -131,7 +131,7 @@ class Odds:
         self._answers: dict[tuple[int, Query], np.ndarray] = {}
 
     def of(self, player: Player, asked: Sequence[Asked]) -> list[np.ndarray]:
-        """Probabilities [labels] of each. Raises TrainError for a reply that is no legal label."""
+        """Probabilities [labels] of each. Raises TrainError for a reply that is no legal answer."""
         from gamedsl.players.base import DrawingPlayer
 
         if isinstance(player, DrawingPlayer):
@@ -295,16 +295,13 @@ def _moved(
 
 def _answer(player: Player, decision: Decision, episode: Episode) -> int:
     """The number of what a player does."""
-    from gamedsl.runtime import Action
-
     reply = player.act(decision, episode)
-    if isinstance(reply, Action):
-        return decision.legal.index(reply.name)
-    if isinstance(reply, str) and reply.strip() in decision.labels:
-        return decision.labels.index(reply.strip())
+    name = episode.hear(decision, reply)
+    if isinstance(name, str) and name in decision.legal:
+        return decision.legal.index(name)
     raise TrainError(
         f"the player to imitate answered {reply!r} at {decision.information_set},"
-        " which is no legal label",
+        " which is no legal answer",
         "imitate a player that gives legal answers",
     )
 

@@ -11,7 +11,7 @@ import pytest
 import gamedsl
 from gamedsl import Action, Env
 from gamedsl.backends.babble import sample_said
-from gamedsl.runtime.env import Episode
+from gamedsl.runtime.episode import Episode
 
 GUESS = """
 game: case

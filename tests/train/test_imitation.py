@@ -129,7 +129,7 @@ def test_a_reply_that_is_no_label_is_refused(compiled) -> None:
         def act(self, decision, episode):
             return "whatever"
 
-    with pytest.raises(TrainError, match="'whatever' at proposer:offer, which is no legal label"):
+    with pytest.raises(TrainError, match="'whatever' at proposer:offer, which is no legal answer"):
         _played(compiled(OFFER), Odd())
 
 
