@@ -56,9 +56,10 @@ def position(state: State) -> Hashable:
         return inner.node
     if not isinstance(inner, Play):
         raise TypeError(f"the positions of {type(state).__name__} are not known")
-    own = _slots(type(inner))
+    own, site = _slots(type(inner)), inner._site
     values = [getattr(inner, slot) for slot in own]
-    return inner.kind, inner._site, inner.me, frozen((inner._drawn, values))
+    number = None if site is None else site.number
+    return inner.kind, number, inner.me, frozen((inner._drawn, values))
 
 
 def acting(state: State) -> str | None:

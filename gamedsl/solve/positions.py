@@ -79,7 +79,7 @@ class PositionValues:
         """What is paid wherever the game may end."""
 
     def worth(self, state: State) -> Worth:
-        """In the order of the seats. KeyError for a state of another kernel."""
+        """In the order of the seats. KeyError for a state of another kind of kernel."""
         from gamedsl.runtime.positions import position
 
         return self._worth[self._number[position(state)]]

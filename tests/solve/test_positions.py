@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import gamedsl
+from gamedsl.backends import generated
 from gamedsl.backends.kernel import State
 from gamedsl.runtime.positions import count_histories, position, seen_by_all, unread
 from gamedsl.solve import backward_induction, solve_positions, tabulate
@@ -38,6 +39,22 @@ def future(state: State, known: dict, met: Counter) -> int:
     met["merged"] += key in known
     assert known.setdefault(key, hash(here)) == hash(here)
     return hash(here)
+
+
+@pytest.mark.parametrize("backend", ["generated", "interpreter"])
+def test_a_position_is_the_same_in_every_kernel_of_its_kind(backend, monkeypatch):
+    """Also where a game's module is loaded anew, as no process keeps all of them."""
+
+    def walked() -> list:
+        monkeypatch.setattr(generated, "_MODULES", {})
+        state = gamedsl.load("kuhn_poker").kernel(backend).start()
+        found = [position(state)]
+        while state.kind != "end":
+            state.apply(0) if state.kind == "chance" else state.apply(*(0 for _ in state.counts))
+            found.append(position(state))
+        return found
+
+    assert walked() == walked()
 
 
 @pytest.mark.parametrize("backend", ["generated", "interpreter"])

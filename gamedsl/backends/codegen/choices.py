@@ -129,7 +129,7 @@ class Choices:
         self._make.module.add(lines)
         names = self._options.names(step, "seat")
         self._make.module.later(
-            f"asks_{place} = Asks({step.id!r}, took_{place}, "
+            f"asks_{place} = Asks({place}, {step.id!r}, took_{place}, "
             f"{{seat: {names} for seat in {literal(step.actors)}}}, "
             f"{stage_slot(self._make, self._around[step.id])!r})"
         )

@@ -129,7 +129,7 @@ class Chances:
         loops = "".join(f"s.{module.slot('n', loop)}, " for loop in here.loops).rstrip()
         names = tuple(tuple(map(name_of, index)) for index in every)
         module.later(
-            f"draws_{place} = Draws({step.id!r}, {literal(names)}, drew_{place}, "
+            f"draws_{place} = Draws({place}, {step.id!r}, {literal(names)}, drew_{place}, "
             f"lambda s: ({loops}), lambda value: {plain_name}, {stage_slot(self._make, here)!r})"
         )
 

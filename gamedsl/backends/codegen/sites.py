@@ -10,15 +10,17 @@ Go = Any
 
 
 class Asks:
-    """Where seats choose: the step, what happens once they have, each seat's options, and the slot
-    of what was paid before the stage around it (empty: there is none)."""
+    """Where seats choose: which stop of the program this is, the step, what happens once they have,
+    each seat's options, and the slot of what was paid before the stage around it (empty: there is
+    none)."""
 
-    __slots__ = ("_places", "names", "step", "take", "unpaid")
+    __slots__ = ("_places", "names", "number", "step", "take", "unpaid")
 
     def __init__(
-        self, step: str, take: Callable[[Any, Sequence[int]], Go], names: dict[str, list[str]],
-        unpaid: str,
+        self, number: int, step: str, take: Callable[[Any, Sequence[int]], Go],
+        names: dict[str, list[str]], unpaid: str,
     ) -> None:  # fmt: skip
+        self.number = number
         self.step = step
         self.take = take
         self.names = names
@@ -33,15 +35,18 @@ class Asks:
 
 
 class Draws:
-    """Where chance draws: the step, the names of each index, what happens once it has, which passes
-    of the loops around it are under way, the name of what is drawn, and as in `Asks`."""
+    """Where chance draws: its number and step as in `Asks`, the names of each index, what happens
+    once it has, which passes of the loops around it are under way, the name of what is drawn, and
+    the slot as in `Asks`."""
 
-    __slots__ = ("indices", "name", "passes", "step", "take", "unpaid")
+    __slots__ = ("indices", "name", "number", "passes", "step", "take", "unpaid")
 
     def __init__(
-        self, step: str, indices: tuple[tuple[str, ...], ...], take: Callable[[Any, Any], Go],
-        passes: Callable[[Any], tuple[int, ...]], name: Callable[[Any], str], unpaid: str,
+        self, number: int, step: str, indices: tuple[tuple[str, ...], ...],
+        take: Callable[[Any, Any], Go], passes: Callable[[Any], tuple[int, ...]],
+        name: Callable[[Any], str], unpaid: str,
     ) -> None:  # fmt: skip
+        self.number = number
         self.step = step
         self.indices = indices
         self.take = take
