@@ -70,7 +70,7 @@ class ModelPlayer(DrawingPlayer):
             episode.env.ir, run_seed=self._run_seed, seed=episode.seed,
             tokenizer=self.policy.tokenizer,
         )  # fmt: skip
-        return query_of(decision, self.adapters[decision.role], book)
+        return query_of(decision.under(book), self.adapters[decision.role])
 
 
 def untrained(

@@ -25,7 +25,6 @@ from gamedsl.policies.generation import Generated, Request, Writing
 if TYPE_CHECKING:
     import torch
 
-    from gamedsl.backends.labels import LabelBook
     from gamedsl.runtime import Action, Decision
 
 AROUND = 32
@@ -91,16 +90,13 @@ def text_of(written: Generated | None, choice: Choice | None) -> str:
     return said if choice is None else said + choice.query.labels[choice.action]
 
 
-def query_of(decision: Decision, adapter: str, book: LabelBook | None = None) -> Query:
+def query_of(decision: Decision, adapter: str) -> Query:
     """A closed decision as a policy sees it: its options are replies of the form asked for, without
-    a thought. With a `book` it is told under other labels."""
+    a thought."""
     labels, form = decision.labels, decision.form
-    messages = decision.messages
-    if book is not None:
-        labels, messages = tuple(map(book.label, decision.legal)), decision.told(book)
     if form != LABEL:
         labels = tuple(written(label, form) for label in labels)
-    return Query(cast("tuple[Message, ...]", messages), labels, adapter)
+    return Query(cast("tuple[Message, ...]", decision.messages), labels, adapter)
 
 
 def replies(

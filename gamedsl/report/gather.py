@@ -174,12 +174,8 @@ def _prompts(
     if len(decisions) > MANY_PROMPTS:
         notes.append(f"{MANY_PROMPTS} of {len(decisions)} prompts are shown.")
     return tuple(
-        Prompt(
-            d.information_set,
-            d.told(book),
-            tuple((name, book.label(name)) for name in d.legal),
-        )
-        for d in decisions[:MANY_PROMPTS]
+        Prompt(d.information_set, d.messages, tuple(zip(d.legal, d.labels, strict=True)))
+        for d in (decision.under(book) for decision in decisions[:MANY_PROMPTS])
     )
 
 

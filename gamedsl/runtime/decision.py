@@ -81,16 +81,12 @@ class Decision:
     def messages(self) -> tuple[Message, ...]:
         """The prompt, as (chat role, content) pairs. EvaluationError where an expression of the
         seat's declared view has no value here."""
-        return self.told(self._book)
-
-    def told(self, book: LabelBook) -> tuple[Message, ...]:
-        """The prompt under other labels. As `messages`."""
         env = self._env
         step = env.step_of(self.step)
         restricted = env.ir.told_at(self.seat, self.step) is not None
         variables = self._state.variables if restricted else NOTHING
         asked = env.prompter.messages(
-            self.seat, step, self.legal, book, self.seen, variables, self.before
+            self.seat, step, self.legal, self._book, self.seen, variables, self.before
         )
         return (*asked, *(part for failure in self.failed for part in again(failure)))
 

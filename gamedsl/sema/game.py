@@ -6,9 +6,8 @@ from collections.abc import Mapping as Map
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.expr import Expr
-from gamedsl.ir.game import GameIR, Labels, NoMove, Setting, Template
+from gamedsl.ir.game import GameIR, NoMove, Reward, Setting, Template
 from gamedsl.ir.program import Pay, Step, walk_steps
 from gamedsl.ir.program import Stage as StageStep
 from gamedsl.ir.types import BOOL, NONE, NUMBER, PerSeat, Type
@@ -16,6 +15,7 @@ from gamedsl.sema.actions import Moves, declare_actions, is_declared_form
 from gamedsl.sema.claims import read_claims
 from gamedsl.sema.data import Data
 from gamedsl.sema.history import read_history
+from gamedsl.sema.labels import read_labels
 from gamedsl.sema.lasting import what_lasts_is_said
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
@@ -24,7 +24,7 @@ from gamedsl.sema.payoffs import read_payoffs
 from gamedsl.sema.replies import forfeits_have_a_price, read_on_invalid, read_respond
 from gamedsl.sema.rewards import read_reward
 from gamedsl.sema.roles import declare_referees, declare_roles, read_swaps
-from gamedsl.sema.scope import Names, StreamName, TypeName, is_reserved_stream
+from gamedsl.sema.scope import Names, StreamName, is_reserved_stream
 from gamedsl.sema.stages import Stages
 from gamedsl.sema.state import States
 from gamedsl.sema.turns import Turns, choices_in
@@ -84,9 +84,14 @@ class _Reader:
         self.typer.learned = dict(learned)
         self.stages = Stages(build_stage, chain)
 
+    @property
+    def inner(self) -> bool:
+        """Whether the game is read as a stage of another."""
+        return len(self.stages.chain) > 1
+
     def read(self) -> GameIR | None:
         root, names, problems = self.root, self.names, self.problems
-        what = f"the game `{self.document.name}`" if len(self.stages.chain) > 1 else "this game"
+        what = f"the game `{self.document.name}`" if self.inner else "this game"
         declared = Params(names, problems, what, root.span, self.given, names)
         folded = declared.declare(root.get("params"))
         roles = declare_roles(root.get("roles") or self.roles_of_stage(), names, problems)
@@ -103,22 +108,15 @@ class _Reader:
         self.assigned(turns)
         end = self.end(turns)
         scores = self.scores(turns, steps)
-        streams = {name for name, _ in scores}
-        streams |= {step.stream for step in walk_steps(steps) if isinstance(step, Pay)}
-        reward = read_reward(
-            root.get("rewards"), self.near, names, problems, head_of(root), streams - {"payoffs"}
-        )
-        section = root.get("payoffs")
+        reward = self.reward(scores, steps)
         if problems.errors:
             return None
         self.everyone_acts(steps)
         if not steps:
             return None
-        payoffs = self.payoffs(section, steps, bool(reward.needs))
+        payoffs = self.payoffs(root.get("payoffs"), steps, bool(reward.needs))
         view = read_view(root.get("view"), self.typer, problems)
-        claims = read_claims(root.get("claims"), self.typer, problems)
-        lets = (*typed_lets(self.typer), *self.stages.lets)
-        about = root.get("about")
+        decisions, about = choices_in(steps), root.get("about")
         ir = GameIR(
             name=self.document.name,
             about=about.text if isinstance(about, Scalar) else "",
@@ -126,7 +124,7 @@ class _Reader:
             roles=roles,
             enums=tuple(names.enums),
             turns=steps,
-            lets=lets,
+            lets=(*typed_lets(self.typer), *self.stages.lets),
             payoffs=payoffs,
             reward=reward,
             labels=read_labels(root.get("labels"), names, problems),
@@ -138,24 +136,27 @@ class _Reader:
             no_move=read_no_move(root.get("no_move")),
             scores=scores,
             view=view,
-            history=read_history(
-                root.get("history"), choices_in(steps), dict(view), types, problems
-            ),
+            history=read_history(root.get("history"), decisions, dict(view), types, problems),
             uses=tuple((name, tuple(places)) for name, places in turns.used_at.items()),
-            claims=claims,
+            claims=read_claims(root.get("claims"), self.typer, problems),
             referees=referees,
             swaps=read_swaps(root.get("referees"), referees, names, problems),
             respond=read_respond(root.get("respond"), names, problems),
             on_invalid=read_on_invalid(
-                root.get("on_invalid"), roles, referees, choices_in(steps), names, problems
+                root.get("on_invalid"), roles, referees, decisions, names, problems
             ),
         )
+        self.hangs_together(ir, turns)
+        return None if problems.errors else ir
+
+    def hangs_together(self, ir: GameIR, turns: Turns) -> None:
+        """Problems of the game as a whole."""
+        root, problems = self.root, self.problems
         actions_are_offered(root, turns, problems)
         params_are_read(root, problems)
-        what_lasts_is_said(ir, problems, inner=len(self.stages.chain) > 1)
-        if not problems.errors and len(self.stages.chain) == 1:
+        what_lasts_is_said(ir, problems, inner=self.inner)
+        if not problems.errors and not self.inner:
             forfeits_have_a_price(ir, root.get("on_invalid"), problems)
-        return None if problems.errors else ir
 
     def roles_of_stage(self) -> Node | None:
         """The roles of a game that has none of its own: those of the stage that it repeats."""
@@ -222,6 +223,17 @@ class _Reader:
             del declared[stream]
         return found
 
+    def reward(
+        self, scores: tuple[tuple[str, tuple[tuple[str, Expr], ...]], ...], steps: tuple[Step, ...]
+    ) -> Reward:
+        """How the streams are split; it may read all that are paid or scored."""
+        streams = {name for name, _ in scores}
+        streams |= {step.stream for step in walk_steps(steps) if isinstance(step, Pay)}
+        return read_reward(
+            self.root.get("rewards"), self.near, self.names, self.problems, head_of(self.root),
+            streams - {"payoffs"},
+        )  # fmt: skip
+
     def payoffs(
         self, section: Node | None, steps: tuple[Step, ...], split: bool
     ) -> tuple[tuple[str, Expr], ...]:
@@ -268,77 +280,6 @@ def read_no_move(node: Node | None) -> NoMove:
         case Scalar(text="pass" | "end" as word):
             return word
     return "error"
-
-
-def read_labels(node: Node | None, names: Names, problems: Problems) -> Labels:
-    """`plain` (the default), `masked`, `{masked: style, per: …}`, a map of name to text, or a map
-    of type to masked labels."""
-    if node is None:
-        return Labels("plain")
-    if isinstance(node, Scalar):
-        return Labels("masked" if node.text == "masked" else "plain", span=node.span)
-    assert isinstance(node, Mapping)
-    if node.get("masked") is not None:
-        return _masked(node)
-    by_type = [entry for entry in node if isinstance(entry.value, Mapping)]
-    if by_type:
-        return _by_type(node, by_type, names, problems)
-    written = [(e.key, e.value) for e in node if isinstance(e.value, Scalar)]
-    fixed = tuple((key.text, value.text) for key, value in written)
-    places = tuple((key.span, value.span) for key, value in written)
-    return Labels("fixed", fixed=fixed, span=node.span, places=places)
-
-
-def _masked(node: Mapping) -> Labels:
-    style = node.get("masked")
-    name = style.text if isinstance(style, Scalar) else "auto"
-    written = node.entry("masked")
-    places = () if written is None else ((written.key.span, written.value.span),)
-    match node.get("per"):
-        case Scalar(text="game" | "episode" as per):
-            return Labels("masked", name, per, span=node.span, places=places)
-    return Labels("masked", name, span=node.span, places=places)
-
-
-def _by_type(node: Mapping, entries: list[Entry], names: Names, problems: Problems) -> Labels:
-    """`{Word: {masked: alien, per: run}}`: the values of some types have meaningless labels."""
-    only: list[str] = []
-    first: Labels | None = None
-    named = next((entry for entry in node if not isinstance(entry.value, Mapping)), None)
-    if named is not None:
-        problems.add(
-            "GD0432", "labels are given by name or by type, not both", named.key.span,
-            why="by name", notes=(Note(entries[0].key.span, "by type"),),
-            help="give all labels in one of the two forms",
-        )  # fmt: skip
-    for entry in entries:
-        known = names.declared.get(entry.key.text)
-        assert isinstance(entry.value, Mapping)
-        if not isinstance(known, TypeName):
-            types = [n for n, d in names.declared.items() if isinstance(d, TypeName)]
-            guess = did_you_mean(entry.key.text, types)
-            place = names.place(guess) if guess else None
-            problems.add(
-                "GD0422", f"unknown type `{entry.key.text}`", entry.key.span,
-                why="not declared under `types`",
-                notes=(Note(place, "declared here"),) if place else (),
-                help=f"did you mean `{guess}`?" if guess else "known: " + ", ".join(types),
-            )  # fmt: skip
-            continue
-        labels = _masked(entry.value)
-        if first is not None and (labels.style, labels.per) != (first.style, first.per):
-            problems.add(
-                "GD0436", "all masked types of a game have one style", entry.value.span,
-                why="not as the first", notes=(Note(entries[0].value.span, "the first"),),
-                help="write the same `masked` and `per` for each",
-            )  # fmt: skip
-        first = first or labels
-        only += [name for name, _ in known.choices]
-    if first is None:
-        return Labels("plain", span=node.span)
-    return Labels(
-        "partly", first.style, first.per, only=tuple(only), span=node.span, places=first.places
-    )
 
 
 def read_templates(root: Mapping, problems: Problems) -> tuple[Template, ...]:

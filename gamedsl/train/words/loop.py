@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from gamedsl.ir.program import Call, walk_steps
 from gamedsl.ir.recipe import Recipe
 from gamedsl.players.replying import text_of
 from gamedsl.policies.generation import Writing
+from gamedsl.runtime.env import Env
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.begin import learning, take_up
@@ -54,9 +55,7 @@ def train_words(
     """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` adds to
     the end record. Raises TrainError, and CastError where no `cast` is given."""
     game = game.of("training")
-    for step_of in walk_steps(game.ir.turns):
-        if isinstance(step_of, Call):
-            _runs_here(step_of)
+    _calls_run_here(game)
     cast = cast or assemble(game, recipe)
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     optimizer = torch.optim.AdamW(
@@ -74,41 +73,27 @@ def train_words(
         checkpoints.save(run, state, recipe.keep_checkpoints)
 
     if not run.records():
-        opening = _opening(policy, cast)
-        if recipe.warm_up.expert is not None:
-            lessons = chats_of(game, env, recipe, cast, policy)
-            told = warm_up(
-                policy, *lessons, recipe, learning(policy, cast),
-                tell=partial(tell, observers), asked_to_stop=stopped,
-            )  # fmt: skip
-            if told is None:
-                return Outcome(0, finished=False)
-            opening["warm_up"] = told
-        run.append(opening)
+        warmed = _warmed_up(env, policy, recipe, cast, game, partial(tell, observers), stopped)
+        if warmed is None:
+            return Outcome(0, finished=False)
+        run.append(_opening(policy, cast) | warmed)
         keep()
-    for observer in observers:
-        observer.start(run.records()[0])
+    tell(observers, run.records()[0])
 
     while step < recipe.steps and not stopped():
         started = time.perf_counter()
         step += 1
         trials = play(env, policy, recipe, step, cast, lineages)
         lineages.carry_on(trials)
-        batch = batch_of(trials)
-        worth, void = advantages(trials, recipe, cast.learners)
-        record: Record = {"event": "step", "step": step, **earned(batch), **met(batch)}
-        record |= said_in(trials)
-        record |= learn(policy, optimizer, worth, recipe, step)
-        policy.forget()  # what is kept of earlier prompts would differ where a run is resumed
-        record |= {"sequences": len(worth) + void, "void": void}
+        record: Record = {"event": "step", "step": step}
+        record |= _learnt(trials, policy, optimizer, recipe, cast, step)
         record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)
         if step == recipe.steps or step % recipe.transcripts_every == 0:
             run.write_transcripts(step, _told(trials))
         if step % recipe.checkpoint_every == 0:
             keep()
-        for observer in observers:
-            observer.step(record)
+        tell(observers, record)
 
     keep()
     write_adapters(run, policy)
@@ -117,8 +102,7 @@ def train_words(
         end: Record = {"event": "end", "step": step}
         end |= conclude(run, None, end)
         run.append(end)
-        for observer in observers:
-            observer.end(end)
+        tell(observers, end)
     return Outcome(step, finished)
 
 
@@ -136,12 +120,41 @@ def _begin(
     return found.step
 
 
-def _runs_here(call: Call) -> None:
+def _calls_run_here(game: Game) -> None:
     """Raises TrainError where a function that the game calls cannot run on this machine."""
-    function = lookup(call.function)
-    missing = None if function is None else function.missing_here()
-    if missing is not None:
-        raise TrainError(f"`{call.function}` cannot run here: {missing}", "see docs/calls.md")
+    for call in walk_steps(game.ir.turns):
+        function = lookup(call.function) if isinstance(call, Call) else None
+        missing = None if function is None else function.missing_here()
+        if function is not None and missing is not None:
+            raise TrainError(f"`{function.name}` cannot run here: {missing}", "see docs/calls.md")
+
+
+def _warmed_up(
+    env: Env, policy: Writing, recipe: Recipe, cast: Cast, game: Game,
+    tell: Callable[[Record], None], asked_to_stop: Callable[[], bool],
+) -> Record | None:  # fmt: skip
+    """Teach the policy what the recipe's expert says, where there is one; what there is to tell of
+    it. None where it was asked to stop."""
+    if recipe.warm_up.expert is None:
+        return {}
+    lessons = chats_of(game, env, recipe, cast, policy)
+    told = warm_up(
+        policy, *lessons, recipe, learning(policy, cast), tell=tell, asked_to_stop=asked_to_stop
+    )
+    return None if told is None else {"warm_up": told}
+
+
+def _learnt(
+    trials: Sequence[Trial], policy: Writing, optimizer: torch.optim.Optimizer, recipe: Recipe,
+    cast: Cast, step: int,
+) -> Record:  # fmt: skip
+    """Update the policy by a step's games; what they earned, what was said, and how it learnt."""
+    batch = batch_of(trials)
+    worth, void = advantages(trials, recipe, cast.learners)
+    record: Record = {**earned(batch), **met(batch), **said_in(trials)}
+    record |= learn(policy, optimizer, worth, recipe, step)
+    policy.forget()  # what is kept of earlier prompts would differ where a run is resumed
+    return record | {"sequences": len(worth) + void, "void": void}
 
 
 def _opening(policy: Writing, cast: Cast) -> Record:
