@@ -22,11 +22,12 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
+import env_peers
+
 import gamedsl
 
 LEAST = {"verifiers": 10_000, "TextArena": 2}
 """How many times the turns per second of each must be reached."""
-TEXT_ARENA = "KuhnPoker-v0-short"
 PAIRS = 7
 
 
@@ -96,25 +97,8 @@ def instant(prompt: object, options: Any, draw: Callable[[], float]) -> str:
 
 def text_arena() -> Callable[[int], int]:
     """Whole games, of one hand after another; what may be said is read off the game's state."""
-    import textarena
-
-    draw = random.Random(0).random
-
-    def play(games: int) -> int:
-        count = 0
-        for seed in range(games):
-            env = textarena.make(TEXT_ARENA)
-            env.reset(num_players=2, seed=seed)
-            over = False
-            while not over:
-                _, seen = env.get_observation()
-                words = list(env.state.game_state["current_legal_action_tree"])
-                over, _ = env.step(action=f"[{instant(seen, words, draw)}]")
-                count += 1
-            env.close()
-        return count
-
-    return play
+    play, draw = env_peers.text_arena(env_peers.TEXT_ARENA["kuhn_poker"]), random.Random(0).random
+    return lambda games: play(games, draw)
 
 
 async def verifiers(hands: int) -> float:

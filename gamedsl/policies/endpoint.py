@@ -15,6 +15,7 @@ import random
 import re
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -98,6 +99,7 @@ class Endpoint:
         self._key = _key(self.settings.key_env)
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._client = _client(headers, self.settings)
+        weakref.finalize(self, self._client.close)
         self._calls = self._tokens = 0
         self._kept = Kept(self.settings.kept)
         self._lock = threading.Lock()

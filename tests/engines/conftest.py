@@ -53,5 +53,5 @@ def shake(policy: VllmPolicy, adapter: str, generator: object) -> None:
 
     with torch.no_grad():
         for tensor in policy.parameters(adapter):
-            noise = torch.randn(tensor.shape, generator=generator)  # type: ignore[call-overload]
+            noise = torch.randn(tensor.shape, generator=generator)
             tensor.add_(0.02 * noise)

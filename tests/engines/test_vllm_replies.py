@@ -82,7 +82,7 @@ def test_choices_are_their_very_tokens(policy: VllmPolicy) -> None:
         asked(TEXTS[at % 2], "a", temperature=1.0, seed=at, choices=labels) for at in range(6)
     ]
     for request, reply in zip(requests, policy.generate(requests), strict=True):
-        query = Query(request.messages, labels, "a")  # type: ignore[arg-type]
+        query = Query(request.messages, labels, "a")
         known = policy.encode(query).labels
         assert reply.text in labels
         assert reply.reply_ids == known[labels.index(reply.text)]
@@ -136,7 +136,7 @@ def test_earlier_replies_keep_their_ids_and_games_go_on_by_themselves(policy: Vl
         if index >= 2:
             return []
         turns = (("user", TEXTS[index]), ("assistant", reply.reply_ids), ("user", "And then?"))
-        return [Request(turns, "ab"[index], 3, 0.0)]  # type: ignore[arg-type]
+        return [Request(turns, "ab"[index], 3, 0.0)]
 
     policy.serve([asked(TEXTS[0], "a", max_tokens=3), asked(TEXTS[1], "b", max_tokens=24)], then)
     assert sorted(index for index, _ in ended) == [0, 1, 2, 3]

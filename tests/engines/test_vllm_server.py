@@ -91,7 +91,7 @@ def test_an_endpoint_replies_as_the_model_does(policy: VllmPolicy, url: str) -> 
 def test_an_endpoint_holds_replies_to_a_schema_and_to_choices(url: str, way: str) -> None:
     from gamedsl.policies.endpoint import Endpoint, EndpointSettings
 
-    settings = EndpointSettings(constrain=way)  # type: ignore[arg-type]
+    settings = EndpointSettings(constrain=way)
     endpoint = Endpoint(url, MODEL, settings)
     schema = [
         asked(TEXTS[1], temperature=1.0, seed=s, max_tokens=40, schema=SCHEMA) for s in (1, 2)

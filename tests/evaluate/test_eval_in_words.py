@@ -94,7 +94,10 @@ def test_numbers_come_again_and_are_of_the_seed(chat: Game) -> None:
     def texts(seed: int) -> list[Any]:
         kept: list[Any] = []
         plan = plan_of(chat, contestants(["tiny"]), ["random"])
-        keep = lambda holders, records: kept.append([r["replies"] for r in records])  # noqa: E731
+
+        def keep(holders: Any, records: Any) -> None:
+            kept.append([record["replies"] for record in records])
+
         evaluate(chat, plan, Options(games=4, seed=seed, keep=keep))
         return kept
 

@@ -4,20 +4,19 @@ its own, in the run and from its folder."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 
-from gamedsl.diagnostics import Problems
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.model import load_policy
 from gamedsl.players.replying import Asked, replies
 from gamedsl.policies.generation import Writing
 from gamedsl.runtime import Game
-from gamedsl.sema.recipe import override, resolve
-from gamedsl.train.engine import open_policy
-from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.words.loop import train_words, writer
+from gamedsl.train.runfolder import RunFolder
+from gamedsl.train.words.loop import writer
+from tests.train import in_words
+from tests.train.in_words import run_of
 
 OPPOSITES = """
 game: opposites
@@ -33,16 +32,9 @@ ASKED = 60
 OWN = {"ann": "ann", "bob": "bob"}
 SWAPPED = {"ann": "bob", "bob": "ann"}
 
-
-def recipe_of(game: Game, **settings: Any) -> Recipe:
-    given = {
-        "model": "tiny", "steps": 10, "games": 40, "group_size": 40, "lr": 0.02,
-        "lr_schedule": "constant", **settings,
-    }  # fmt: skip
-    problems = Problems()
-    recipe = resolve(game.ir, [override(k, v) for k, v in given.items()], problems)
-    assert not problems.errors, problems.sorted()
-    return recipe
+recipe_of = partial(
+    in_words.recipe_of, steps=10, games=40, group_size=40, lr=0.02, lr_schedule="constant"
+)
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +47,8 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Game:
 
 
 @pytest.fixture(scope="module")
-def trained(game: Game, tmp_path_factory: pytest.TempPathFactory) -> tuple[Writing, RunFolder]:
-    recipe = recipe_of(game)
-    policy = writer(open_policy(game, recipe, lambda text: None))
-    folder = create(game, recipe, tmp_path_factory.mktemp("runs") / "run", {}, policy.tokenizer, 1)
-    assert train_words(game, recipe, folder, policy).finished
-    return policy, folder
+def trained(game: Game, tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Writing]:
+    return run_of(game, recipe_of(game), tmp_path_factory.mktemp("runs") / "run")
 
 
 def habits(game: Game, policy: Writing, adapters: Mapping[str, str]) -> dict[str, float]:
@@ -79,17 +67,17 @@ def each_has_its_own(found: Mapping[str, float]) -> bool:
 
 
 def test_each_adapter_learns_what_its_role_is_paid_for(
-    game: Game, trained: tuple[Writing, RunFolder]
+    game: Game, trained: tuple[RunFolder, Writing]
 ) -> None:
-    policy, _ = trained
+    _, policy = trained
     found = habits(game, policy, OWN)
     assert each_has_its_own(found), found
 
 
 def test_swapped_adapters_have_each_others_preferences(
-    game: Game, trained: tuple[Writing, RunFolder]
+    game: Game, trained: tuple[RunFolder, Writing]
 ) -> None:
-    policy, _ = trained
+    _, policy = trained
     found = habits(game, policy, SWAPPED)
     other = {SWAPPED[seat]: value for seat, value in found.items()}
     assert not each_has_its_own(found), found
@@ -97,9 +85,9 @@ def test_swapped_adapters_have_each_others_preferences(
 
 
 def test_saved_adapters_are_those_of_their_names(
-    game: Game, trained: tuple[Writing, RunFolder]
+    game: Game, trained: tuple[RunFolder, Writing]
 ) -> None:
-    _, folder = trained
+    folder, _ = trained
     for names, own in ((OWN, True), (SWAPPED, False)):
         files = {role: folder.path / "adapters" / name for role, name in names.items()}
         policy = writer(load_policy("tiny", files, lora_of(game)))

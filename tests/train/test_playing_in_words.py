@@ -18,11 +18,9 @@ from gamedsl.policies.generation import Generated, Request, Then, Writing
 from gamedsl.policies.tabular import Characters
 from gamedsl.runtime import Game
 from gamedsl.train.cast import Cast
-from gamedsl.train.engine import open_policy
 from gamedsl.train.words import rollout
-from gamedsl.train.words.loop import writer
 from gamedsl.train.words.rollout import Trial, play
-from tests.train.test_thinking import recipe_of
+from tests.train.in_words import opened, recipe_of
 
 TURNS = """
 game: turns
@@ -174,7 +172,7 @@ def test_how_long_functions_take_has_no_say(
 ) -> None:  # fmt: skip
     monkeypatch.setattr(rollout, "_threads", lambda: 4)
     game = compiled(THINKS)
-    policy = writer(open_policy(game, recipe_of(game), lambda text: None))
+    policy = opened(game, recipe_of(game))
     clock = random.Random(time.time_ns())
 
     def slow(text: str) -> bool:

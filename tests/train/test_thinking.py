@@ -19,12 +19,12 @@ from gamedsl.policies.generation import Generated, TokenRow, Writing
 from gamedsl.runtime import Game
 from gamedsl.sema.recipe import override, resolve
 from gamedsl.train.cast import Cast
-from gamedsl.train.engine import open_policy
 from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.words.loop import train_words, writer
+from gamedsl.train.words.loop import train_words
 from gamedsl.train.words.rollout import Utterance, play
 from gamedsl.train.words.update import Lesson, learn
 from gamedsl.train.words.weigh import Worth
+from tests.train.in_words import opened, recipe_of, steps_of
 from tests.writing import write
 
 GAMES = Path(__file__).parent.parent.parent / "games"
@@ -38,25 +38,6 @@ on_invalid: {then: forfeit, pay: -1}
 """
 
 
-def recipe_of(game: Game, **settings: Any) -> Recipe:
-    given = {"model": "tiny", "games": 8, "group_size": 8, "lr": 0.005, "seed": 0, **settings}
-    problems = Problems()
-    recipe = resolve(game.ir, [override(k, v) for k, v in given.items()], problems)
-    assert not problems.errors, problems.sorted()
-    return recipe
-
-
-def opened(game: Game, recipe: Recipe) -> Writing:
-    return writer(open_policy(game, recipe, lambda text: None))
-
-
-def run_of(game: Game, recipe: Recipe, out: Path) -> list[dict[str, Any]]:
-    policy = opened(game, recipe)
-    folder = create(game, recipe, out, {}, policy.tokenizer, 1)
-    assert train_words(game, recipe, folder, policy).finished
-    return [record for record in folder.records() if record["event"] == "step"]
-
-
 def said_in(game: Game, recipe: Recipe, policy: Writing) -> list[Utterance]:
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     trials = play(env, policy, recipe, 1, Cast(game.ir, recipe))
@@ -66,7 +47,7 @@ def said_in(game: Game, recipe: Recipe, policy: Writing) -> list[Utterance]:
 
 def test_thoughts_and_actions_are_learned(compiled: Callable[[str], Game], tmp_path: Path) -> None:
     game = compiled(PICK)
-    steps = run_of(game, recipe_of(game, steps=3, games=16, group_size=16), tmp_path / "run")
+    steps = steps_of(game, recipe_of(game, steps=3, games=16, group_size=16), tmp_path / "run")
     assert all(step["valid"] == {"picker": 1.0} for step in steps)
     assert steps[0]["reward"]["picker"] < 0.8 < 0.9 < steps[-1]["reward"]["picker"]
     assert all(0 < step["reply_tokens"]["picker"] <= 6 for step in steps)
@@ -154,7 +135,7 @@ def test_a_thinking_run_that_was_stopped_goes_on_to_the_same_numbers(
 ) -> None:
     game = compiled(PICK)
     recipe = recipe_of(game, steps=2, games=4, group_size=4, checkpoint_every=1)
-    whole = run_of(game, recipe, tmp_path / "whole")
+    whole = steps_of(game, recipe, tmp_path / "whole")
 
     class Once:
         asked = False
@@ -180,7 +161,7 @@ def test_free_replies_are_read_in_a_game_of_labels(
 ) -> None:
     game = compiled(PICK.replace("respond: {form: tag, think: 6, at_limit: close}\n", ""))
     assert not game.ir.in_words
-    steps = run_of(game, recipe_of(game, steps=1, replies="free"), tmp_path / "run")
+    steps = steps_of(game, recipe_of(game, steps=1, replies="free"), tmp_path / "run")
     assert steps[0]["valid"]["picker"] < 1  # random weights do not happen to write a label
     assert sum(steps[0]["invalid"].values()) == steps[0]["games"]
 

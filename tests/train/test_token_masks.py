@@ -23,7 +23,7 @@ from gamedsl.train.words.rollout import Trial, play
 from gamedsl.train.words.update import Lesson
 from gamedsl.train.words.weigh import Worth
 from tests.policies.templates import CHATML, EMPTY_THOUGHT, HEADERS, THINKING
-from tests.train.test_thinking import opened, recipe_of
+from tests.train.in_words import opened, recipe_of
 
 TALK = """
 game: talk
@@ -94,7 +94,7 @@ def hold(policy: Writing, form: Form) -> None:
                 waiting += enumerate(new, total)
                 total += len(new)
 
-    policy.serve = served  # type: ignore[method-assign]
+    policy.serve = served
 
 
 def trained_of(policy: Writing, trial: Trial, seat: str) -> tuple[list[str], str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import torch
 
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.generation import Generated
 from gamedsl.runtime import Game
 from gamedsl.sema.recipe import override, resolve
@@ -25,6 +25,10 @@ from gamedsl.train.words.loop import train_words, writer
 from gamedsl.train.words.rollout import Trial, Utterance, play
 from gamedsl.train.words.update import Lesson, learn
 from gamedsl.train.words.weigh import Worth, advantages
+from tests.train import in_words
+from tests.train.in_words import opened, steps_of
+
+recipe_of = partial(in_words.recipe_of, lr=0.02)
 
 SPEAK = """
 game: speak
@@ -58,26 +62,11 @@ on_invalid: {then: forfeit, pay: -1}
 """
 
 
-def recipe_of(game: Game, **settings: Any) -> Recipe:
-    given = {"model": "tiny", "games": 8, "group_size": 8, "lr": 0.02, "seed": 0, **settings}
-    problems = Problems()
-    recipe = resolve(game.ir, [override(k, v) for k, v in given.items()], problems)
-    assert not problems.errors, problems.sorted()
-    return recipe
-
-
-def run_of(game: Game, recipe: Recipe, out: Path) -> list[dict[str, Any]]:
-    policy = writer(open_policy(game, recipe, print))
-    folder = create(game, recipe, out, {}, policy.tokenizer, 1)
-    assert train_words(game, recipe, folder, policy).finished
-    return [record for record in folder.records() if record["event"] == "step"]
-
-
 def test_a_model_learns_to_end_its_replies(compiled: Callable[[str], Game], tmp_path: Path) -> None:
     """Only a reply that ends within its tokens is valid and paid: what is paid is learned."""
     game = compiled(SPEAK)
     shape = {"games": 48, "group_size": 48, "lr": 0.02, "lr_schedule": "constant"}
-    steps = run_of(game, recipe_of(game, steps=12, **shape), tmp_path / "run")
+    steps = steps_of(game, recipe_of(game, steps=12, **shape), tmp_path / "run")
     valid = [step["valid"]["speaker"] for step in steps]
     assert sum(valid[:3]) < 0.2, valid
     assert sum(valid[-3:]) > 1.2, valid
@@ -128,7 +117,7 @@ def test_what_is_trained_is_what_was_said(compiled: Callable[[str], Game]) -> No
     """The trained tokens of a game, one after another, are the replies of one seat alone."""
     game = compiled(SPEAK.replace("- {role", "- repeat: 3\n    turns: [{role").replace("8}", "8}]"))
     recipe = recipe_of(game)
-    policy = writer(open_policy(game, recipe, print))
+    policy = opened(game, recipe)
     env = game.env(tokenizer=policy.tokenizer)
     trials = play(env, policy, recipe, 1, Cast(game.ir, recipe))
     worth, _ = advantages(trials, recipe, frozenset({"speaker"}))
@@ -195,7 +184,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(
 ) -> None:
     game = compiled(text)
     recipe = recipe_of(game, steps=3, checkpoint_every=1, transcripts_every=1, **settings)
-    whole = run_of(game, recipe, tmp_path / "whole")
+    whole = steps_of(game, recipe, tmp_path / "whole")
 
     class Stop:
         asked = False
@@ -207,13 +196,13 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(
         def step(self, record: Any) -> None:
             Stop.asked = True
 
-    policy = writer(open_policy(game, recipe, print))
+    policy = opened(game, recipe)
     folder = create(game, recipe, tmp_path / "parts", {}, policy.tokenizer, 1)
     stopped: Any = Stop()
     assert not train_words(
         game, recipe, folder, policy, observers=[Watch()], interrupt=stopped
     ).finished
-    again = writer(open_policy(game, recipe, print))
+    again = opened(game, recipe)
     assert train_words(game, recipe, RunFolder(folder.path), again).finished
     parts = [record for record in folder.records() if record["event"] == "step"]
     assert [_told(r) for r in parts] == [_told(r) for r in whole]
