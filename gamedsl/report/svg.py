@@ -111,10 +111,7 @@ def line_chart(
     values += [y for y, _ in marks]
     if not values or not steps:
         return ""
-    axis = _Axis.logarithmic(values) if logarithmic and max(values) > 0 else None
-    if axis is None:
-        low, high = _limits(values, low, high, least)
-        axis = _Axis(low, high, lambda value: value, ticks(low, high, 5))
+    axis = _Axis.of(values, low, high, least, logarithmic=logarithmic)
     named = [one for one in series if not one.quiet and any(v is not None for v in one.values)]
     longest = max((len(name) for name in [*(one.name for one in named), *(m for _, m in marks)]),
                   default=0)  # fmt: skip
@@ -140,21 +137,12 @@ def line_chart(
     for one in series:
         _shade(canvas, one, steps, (left, width - right), across, up)
     for one in sorted(series, key=lambda s: not s.quiet):
-        style = "line quiet" if one.quiet else f"line c{one.colour % COLOURS}"
-        for run in _runs(steps, one.values):
-            canvas.path([(across(s), up(v)) for s, v in run], style)
-            if len(run) == 1:
-                canvas.circle(across(run[0][0]), up(run[0][1]), 2.5, style.replace("line", "dot"))
-        for step, value in zip(steps, one.values, strict=True):
-            if step in one.crosses and value is not None:
-                _cross(canvas, across(step), up(value))
+        _draw(canvas, one, steps, across, up)
     ends = [(up(_last(one)), one.name, f"name f{one.colour % COLOURS}") for one in named]
     ends += [(up(y), name, "marktext") for y, name in marks]
     heights = spread([y for y, _, _ in ends], 14, top + 4, height - bottom + 4)
     for (_, name, style), y in zip(ends, heights, strict=True):
-        room = int((right - 8) / TEXT)
-        cut = name if len(name) <= room else name[: room - 1] + "…"
-        canvas.text(width - right + 8, y + 4, cut, style)
+        canvas.text(width - right + 8, y + 4, _cut(name, int((right - 8) / TEXT)), style)
     told = "; ".join(
         f"{one.name}: from {number(_first(one), percent)} to {number(_last(one), percent)}"
         for one in named
@@ -170,6 +158,17 @@ class _Axis:
     high: float
     bent: Callable[[float], float]
     ticks: Sequence[float]
+
+    @classmethod
+    def of(
+        cls, values: Sequence[float], low: float | None, high: float | None, least: float,
+        *, logarithmic: bool,
+    ) -> _Axis:  # fmt: skip
+        """The axis that shows all values. Zeros alone have no logarithm: the axis is straight."""
+        if logarithmic and max(values) > 0:
+            return cls.logarithmic(values)
+        foot, head = _limits(values, low, high, least)
+        return cls(foot, head, lambda value: value, ticks(foot, head, 5))
 
     @classmethod
     def logarithmic(cls, values: Sequence[float]) -> _Axis:
@@ -208,6 +207,29 @@ def _shade(
     canvas.path(above + below[::-1], style, closed=True)
 
 
+def _draw(
+    canvas: Canvas,
+    one: Series,
+    steps: Sequence[int],
+    across: Callable[[float], float],
+    up: Callable[[float], float],
+) -> None:
+    """The line of a series: a value between gaps as a dot."""
+    style = "line quiet" if one.quiet else f"line c{one.colour % COLOURS}"
+    for run in _runs(steps, one.values):
+        canvas.path([(across(s), up(v)) for s, v in run], style)
+        if len(run) == 1:
+            canvas.circle(across(run[0][0]), up(run[0][1]), 2.5, style.replace("line", "dot"))
+    for step, value in zip(steps, one.values, strict=True):
+        if step in one.crosses and value is not None:
+            _cross(canvas, across(step), up(value))
+
+
+def _cut(name: str, room: int) -> str:
+    """A name in at most so many characters."""
+    return name if len(name) <= room else name[: room - 1] + "…"
+
+
 def _cross(canvas: Canvas, x: float, y: float) -> None:
     canvas.line(x - 4, y - 4, x + 4, y + 4, "alarm")
     canvas.line(x - 4, y + 4, x + 4, y - 4, "alarm")
@@ -236,8 +258,7 @@ def heat_map(
         canvas.text(x, top - 6, name, "tick", "start" if slanted else "middle", -48 * slanted)
     for i, (name, row) in enumerate(zip(rows, values, strict=True)):
         y = top + tall * i
-        room = int((left - 10) / TEXT)
-        cut = name if len(name) <= room else name[: room - 1] + "…"
+        cut = _cut(name, int((left - 10) / TEXT))
         canvas.text(left - 6, y + tall / 2 + 4, cut, "tick", "end")
         for j, value in enumerate(row):
             canvas.cell(left + cell * j, y, cell, tall, value, "cell")
