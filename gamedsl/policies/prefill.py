@@ -22,6 +22,7 @@ from gamedsl.policies.prefix_tree import Segment
 
 _SIZES = (16, 32, 64, 128, 256)
 _READ_COST = 1 / 8  # of a slot that a piece reads, against a token that it computes
+_PASS_COST = 64  # of a pass, in tokens; and the padding that is worth another one
 _READ_LIMIT = 2**17  # slots that the pieces of one pass read
 
 Sequence_ = tuple[str, Sequence[int]]
@@ -36,6 +37,9 @@ class _Piece:
     slots: Sequence[int]
     begin: int
     end: int
+
+    def __len__(self) -> int:
+        return self.end - self.begin
 
 
 def fill(
@@ -57,7 +61,7 @@ def fill(
         paths.append(pool.claim(adapter, tokens))
         fresh.append((len(tokens) - (len(pool) - before), len(pool) - before))
     try:
-        for pieces in _passes(_cut(sequences, paths, fresh), max_tokens):
+        for pieces in _planned(sequences, paths, fresh, max_tokens):
             _compute(network, router, pool, pieces)
     except BaseException:
         pool.forget()
@@ -65,36 +69,61 @@ def fill(
     return paths
 
 
-def _cut(
-    sequences: Sequence[Sequence_], paths: Sequence[list[int]], fresh: Sequence[tuple[int, int]]
-) -> list[_Piece]:
-    """Pieces of the size that costs least, those that others continue before them."""
+def _planned(
+    sequences: Sequence[Sequence_],
+    paths: Sequence[list[int]],
+    fresh: Sequence[tuple[int, int]],
+    max_tokens: int,
+) -> list[list[_Piece]]:
+    """Passes over pieces of the size that costs least."""
     counts = [count for _, count in fresh if count]
     if not counts:
         return []
-    longest = max(map(len, paths))
+    sizes = sorted({*_SIZES, min(max(counts), _SIZES[-1])}, reverse=True)
+    plans = (_passes(_cut(sequences, paths, fresh, size), max_tokens) for size in sizes)
+    return min(plans, key=lambda plan: sum(map(_cost, plan)))
 
-    def cost(size: int) -> float:
-        return sum(-(-count // size) for count in counts) * (size + _READ_COST * longest)
 
-    size = min({*_SIZES, min(max(counts), _SIZES[-1])}, key=cost)
-    pieces = [
-        _Piece(adapter, tokens, path, begin, min(begin + size, len(tokens)))
-        for (adapter, tokens), path, (first, _) in zip(sequences, paths, fresh, strict=True)
-        for begin in range(first, len(tokens), size)
-    ]
-    return sorted(pieces, key=lambda piece: piece.begin)
+def _cost(pieces: Sequence[_Piece]) -> float:
+    """What a pass costs, in tokens that are computed."""
+    longest = max(piece.end for piece in pieces)
+    return _PASS_COST + len(pieces) * (max(map(len, pieces)) + _READ_COST * longest)
+
+
+def _cut(
+    sequences: Sequence[Sequence_],
+    paths: Sequence[list[int]],
+    fresh: Sequence[tuple[int, int]],
+    size: int,
+) -> list[_Piece]:
+    """Pieces of at most `size` tokens, those that others continue before them, longest first."""
+    pieces: list[tuple[int, _Piece]] = []
+    level_of: dict[int, int] = {}  # of slots that are new: how many pieces come before theirs
+    for (adapter, tokens), path, (first, _) in zip(sequences, paths, fresh, strict=True):
+        for begin in range(first, len(tokens), size):
+            end = min(begin + size, len(tokens))
+            level = level_of.get(path[begin - 1], -1) + 1 if begin else 0
+            level_of.update(dict.fromkeys(path[begin:end], level))
+            pieces.append((level, _Piece(adapter, tokens, path, begin, end)))
+    return [piece for _, piece in sorted(pieces, key=lambda each: (each[0], -len(each[1])))]
 
 
 def _passes(pieces: Sequence[_Piece], max_tokens: int) -> list[list[_Piece]]:
+    """In order; a pass ends where more padding would cost what another pass does."""
     groups: list[list[_Piece]] = []
-    size = max((piece.end - piece.begin for piece in pieces), default=1)
+    width = longest = padding = 0
     for piece in pieces:
         rows = len(groups[-1]) + 1 if groups else 0
-        longest = max(one.end for one in (*groups[-1], piece)) if groups else 0
-        if not rows or rows * size > max_tokens or rows * longest > _READ_LIMIT:
+        wider, deeper = max(width, len(piece)), max(longest, piece.end)
+        more = padding + rows * wider - (rows - 1) * width - len(piece)
+        if (
+            not rows or more > _PASS_COST
+            or rows * wider > max_tokens or rows * deeper > _READ_LIMIT
+        ):  # fmt: skip
             groups.append([])
+            wider, deeper, more = len(piece), piece.end, 0
         groups[-1].append(piece)
+        width, longest, padding = wider, deeper, more
     return groups
 
 
@@ -124,14 +153,14 @@ class _Filling:
 def _compute(network: Network, router: Router, pool: KVPool, pieces: list[_Piece]) -> None:
     """One pass over the pieces."""
     pieces = sorted(pieces, key=lambda piece: piece.adapter)
-    width = max(piece.end - piece.begin for piece in pieces)
+    width = max(map(len, pieces))
     length = max(piece.end for piece in pieces)
     token_GQ = torch.zeros(len(pieces), width, dtype=torch.int64)
     read_GS = torch.full((len(pieces), length), SCRAP)
     slots: list[int] = []
     cells: list[int] = []
     for row, piece in enumerate(pieces):
-        size = piece.end - piece.begin
+        size = len(piece)
         token_GQ[row, :size] = torch.tensor(piece.tokens[piece.begin : piece.end])
         read_GS[row, : piece.end] = torch.tensor(piece.slots[: piece.end])
         slots += piece.slots[piece.begin : piece.end]
