@@ -236,6 +236,8 @@ class Recipe:
     keep_checkpoints: int
     transcripts_every: int
     dtype: Literal["float32", "bfloat16"] | None
+    pass_tokens: int | None
+    recompute: Literal["auto", "on", "off"]
     threads: int | None
     exploitability: Literal["auto", "on", "off"]
     contributions: Literal["auto", "on", "off"]
@@ -277,7 +279,7 @@ _MAPS = ("roles", "opponents", "start")
 
 _ABSENT = {
     "order": "roles", "param": "none", "layers": "all", "targets": "all", "every": "never",
-    "dtype": "auto", "context": "auto",
+    "dtype": "auto", "context": "auto", "pass_tokens": "auto",
     "threads": "auto", "finetuning": "auto", "expert": "none", "opponents": "expert",
     "teacher": "none", "extinct": "off", "bound_every": "never", "max_change": "off",
     "exploitability": "never", "lines_every": "never", "batch": "all",

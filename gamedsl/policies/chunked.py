@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
+from gamedsl.policies.activations import Activations
 from gamedsl.policies.base import Encoded, Query
 from gamedsl.policies.chat import HFTokenizer
 
@@ -18,6 +19,7 @@ class ChunkedPolicy(ABC):
     """The scoring part of a `Policy`."""
 
     tokenizer: HFTokenizer
+    activations: Activations
 
     @property
     @abstractmethod

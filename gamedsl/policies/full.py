@@ -20,6 +20,7 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from gamedsl.policies.activations import Activations, Recompute
 from gamedsl.policies.base import Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.chunked import ChunkedPolicy, Scored
@@ -28,6 +29,7 @@ from gamedsl.policies.models import load
 from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
 from gamedsl.policies.quiet import quiet
 
+PASS_TOKENS = 1024
 _FILE = "model.safetensors"
 
 
@@ -42,11 +44,13 @@ class FullPolicy(ChunkedPolicy):
         seed: int = 0,
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
-        max_tokens: int = 1024,
+        max_tokens: int = PASS_TOKENS,
+        recompute: Recompute = "auto",
         notify: Notify = silent,
     ) -> None:
         """Load `model` (see `models.load`) once, and copy it for each adapter. A model that is made
-        here is made from `seed`. dtype: float32 unless given. Raises ModelError."""
+        here is made from `seed`. dtype: float32 unless given. max_tokens, recompute: as those of
+        `HFPolicy`. Raises ModelError."""
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         loaded = load(
             model, dtype=dtype or torch.float32, device=self.device, notify=notify, seed=seed
@@ -59,6 +63,18 @@ class FullPolicy(ChunkedPolicy):
             if name in self._models or not re.fullmatch(r"[\w-]+", name):
                 raise ValueError(f"adapter name {name!r} is taken, or not letters, digits, _ and -")
             self._models[name] = copy.deepcopy(loaded.model).requires_grad_(True)
+        decoders: list[Any] = [own.get_decoder() for own in self._models.values()]
+        self.activations = Activations(
+            loaded.model.config.get_text_config(),
+            len(decoders[0].layers),
+            loaded.model.dtype,
+            self.device,
+            pass_tokens=max_tokens,
+            recompute=recompute,
+            frozen=False,
+        )
+        for layer in (layer for decoder in decoders for layer in decoder.layers):
+            self.activations.watch(layer)
 
     @property
     def adapters(self) -> tuple[str, ...]:
@@ -112,11 +128,12 @@ class FullPolicy(ChunkedPolicy):
 
     def _log_pi(self, model: Any, items: list[AdapterQuery]) -> list[torch.Tensor]:
         tree = pack(items)
-        output = model.get_decoder()(
-            input_ids=tree.token_N[None].to(self.device),
-            attention_mask=tree.mask(model.dtype, self.device),
-            position_ids=tree.depth_N[None].to(self.device),
-            use_cache=False,
-        )
+        with self.activations.of(len(tree)):
+            output = model.get_decoder()(
+                input_ids=tree.token_N[None].to(self.device),
+                attention_mask=tree.mask(model.dtype, self.device),
+                position_ids=tree.depth_N[None].to(self.device),
+                use_cache=False,
+            )
         hidden_RD = output.last_hidden_state[0, tree.row_R.to(self.device)]
         return tree.plan.log_pi(model.get_output_embeddings()(hidden_RD).float())

@@ -18,6 +18,7 @@ from typing import Literal
 import torch
 from torch import nn
 
+from gamedsl.policies.activations import Activations, Recompute
 from gamedsl.policies.base import Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.chunked import ChunkedPolicy, Scored
@@ -31,6 +32,7 @@ from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
 from gamedsl.policies.trunk import TrunkCache
 from gamedsl.policies.writing import KV_BYTES, Writer
 
+PASS_TOKENS = 4096
 Packing = Literal["auto", "packed", "padded"]
 _HEAD_ELEMENTS = 2**28  # float32 logits of one chunk: 1 GiB
 _PROBE_TEXTS = ("Is it day?", "Is it night?")
@@ -52,8 +54,8 @@ class HFPolicy(ChunkedPolicy):
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
         packing: Packing = "auto",
-        max_tokens: int = 4096,
-        checkpoint_layers: bool = False,
+        max_tokens: int = PASS_TOKENS,
+        recompute: Recompute = "auto",
         trunk_tokens: int = 65_536,
         kv_bytes: int = KV_BYTES,
         notify: Notify = silent,
@@ -61,8 +63,9 @@ class HFPolicy(ChunkedPolicy):
         """Load `model` (see `models.load`) and create `adapters` from `seed`.
 
         device: CUDA if there is one, else the CPU. dtype of the base weights: float32 on the
-        CPU, bfloat16 on CUDA. max_tokens: distinct tokens of one pass. checkpoint_layers: keep
-        only the adapted layers' inputs for the backward pass. trunk_tokens: prefixes whose trunk
+        CPU, bfloat16 on CUDA. max_tokens: distinct tokens of one pass. recompute: keep only
+        the adapted layers' inputs for the backward pass, or (auto) where a pass needs it.
+        trunk_tokens: prefixes whose trunk
         output is kept (hidden size * bytes of dtype each); 0 runs the whole model every time.
         kv_bytes: keys and values kept from reply to reply; while replies are drawn, as much again.
         Raises ModelError.
@@ -80,8 +83,15 @@ class HFPolicy(ChunkedPolicy):
             raise ValueError("a policy needs at least one adapter")
         for name in adapters:
             self._adapters.add(name)
-        if checkpoint_layers:
-            self._network.checkpoint_layers(self._adapters.first_layer, self._adapters.router)
+        self.activations = Activations(
+            self._network.config,
+            len(self._network.layers) - self._adapters.first_layer,
+            dtype,
+            self.device,
+            pass_tokens=max_tokens,
+            recompute=recompute,
+        )
+        self._network.watch(self.activations, self._adapters.first_layer, self._adapters.router)
         self._max_tokens = max_tokens
         self._max_rows = _HEAD_ELEMENTS // self._network.vocabulary
         self._trunk = TrunkCache(self._network, trunk_tokens, max_tokens)

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.checkpoint import checkpoint
 
+from gamedsl.policies.activations import Activations, Again
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.lora import Router
 
@@ -40,6 +40,7 @@ class Network:
         self.layers: list[Any] = list(layers)
         self._trunk: nn.Module | None = None
         self._crown: nn.Module = self.decoder
+        self._activations: Activations | None = None
         head = self.model.get_output_embeddings()
         self._head_VD: torch.Tensor = head.weight.detach().float()  # a copy unless float32 already
         self._bias_V = None if getattr(head, "bias", None) is None else head.bias.detach().float()
@@ -76,30 +77,49 @@ class Network:
             self._trunk = _section(self.decoder, 0, first_layer, norm=nn.Identity())
             self._crown = _section(self.decoder, first_layer, len(self.layers))
 
-    def checkpoint_layers(self, first_layer: int, router: Router) -> None:
-        """Recompute each layer from `first_layer` on in the backward pass instead of keeping it."""
+    def watch(self, activations: Activations, first_layer: int, router: Router) -> None:
+        """Let `activations` say which passes compute the layers from `first_layer` on again."""
+
+        def routed() -> Again:
+            segments = router.segments
+            return lambda: router.route(segments)
+
+        self._activations = activations
         for layer in self.layers[first_layer:]:
-            layer.forward = _checkpointed(layer.forward, router)
+            activations.watch(layer, routed)
 
     def trunk(
         self, token_BS: torch.Tensor, mask: torch.Tensor, position_BS: torch.Tensor
     ) -> torch.Tensor:
         """Hidden states [B, S, D] that enter the crown; only for a network that is cut."""
         assert self._trunk is not None, "the network is not cut"
-        return _run(self._trunk, mask, position_BS, input_ids=token_BS)
+        return self._run(self._trunk, mask, position_BS, input_ids=token_BS)
 
     def crown(
         self, start: torch.Tensor, mask: torch.Tensor, position_BS: torch.Tensor
     ) -> torch.Tensor:
         """Final hidden states [B, S, D] from the trunk's, or from token ids [B, S] if uncut."""
         name = "input_ids" if start.dtype == torch.int64 else "inputs_embeds"
-        return _run(self._crown, mask, position_BS, **{name: start})
+        return self._run(self._crown, mask, position_BS, **{name: start})
 
     def whole(
         self, token_BS: torch.Tensor, mask: torch.Tensor, position_BS: torch.Tensor
     ) -> torch.Tensor:
         """Final hidden states [B, S, D], never through the cut."""
-        return _run(self.decoder, mask, position_BS, input_ids=token_BS)
+        return self._run(self.decoder, mask, position_BS, input_ids=token_BS)
+
+    def _run(
+        self, decoder: nn.Module, mask: torch.Tensor, position_BS: torch.Tensor,
+        **start: torch.Tensor,
+    ) -> torch.Tensor:  # fmt: skip
+        tokens = sum(tensor.shape[0] * tensor.shape[1] for tensor in start.values())
+        here = nullcontext() if self._activations is None else self._activations.of(tokens)
+        with here:
+            output = decoder(
+                **start, attention_mask=mask, position_ids=position_BS, use_cache=False
+            )
+        hidden_BSD: torch.Tensor = output.last_hidden_state
+        return hidden_BSD
 
     def cached(
         self,
@@ -134,14 +154,6 @@ class Network:
         return logits_RV
 
 
-def _run(
-    decoder: nn.Module, mask: torch.Tensor, position_BS: torch.Tensor, **start: torch.Tensor
-) -> torch.Tensor:
-    output = decoder(**start, attention_mask=mask, position_ids=position_BS, use_cache=False)
-    hidden_BSD: torch.Tensor = output.last_hidden_state
-    return hidden_BSD
-
-
 def _section(decoder: Any, start: int, stop: int, norm: nn.Module | None = None) -> nn.Module:
     """A decoder of the layers [start, stop) that shares all weights with `decoder`."""
     section: Any = copy.copy(decoder)
@@ -155,22 +167,3 @@ def _section(decoder: Any, start: int, stop: int, norm: nn.Module | None = None)
         section.config.layer_types = types[start:stop]
     cut: nn.Module = section
     return cut
-
-
-def _checkpointed(forward: Any, router: Router) -> Any:
-    """`forward`, recomputed in the backward pass under the router's segments of its own pass."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if not torch.is_grad_enabled():
-            return forward(*args, **kwargs)
-        segments = router.segments
-        return checkpoint(
-            forward,
-            *args,
-            use_reentrant=False,
-            preserve_rng_state=False,
-            context_fn=lambda: (nullcontext(), router.route(segments)),
-            **kwargs,
-        )
-
-    return run

@@ -1,10 +1,10 @@
 """Log-probabilities and gradients of chosen tokens of long rows.
 
-Rows that begin alike (samples of one prompt, turns of one episode) are one packed tree where that
-costs less than padded rows; rows are split into passes of a bounded number of tokens, and the
-output layer runs over a bounded number of positions at a time, forward and backward, so its logits
-never stand in memory for all. Only positions before a trained token reach the output layer: the
-other tokens have no log-probability that a gradient could come from.
+Rows that begin alike (samples of one prompt, turns of one episode) are one packed tree; a network
+that takes none gets padded rows of like length. Rows are split into passes of a bounded number of
+tokens, whose gradients are added up. The output layer runs over a bounded number of positions at a
+time, forward and backward, so its logits never stand in memory for all; only positions before a
+trained token reach it: the other tokens have no log-probability that a gradient could come from.
 
 Shape letters: B rows, S positions, N tree nodes, R positions before a trained token, D hidden
 size, V vocabulary, T trained tokens of all rows together.
@@ -24,6 +24,8 @@ from gamedsl.policies.prefill import segments
 from gamedsl.policies.prefix_tree import TreeBuilder, common_prefix
 
 _HEAD_ELEMENTS = 2**25  # float32 logits at a time: 128 MiB
+_PASS_COST = {"cpu": 64}  # of a pass, in tokens
+_LAUNCHES = 512  # the same elsewhere: what a GPU does while a pass is launched
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class TokenRows:
         max_tokens: int,
         can_pack: Callable[[], bool],
     ) -> None:
-        """max_tokens: of one pass; a row that is longer has one of its own."""
+        """max_tokens: of one pass, padding included; a row that is longer has one of its own."""
         self._network, self._router = network, router
         self._max_tokens, self._can_pack = max_tokens, can_pack
         self._weights: int = sum(p.numel() for layer in network.layers for p in layer.parameters())
@@ -83,40 +85,64 @@ class TokenRows:
         return results
 
     def _passes(self, rows: Sequence[TokenRow]) -> list[list[int]]:
-        """Rows that share a beginning together, at most `max_tokens` distinct tokens a pass."""
+        """All rows with trained tokens, by number, in passes of one kind."""
         trained = [index for index, row in enumerate(rows) if row.trained]
+        trees = [index for index in trained if self._fits_tree(_input(rows[index]))]
+        padded = [index for index in trained if not self._fits_tree(_input(rows[index]))]
+        return [*self._trees(rows, trees), *self._by_length(rows, padded)]
+
+    def _fits_tree(self, ids: tuple[int, ...]) -> bool:
+        return self._can_pack() and len(ids) <= self._network.window
+
+    def _trees(self, rows: Sequence[TokenRow], indices: Sequence[int]) -> list[list[int]]:
+        """Rows that begin alike together. A row joins those before it where that costs less than a
+        pass of its own: it spares what they share, and each looks past all the others."""
         groups: list[list[int]] = []
         used = 0
         last: TokenRow | None = None
-        for index in sorted(trained, key=lambda i: (rows[i].adapter, _input(rows[i]))):
-            row = rows[index]
-            cost = len(_input(row))
-            if last is not None and last.adapter == row.adapter and self._can_pack():
-                cost -= common_prefix(_input(last), _input(row))
-            if not groups or used + cost > self._max_tokens:
+        apart = _PASS_COST.get(self._network.device.type, _LAUNCHES) * self._weights
+        for index in sorted(indices, key=lambda i: (rows[i].adapter, _input(rows[i]))):
+            row, alone = rows[index], len(_input(rows[index]))
+            new = alone
+            if last is not None and last.adapter == row.adapter:
+                new -= common_prefix(_input(last), _input(row))
+            joined = self._cost(used + new) - self._cost(used)
+            if used + new > self._max_tokens or joined > self._cost(alone) + apart or not groups:
                 groups.append([])
-                used, cost = 0, len(_input(row))
+                used, new = 0, alone
             groups[-1].append(index)
-            used, last = used + cost, row
+            used, last = used + new, row
+        return groups
+
+    def _by_length(self, rows: Sequence[TokenRow], indices: Sequence[int]) -> list[list[int]]:
+        """Rows of like length together, the padding counted as tokens."""
+        groups: list[list[int]] = []
+        width = padding = 0
+        most = _PASS_COST.get(self._network.device.type, _LAUNCHES)
+        for index in sorted(indices, key=lambda i: -len(_input(rows[i]))):
+            size = len(_input(rows[index]))
+            padding += width - size
+            full = bool(groups) and (len(groups[-1]) + 1) * width > self._max_tokens
+            if not groups or full or padding > most:
+                groups.append([])
+                width, padding = size, 0
+            groups[-1].append(index)
         return groups
 
     def _run(self, rows: Sequence[TokenRow]) -> tuple[torch.Tensor, _Plan]:
         """Hidden states of one pass, positions flattened, and what is predicted where."""
-        longest = max(len(_input(row)) for row in rows)
-        padded = self._cost(len(rows) * longest, len(rows) * longest**2)
-        if self._can_pack() and longest <= self._network.window:
-            builder = TreeBuilder()
-            paths: dict[int, list[int]] = {}
-            for at in sorted(range(len(rows)), key=lambda i: (rows[i].adapter, _input(rows[i]))):
-                paths[at] = list(builder.add(rows[at].adapter, _input(rows[at])))
-            count = len(builder.token)
-            if self._cost(count, count**2) <= padded:
-                return self._run_tree(builder, rows, [paths[at] for at in range(len(rows))])
-        return self._run_padded(rows, longest)
+        longest = max((_input(row) for row in rows), key=len)
+        if not self._fits_tree(longest):
+            return self._run_padded(rows, len(longest))
+        builder = TreeBuilder()
+        paths: dict[int, list[int]] = {}
+        for at in sorted(range(len(rows)), key=lambda i: (rows[i].adapter, _input(rows[i]))):
+            paths[at] = list(builder.add(rows[at].adapter, _input(rows[at])))
+        return self._run_tree(builder, rows, [paths[at] for at in range(len(rows))])
 
-    def _cost(self, tokens: int, pairs: int) -> int:
-        """Multiplications of a pass: weights, and scores and sums of attention."""
-        return tokens * self._weights + 2 * pairs * self._width
+    def _cost(self, tokens: int) -> int:
+        """Multiplications of a tree: weights, and scores and sums of attention."""
+        return tokens * self._weights + 2 * tokens**2 * self._width
 
     def _run_tree(
         self, builder: TreeBuilder, rows: Sequence[TokenRow], paths: Sequence[list[int]]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import torch
 
+from gamedsl.policies.activations import Recompute
 from gamedsl.policies.base import Notify, Query, silent
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import (
@@ -23,7 +24,7 @@ from gamedsl.policies.generation import (
     Weigh,
     all_served,
 )
-from gamedsl.policies.hf import HFPolicy
+from gamedsl.policies.hf import PASS_TOKENS, HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.models import locate
 from gamedsl.policies.names import SMALL, TINY, VLLM_INSTALL
@@ -42,6 +43,8 @@ class VllmPolicy(HFPolicy):
         lora: LoraSpec | None = None,
         seed: int = 0,
         dtype: torch.dtype | None = None,
+        max_tokens: int = PASS_TOKENS,
+        recompute: Recompute = "auto",
         notify: Notify = silent,
     ) -> None:
         """Load the model twice, for the trainer and for vLLM; arguments as those of `HFPolicy`.
@@ -57,8 +60,9 @@ class VllmPolicy(HFPolicy):
             )
         lora = lora or LoraSpec()
         super().__init__(
-            model, adapters, lora=lora, seed=seed, dtype=dtype, trunk_tokens=0, notify=notify
-        )
+            model, adapters, lora=lora, seed=seed, dtype=dtype, max_tokens=max_tokens,
+            recompute=recompute, trunk_tokens=0, notify=notify,
+        )  # fmt: skip
         notify(f"starting vLLM with {model}")
         self._engine = VllmEngine(
             locate(model, notify),

@@ -24,7 +24,8 @@ Record = Mapping[str, Any]
 Measure = Callable[[Record], float | None]
 
 UNTOLD = frozenset({
-    "seed", "steps", "checkpoint_every", "keep_checkpoints", "transcripts_every", "threads",
+    "seed", "steps", "checkpoint_every", "keep_checkpoints", "transcripts_every", "pass_tokens",
+    "recompute", "threads",
 })  # fmt: skip
 """Settings that do not set lines apart."""
 

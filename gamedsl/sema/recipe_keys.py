@@ -281,6 +281,15 @@ KEYS: tuple[Key, ...] = (
     Key("dtype", "word", "auto",
         "number format of the frozen weights; `auto`: float32 on a processor, bfloat16 on a GPU",
         words=("auto", "float32", "bfloat16"), absent="auto"),
+    Key("pass_tokens", "whole", "auto",
+        "the most distinct tokens of one pass forward and backward; the gradients of all passes are"
+        " added up, so memory and speed depend on it and results, but for rounding, do not;"
+        " `auto`: 4096, and 1024 where all weights are trained",
+        low=1, words=("auto",), absent="auto"),
+    Key("recompute", "word", "auto",
+        "layers are computed again in the backward pass, and only what enters them is kept; `auto`:"
+        " in a pass that would keep more than half of the memory that is free",
+        words=("auto", "on", "off")),
     Key("threads", "whole", "auto", "processor threads; `auto` takes what torch chooses",
         low=1, words=("auto",), absent="auto"),
     Key("exploitability", "word", "auto",

@@ -15,7 +15,8 @@ import yaml
 
 from gamedsl.ir.recipe import Recipe
 from gamedsl.players.replying import text_of
-from gamedsl.policies.base import Notify
+from gamedsl.policies.base import Notify, Policy
+from gamedsl.policies.chunked import ChunkedPolicy
 from gamedsl.policies.generation import Writing
 from gamedsl.runtime.game import Game
 from gamedsl.train.begin import learning
@@ -60,7 +61,7 @@ def dry_run(game: Game, recipe: Recipe, cast: Cast, notify: Notify) -> str:
         ("distinct prompts", f"{len(gauge.queries) or len(batch.queries):,} a step"),
         ("distinct tokens", f"{batch.tokens:,} a step"),
         *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
-        ("memory", f"about {_gigabytes(trained):.1f} GB"),
+        *_memory(policy, trained),
         ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
     ]  # fmt: skip
@@ -93,7 +94,7 @@ def _in_words(game: Game, recipe: Recipe, cast: Cast, policy: Writing, threads: 
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
         ("one group", f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid"),
-        ("memory", f"about {_gigabytes(trained):.1f} GB"),
+        *_memory(policy, trained),
         ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
     ]  # fmt: skip
@@ -115,6 +116,17 @@ def _text(facts: list[tuple[str, str]], shown: list[str], recipe: Recipe) -> str
 def _indented(recipe: dict[str, Any]) -> list[str]:
     text = yaml.safe_dump(recipe, sort_keys=False, default_flow_style=None, allow_unicode=True)
     return [f"  {line}" for line in text.splitlines()]
+
+
+def _memory(policy: Policy, trained: int) -> list[tuple[str, str]]:
+    """All of it, and what is there while a pass goes forward and backward."""
+    if not isinstance(policy, ChunkedPolicy):
+        return [("memory", f"about {_gigabytes(trained):.1f} GB")]
+    passes = policy.activations
+    return [
+        ("a pass", passes.told()),
+        ("memory", f"about {_gigabytes(trained) + passes.most / 1e9:.1f} GB"),
+    ]
 
 
 def _gigabytes(trained: int) -> float:

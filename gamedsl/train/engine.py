@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
@@ -79,7 +79,9 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
     if fully_trained(recipe.model, recipe.finetuning):
         from gamedsl.policies.full import FullPolicy
 
-        return FullPolicy(recipe.model, names, seed=recipe.seed, dtype=dtype, notify=notify)
+        return FullPolicy(
+            recipe.model, names, seed=recipe.seed, dtype=dtype, **_passes(recipe), notify=notify
+        )
     from gamedsl.policies.lora import LoraSpec
 
     lora = LoraSpec(recipe.lora.rank, recipe.lora.alpha, recipe.lora.targets, recipe.lora.layers)
@@ -90,7 +92,7 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
         settings = VllmSettings(**vars(recipe.vllm))
         return VllmPolicy(
             recipe.model, names, settings=settings, lora=lora, seed=recipe.seed, dtype=dtype,
-            notify=notify,
+            **_passes(recipe), notify=notify,
         )  # fmt: skip
     from gamedsl.policies.hf import HFPolicy
     from gamedsl.train.survey import survey
@@ -102,6 +104,13 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
         lora=lora,
         seed=recipe.seed,
         dtype=dtype,
+        **_passes(recipe),
         notify=notify,
         trunk_tokens=_TRUNK_TOKENS if lasting else 0,
     )
+
+
+def _passes(recipe: Recipe) -> dict[str, Any]:
+    """What a policy is told of its passes."""
+    most = {} if recipe.pass_tokens is None else {"max_tokens": recipe.pass_tokens}
+    return {**most, "recompute": recipe.recompute}

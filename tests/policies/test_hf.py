@@ -165,7 +165,7 @@ def test_one_adapter_does_not_see_another() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"max_tokens": 50}, {"checkpoint_layers": True}, {"packing": "padded"}, {"trunk_tokens": 0}],
+    [{"max_tokens": 50}, {"recompute": "on"}, {"packing": "padded"}, {"trunk_tokens": 0}],
     ids=lambda options: next(iter(options)),
 )
 @pytest.mark.parametrize("layers", [None, 2])
@@ -195,7 +195,7 @@ def test_chunks_are_really_split() -> None:
 
 
 def test_checkpointing_really_recomputes() -> None:
-    policy, calls = _policy(checkpoint_layers=True), []
+    policy, calls = _policy(recompute="on"), []
     attention = policy._network.layers[-1].self_attn
     attention.register_forward_hook(lambda *_: calls.append(1))
     policy.backward(QUERIES, _weights())

@@ -84,7 +84,7 @@ def _gradients(policy: HFPolicy, rows: list[TokenRow]) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"max_tokens": 40}, {"packing": "padded"}, {"checkpoint_layers": True}],
+    [{}, {"max_tokens": 40}, {"packing": "padded"}, {"recompute": "on"}],
     ids=["packed", "split", "padded", "checkpointed"],
 )
 def test_log_probs_and_gradients_are_those_of_plain_rows(
@@ -153,6 +153,58 @@ def test_passes_are_bounded_by_tokens_and_share_prompts() -> None:
     policy.token_backward(rows, _weights(rows))
     assert max(sizes) <= 64
     assert sum(sizes) == 2 * 40 + 20 * 2  # two passes; a last token is only predicted
+
+
+@pytest.mark.parametrize("packing", ["packed", "padded"])
+@pytest.mark.parametrize("budget", [1, 30, 100])
+def test_the_gradient_is_the_same_whatever_the_budget(budget: int, packing: str) -> None:
+    """A budget below the longest row gives each row a pass of its own."""
+    rows = _rows()
+    whole = _gradients(_policy(packing=packing), rows)
+    policy, passes = _policy(max_tokens=budget, packing=packing), []
+    run = policy._network.whole
+    policy._network.whole = lambda token, *rest: passes.append(token.numel()) or run(token, *rest)
+    parts = _gradients(policy, rows)
+    scale = max(gradient.abs().max() for gradient in whole)
+    for a, b in zip(whole, parts, strict=True):
+        torch.testing.assert_close(a / scale, b / scale, atol=1e-6, rtol=0)
+    assert len(passes) > 1
+    if budget == 1:
+        assert len(passes) == len(rows)
+    else:
+        assert max(passes) <= budget
+
+
+def test_rows_that_share_nothing_are_passes_of_their_own() -> None:
+    """Where each would look past the others for nothing, and rows are long enough to be worth it;
+    those that share a beginning stay together."""
+    rng = random.Random(4)
+    policy, sizes = _policy(), []
+    run = policy._network.whole
+    policy._network.whole = lambda token, *rest: sizes.append(token.numel()) or run(token, *rest)
+
+    def text(length: int) -> tuple[int, ...]:
+        return tuple(rng.randrange(3, 250) for _ in range(length))
+
+    begins = [text(300) for _ in range(4)]
+    ends = [begin + text(10) for begin in begins for _ in range(3)]
+    policy.token_log_probs([TokenRow("hunter", ids, ((300, 310),)) for ids in ends])
+    assert sizes == [300 + 3 * 9] * 4
+
+
+def test_padded_rows_go_by_length_and_padding_counts() -> None:
+    rng = random.Random(5)
+    policy, shapes = _policy(packing="padded", max_tokens=400), []
+    run = policy._network.whole
+    policy._network.whole = lambda token, *rest: shapes.append(token.shape) or run(token, *rest)
+    rows = [
+        TokenRow("hunter", tuple(rng.randrange(3, 250) for _ in range(n)), ((n - 2, n),))
+        for n in rng.sample(range(20, 180), 60)
+    ]
+    policy.token_log_probs(rows)
+    computed = sum(batch * width for batch, width in shapes)
+    assert max(batch * width for batch, width in shapes) <= 400
+    assert computed < 1.2 * sum(len(row.ids) - 1 for row in rows)
 
 
 def test_the_output_layer_runs_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

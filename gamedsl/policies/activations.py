@@ -1,0 +1,124 @@
+"""What a pass keeps for its backward pass, and when layers are computed again instead.
+
+The count is that of Korthikanti et al., Reducing Activation Recomputation in Large Transformer
+Models (2022, section 4.1), taken anew for a gated MLP whose own weights are frozen: of each adapted
+layer, a token keeps what enters the two norms and the linear layers (4 D), the queries, keys and
+values of all heads, what attention gives and what enters the output layer (5 A), the gate, its
+activation, the other half and their product (4 F; without a gate 2 F); where norms are trained,
+what they scale too (2 D). A layer that is computed again keeps D, and one of them at a time is
+there in full. It is a bound: the lowest layer and some norms keep less.
+
+Whether layers are computed again changes no number: the same operations give the same results.
+Shape letters: D hidden size, A size of all heads together, F inner size of the MLP.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+Recompute = Literal["auto", "on", "off"]
+
+SHARE = 1 / 2
+"""Of the memory that is free once a model is loaded, what a pass may keep under `auto`."""
+Again = Callable[[], AbstractContextManager[Any]]
+
+
+class Activations:
+    """The memory of one network's training passes; `pass_tokens` are the most of one."""
+
+    def __init__(
+        self,
+        config: Any,
+        layers: int,
+        dtype: torch.dtype,
+        device: torch.device,
+        *,
+        pass_tokens: int,
+        recompute: Recompute,
+        frozen: bool = True,
+    ) -> None:
+        """layers: how many are trained, from the top; `frozen` where it is by adapters."""
+        self.pass_tokens, self._recompute = pass_tokens, recompute
+        self._whole, self._entering = _bytes_per_token(config, dtype, frozen)
+        self._layers = layers
+        self._room = SHARE * free_memory(device)
+        self._again = False
+
+    def kept(self, tokens: int, *, again: bool) -> int:
+        """Bytes that a pass of so many tokens keeps at most."""
+        if again:
+            return tokens * (self._layers * self._entering + self._whole)
+        return tokens * self._layers * self._whole
+
+    def again(self, tokens: int) -> bool:
+        """Whether a pass of so many tokens computes its layers again."""
+        if self._recompute == "auto":
+            return self.kept(tokens, again=False) > self._room
+        return self._recompute == "on"
+
+    @contextmanager
+    def of(self, tokens: int) -> Iterator[None]:
+        """For a forward pass of so many tokens."""
+        before, self._again = self._again, self.again(tokens)
+        try:
+            yield
+        finally:
+            self._again = before
+
+    def watch(self, layer: Any, context: Callable[[], Again] = lambda: nullcontext) -> None:
+        """Let a layer be computed again where its pass wants that. `context`, called in the forward
+        pass, gives the context manager of the second time."""
+        forward = layer.forward
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if not (self._again and torch.is_grad_enabled()):
+                return forward(*args, **kwargs)
+            then = context()
+            return checkpoint(
+                forward,
+                *args,
+                use_reentrant=False,
+                preserve_rng_state=False,
+                context_fn=lambda: (nullcontext(), then()),
+                **kwargs,
+            )
+
+        layer.forward = run
+
+    @property
+    def most(self) -> int:
+        """Bytes that the largest pass keeps."""
+        return self.kept(self.pass_tokens, again=self.again(self.pass_tokens))
+
+    def told(self) -> str:
+        """The largest pass, for people."""
+        how = "computed again" if self.again(self.pass_tokens) else "kept"
+        return f"at most {self.pass_tokens:,} tokens: layers {how}, {self.most / 1e9:.1f} GB"
+
+
+def free_memory(device: torch.device) -> float:
+    """Bytes that can still be had on a device; all there are where the system does not tell."""
+    if device.type == "cuda":
+        return float(torch.cuda.mem_get_info(device)[0])
+    told = Path("/proc/meminfo")
+    if told.exists():
+        lines = dict(line.split(":", 1) for line in told.read_text().splitlines())
+        return 1024.0 * int(lines["MemAvailable"].split()[0])
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+def _bytes_per_token(config: Any, dtype: torch.dtype, frozen: bool) -> tuple[int, int]:
+    """Of a layer that is kept in full, and of what enters one."""
+    hidden, heads = int(config.hidden_size), int(config.num_attention_heads)
+    gated = getattr(config, "intermediate_size", None)
+    inner = int(gated or getattr(config, "ffn_dim", None) or 4 * hidden)
+    size = getattr(config, "head_dim", None) or hidden // heads
+    numbers = (4 if frozen else 6) * hidden + 5 * heads * int(size) + (4 if gated else 2) * inner
+    return numbers * dtype.itemsize, hidden * dtype.itemsize

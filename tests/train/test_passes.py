@@ -1,0 +1,110 @@
+"""How many tokens a pass may have decides over memory and time, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from gamedsl.runtime import Game
+from gamedsl.train.cast import Cast
+from gamedsl.train.dryrun import dry_run
+from gamedsl.train.words.rollout import play
+from gamedsl.train.words.update import learn
+from gamedsl.train.words.weigh import Worth, advantages
+from tests.train.conftest import policy_of
+from tests.train.in_words import opened, recipe_of
+
+TALK = """
+game: talk
+roles: [ann, bob]
+turns:
+  - {draw: topic, from: [rain, sun], seen_by: ann}
+  - repeat: 2
+    turns: [{each: roles, say: line, max_tokens: 9}]
+  - {role: bob, choose: guess, from: [rain, sun]}
+payoffs: {ann: 1 if guess == topic else 0, bob: 1 if guess == rain else 0}
+on_invalid: {then: skip, pay: -1}
+train: {adapters: per_role}
+"""
+CLOSED = """
+game: meeting
+roles: [ann, bob]
+protocol: simultaneous
+actions: [park, museum, station]
+payoffs: 1 if move.ann == move.bob else 0
+"""
+
+
+def _updated(
+    game: Game, worth: list[Worth], **settings: Any
+) -> tuple[list[torch.Tensor], dict[str, Any], list[int]]:
+    """Gradients of one update, its record, and the tokens of each of its passes."""
+    recipe = recipe_of(game, max_grad_norm=1e9, **settings)
+    policy, passes = opened(game, recipe), list[int]()
+    run = policy._network.whole
+    policy._network.whole = lambda ids, *rest: passes.append(ids.numel()) or run(ids, *rest)
+    optimizer = torch.optim.SGD(policy.parameters(), lr=0.0)
+    record = learn(policy, optimizer, worth, recipe, 1)
+    return [parameter.grad for parameter in policy.parameters()], record, passes
+
+
+def _worth(game: Game) -> list[Worth]:
+    """Replies of eight games, some of which count for and some against."""
+    recipe = recipe_of(game, baseline="none")
+    policy = opened(game, recipe)
+    cast = Cast(game.ir, recipe)
+    trials = play(game.env(tokenizer=policy.tokenizer), policy, recipe, 1, cast)
+    worth, _ = advantages(trials, recipe, cast.learners)
+    return [Worth(w.trial, w.utterance, (-1) ** at * (1 + at)) for at, w in enumerate(worth)]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"pass_tokens": 1}, {"pass_tokens": 300}, {"recompute": "on"}],
+    ids=["a row a pass", "some rows a pass", "layers computed again"],
+)  # fmt: skip
+def test_an_update_is_the_same_whatever_a_pass_may_hold(
+    compiled: Callable[[str], Game], settings: dict[str, Any]
+) -> None:
+    game = compiled(TALK)
+    worth = _worth(game)
+    whole, told, one = _updated(game, worth)
+    parts, same, many = _updated(game, worth, **settings)
+    scale = max(float(gradient.abs().max()) for gradient in whole)
+    assert scale > 1e-3
+    for a, b in zip(whole, parts, strict=True):
+        torch.testing.assert_close(a / scale, b / scale, atol=1e-5, rtol=0)
+    assert same == pytest.approx(told, rel=1e-5, abs=1e-6)
+    if "pass_tokens" in settings:
+        assert len(many) > len(one)
+        assert settings["pass_tokens"] == 1 or max(many) <= settings["pass_tokens"]
+
+
+def test_closed_games_and_whole_models_have_the_same_setting(
+    compiled: Callable[[str], Game],
+) -> None:
+    game, seen = compiled(CLOSED), {}
+    for model in ("tiny", "small"):
+        for given in ({}, {"pass_tokens": 70, "recompute": "on"}):
+            policy = policy_of(game, recipe_of(game, model=model, **given))
+            seen[model, len(given)] = policy.activations.pass_tokens, policy.activations.again(1)
+    assert seen == {
+        ("tiny", 0): (4096, False), ("tiny", 2): (70, True),
+        ("small", 0): (1024, False), ("small", 2): (70, True),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [TALK, CLOSED])
+def test_a_dry_run_tells_what_a_pass_keeps(compiled: Callable[[str], Game], text: str) -> None:
+    game = compiled(text)
+
+    def line(**settings: Any) -> str:
+        recipe = recipe_of(game, **settings)
+        told = dry_run(game, recipe, Cast(game.ir, recipe), print)
+        return next(one for one in told.splitlines() if one.startswith("a pass "))
+
+    assert line(pass_tokens=10_000).endswith("at most 10,000 tokens: layers kept, 0.2 GB")
+    again = line(pass_tokens=10_000_000, recompute="on")
+    assert again.endswith("at most 10,000,000 tokens: layers computed again, 61.4 GB")
