@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from gamedsl.backends.kernel import PlayError
 from gamedsl.ir.evaluate import Scope, evaluate, none_here
 from gamedsl.ir.expr import Build, Collect, Local
-from gamedsl.ir.program import Add, Assign, Drop, DropItem, ForEach, Key, Place, Statement
+from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Key, Place, Statement
 from gamedsl.ir.types import (
     NONE,
     Bag,

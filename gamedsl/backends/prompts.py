@@ -21,7 +21,6 @@ loads Jinja2.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -29,6 +28,7 @@ from typing import Any, Literal
 
 from gamedsl.backends import fields
 from gamedsl.backends.asking import asked_to_say, default_ask, form_of
+from gamedsl.backends.default_texts import default_rules, default_title, role_names
 from gamedsl.backends.events import SILENCE, Event, Seen, Turn
 from gamedsl.backends.forms import instruction, written
 from gamedsl.backends.labels import LabelBook
@@ -39,7 +39,7 @@ from gamedsl.backends.value_text import titled
 from gamedsl.backends.viewing import Viewing
 from gamedsl.backends.windows import Windows
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.ir.program import Binding, Call, Choose, Entry, Show, walk_steps
+from gamedsl.ir.program import Binding, Call, Choose, Show, walk_steps
 from gamedsl.ir.types import Record, has_text, plain
 
 Messages = tuple[tuple[Literal["system", "user", "assistant"], str], ...]
@@ -391,33 +391,3 @@ def _said(name: str) -> dict[str, str]:
 
 def _joined(parts: Iterable[Part]) -> str:
     return "\n".join(part.text for part in parts if part.text)
-
-
-def role_names(ir: GameIR) -> dict[str, str]:
-    """How prompts call each seat: by name, or `player 1`, `player 2`, … under masked labels."""
-    if ir.labels.kind == "masked":
-        return {seat: f"player {number}" for number, seat in enumerate(ir.everyone, start=1)}
-    return {seat: seat for seat in ir.everyone}
-
-
-def default_rules(ir: GameIR) -> str:
-    """The rules slot: how many play; with plain labels also the game's name and `about`.
-
-    Without them it has as few words as can be, since each is a word that no action may be called.
-    """
-    count = len(ir.seats)
-    players = f"game for {count} player{'s' if count > 1 else ''}."
-    if ir.labels.kind in ("plain", "partly"):
-        return f"This is {ir.name}, a {players} {ir.about}".strip()
-    return players.capitalize()
-
-
-def default_title(ir: GameIR, entry: Entry) -> str:
-    """What an entry of a view is called: its title, or else its expression, of which a part of the
-    reader's own is `your …`; a masked game says no names, and has one word for all."""
-    if entry.title:
-        return entry.title
-    return "Now" if ir.labels.kind == "masked" else _MINE.sub(r"your \1", entry.text)
-
-
-_MINE = re.compile(r"(\w+)(?:\.me|\[me\])")

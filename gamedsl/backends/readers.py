@@ -7,7 +7,7 @@ from typing import Any
 
 from gamedsl.backends.fields import written
 from gamedsl.ir.evaluate import Scope, evaluate
-from gamedsl.ir.program import Readers
+from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import Record, Type, plain
 
 

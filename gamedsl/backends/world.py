@@ -29,7 +29,8 @@ from gamedsl.backends.readers import told
 from gamedsl.ir.evaluate import Budget, Scope, evaluate, none_here
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Binding, Choose, Draw, Place, Statement
+from gamedsl.ir.program import Binding, Choose, Draw
+from gamedsl.ir.statements import Place, Statement
 from gamedsl.ir.types import PerSeat, PerValue, Type
 from gamedsl.ir.values import name_of
 from gamedsl.source.spans import Span

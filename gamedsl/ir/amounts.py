@@ -13,19 +13,8 @@ from typing import Any
 from gamedsl.ir.expr import Apply, Collect, Const, Expr, Get, If, LetCall, Local, Read, Table
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.lengths import most, passes, size
-from gamedsl.ir.program import (
-    Assign,
-    Block,
-    Choose,
-    Do,
-    Draw,
-    ForEach,
-    Loop,
-    Pay,
-    Stage,
-    Step,
-    walk_steps,
-)
+from gamedsl.ir.program import Block, Choose, Do, Draw, Loop, Pay, Stage, Step, walk_steps
+from gamedsl.ir.statements import Assign, ForEach
 from gamedsl.ir.types import Bool, List, Number, Tuple, Type
 
 Interval = tuple[Fraction, Fraction]

@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.form import LABEL, Form
-from gamedsl.ir.program import Call, Choose, Draw, Entry, Stage, State, Step, walk_steps
+from gamedsl.ir.program import Call, Choose, Draw, Entry, Stage, Step, walk_steps
 from gamedsl.ir.replies import FORFEIT, VOID, OnInvalid
+from gamedsl.ir.statements import State
 from gamedsl.ir.types import Enum, Type
 from gamedsl.source.spans import Span
 

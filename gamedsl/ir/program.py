@@ -1,4 +1,4 @@
-"""The turn program of a game: its steps, in a tree, and the statements and places in them.
+"""The turn program of a game: its steps, in a tree.
 
 Steps are data; `gamedsl.backends.flow` says in which order they run. A variable is anything that a
 step binds and anything that is declared under `state`; both live in one namespace, and every loop,
@@ -14,120 +14,9 @@ from functools import cached_property
 from typing import Any, Literal
 
 from gamedsl.ir.expr import Expr
+from gamedsl.ir.statements import EVERYONE, Place, Readers, State, Statement
 from gamedsl.ir.types import UNLESS_NONE, Type
 from gamedsl.source.spans import Span
-
-
-@dataclass(frozen=True)
-class Readers:
-    """Who sees a value.
-
-    "owner" is the actor of a choice, the seat that a per-role value is for; "others" is everyone
-    else; "seats" are those listed; "test" asks each seat an expression over `me`. `fields` gives
-    the readers of each field of a record, where they differ; fields that are not named: nobody.
-    """
-
-    kind: Literal["all", "owner", "others", "nobody", "seats", "test"]
-    seats: tuple[str, ...] = ()
-    test: Expr | None = None
-    fields: tuple[tuple[int, Readers], ...] = ()
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-EVERYONE = Readers("all")
-NOBODY = Readers("nobody")
-
-
-@dataclass(frozen=True)
-class State:
-    """A declared state variable, with its value at the start; per role, a map of seat to value."""
-
-    name: str
-    type: Type
-    start: Any
-    readers: Readers
-    span: Span = field(compare=False, repr=False)
-    lasts: Literal["run"] | None = field(default=None, metadata=UNLESS_NONE)
-    """Whether the next episode of a run begins with the value that this one leaves."""
-
-
-@dataclass(frozen=True)
-class Key:
-    """One step into a value: an entry of a map, an item of a list, a cell of a grid (`size` is its
-    rows and columns), a field of a record (`size` is its place)."""
-
-    kind: Literal["entry", "item", "cell", "field"]
-    expr: Expr | None
-    size: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Place:
-    """A variable, or a part of one: where a value is stored. `type` is what it may hold."""
-
-    variable: str
-    keys: tuple[Key, ...]
-    type: Type
-    span: Span = field(compare=False, repr=False)
-
-
-# statements
-
-
-@dataclass(frozen=True)
-class Assign:
-    """`place = value`; `+=` and `-=` are written out. A number out of the range of the place's
-    type, or a list too long for it, is an error where the statement stands."""
-
-    place: Place
-    value: Expr
-    span: Span = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class Add:
-    """`add value to place`: to the end of a list, into a set or a bag."""
-
-    place: Place
-    value: Expr
-    span: Span = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class Drop:
-    """`drop value from place`: its first copy; an error where there is none."""
-
-    place: Place
-    value: Expr
-    span: Span = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class DropItem:
-    """`drop place[index]` of a list."""
-
-    place: Place
-    index: Expr
-    span: Span = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class ForEach:
-    """`body for targets in source if condition`. All that is written is worked out first, in the
-    state before the statement, so that the order of the elements does not matter."""
-
-    body: Statement
-    targets: tuple[str, ...]
-    source: Expr
-    condition: Expr | None
-    keyed: bool
-    span: Span = field(compare=False, repr=False)
-
-
-Statement = Assign | Add | Drop | DropItem | ForEach
-
-
-# steps
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,8 @@ from dataclasses import replace
 
 from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import (
-    Binding,
-    Call,
-    Choose,
-    Draw,
-    Entry,
-    Loop,
-    Place,
-    Readers,
-    Stage,
-    walk_steps,
-)
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Loop, Stage, walk_steps
+from gamedsl.ir.statements import Place, Readers
 from gamedsl.passes.reader_expressions import Cause, Reading
 from gamedsl.passes.reader_remedies import Flow, Remedies, named, root_of, shown
 from gamedsl.passes.reader_sets import Seats, each

@@ -13,7 +13,7 @@ from functools import reduce
 from operator import and_, or_
 from typing import Literal
 
-from gamedsl.ir.program import Readers
+from gamedsl.ir.statements import Readers
 
 Seats = int
 """A set of seats: seat number i is bit i."""

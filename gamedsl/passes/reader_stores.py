@@ -10,19 +10,8 @@ from typing import NamedTuple
 from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import Const, Expr, Local, Read
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import (
-    Assign,
-    Call,
-    Choose,
-    Draw,
-    DropItem,
-    ForEach,
-    Place,
-    Readers,
-    Show,
-    State,
-    Statement,
-)
+from gamedsl.ir.program import Call, Choose, Draw, Show
+from gamedsl.ir.statements import Assign, DropItem, ForEach, Place, Readers, State, Statement
 from gamedsl.ir.types import SEAT, PerSeat, Record, Type, plain
 from gamedsl.passes.reader_expressions import Cause, Reading, has_length
 from gamedsl.passes.reader_leaks import Leaks

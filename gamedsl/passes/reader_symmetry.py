@@ -12,7 +12,8 @@ from typing import Any
 
 from gamedsl.ir.expr import Const, Expr, walk
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, Readers
+from gamedsl.ir.program import Choose, Draw
+from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import SEAT
 from gamedsl.passes.reader_sets import Seats, Table
 

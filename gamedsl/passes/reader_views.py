@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gamedsl.backends.default_texts import default_title
 from gamedsl.backends.histories import pasts
 from gamedsl.backends.labels import draw_labels
-from gamedsl.backends.prompts import Prompter, default_title
+from gamedsl.backends.prompts import Prompter
 from gamedsl.backends.value_text import titled
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR

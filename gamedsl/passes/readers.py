@@ -28,7 +28,8 @@ from collections.abc import Iterator
 
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Binding, Readers, walk_steps
+from gamedsl.ir.program import Binding, walk_steps
+from gamedsl.ir.statements import Readers
 from gamedsl.passes.knowing import options_follow_from_what_is_known
 
 

@@ -11,7 +11,8 @@ from gamedsl.backends.template_syntax import Broken, parse
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.expr import Expr, LastBy, LetCall, LetMap, Past, Read, expressions_in
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Assign, Choose, Do, Draw, ForEach, walk_steps
+from gamedsl.ir.program import Choose, Do, Draw, walk_steps
+from gamedsl.ir.statements import Assign, ForEach
 from gamedsl.ir.types import Bag, Grid, List, PerSeat, PerValue, Set
 from gamedsl.source.spans import Span
 

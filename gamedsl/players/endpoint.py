@@ -8,13 +8,14 @@ the game says. In games in words a seed and the room for the reply go with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from gamedsl.backends.forms import CLOSE
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.players.base import Answered, Dice, Posed
-from gamedsl.players.replying import query_of
+from gamedsl.players.replying import OPENED, closing_of, query_of
 from gamedsl.policies.endpoint import Endpoint, EndpointError, EndpointSettings
-from gamedsl.policies.endpoint_wire import Answer
+from gamedsl.policies.endpoint_wire import Answer, Constrain
 from gamedsl.policies.generation import Request
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 ANSWER_TOKENS = 48
 """Room for an answer in its form, after a thought."""
+GOES_ON: tuple[Constrain, ...] = ("structured_outputs", "guided")
+"""Servers that hold a reply to options and go on from what was begun."""
 
 
 class EndpointPlayer:
@@ -52,24 +55,83 @@ class EndpointPlayer:
             return [Answered(text, text) for text in self.endpoint.replies(
                 [cast("tuple[Message, ...]", one.decision.messages) for one in posed]
             )]  # fmt: skip
-        answers = self.endpoint.answers([self._request(one) for one in posed])
-        return [Answered(_read(answer), answer.text, answer.tokens) for answer in answers]
+        thoughts = self._thoughts(posed)
+        asked = [
+            self._request(one, thought.text)
+            for one, thought in zip(posed, thoughts, strict=True)
+            if thought.failure is None
+        ]
+        answers = iter(self.endpoint.answers(asked))
+        return [
+            _answered(thought, next(answers) if thought.failure is None else None)
+            for thought in thoughts
+        ]
 
-    def _request(self, one: Posed) -> Request:
-        """A decision as the server is asked for it; the schema and the choices are sent where the
-        settings say in which form."""
-        decision, settings = one.decision, self.endpoint.settings
-        said, think = decision.said, decision.form.think
-        choices = query_of(decision, "").labels if said is None and think is None else ()
-        room = ANSWER_TOKENS + (think or 0) if said is None else said.max_tokens
+    def _thoughts(self, posed: Sequence[Posed]) -> list[_Thought]:
+        """The thoughts that come before closed decisions.
+
+        They are asked for apart where the server can hold what comes after them to the options; it
+        then goes on from its own words. Other servers write thought and answer in one.
+        """
+        found = [_Thought()] * len(posed)
+        if self.endpoint.settings.constrain not in GOES_ON:
+            return found
+        thinking = {
+            place: form
+            for place, one in enumerate(posed)
+            if one.decision.said is None and (form := one.decision.form).think is not None
+        }
+        answers = self.endpoint.answers(
+            [
+                self._asked(posed[place], form.think or 0, OPENED, stop=(CLOSE,))
+                for place, form in thinking.items()
+            ]
+        )
+        for (place, form), answer in zip(thinking.items(), answers, strict=True):
+            closing = closing_of(answer.text, answer.finish, form)
+            if isinstance(closing, ParseFailure):
+                found[place] = _Thought(closing.text, answer.tokens, closing)
+            else:
+                found[place] = _Thought(f"{OPENED}{answer.text}{closing}", answer.tokens)
+        return found
+
+    def _request(self, one: Posed, thought: str) -> Request:
+        """A decision as the server is asked for it, or the answer after a thought; the schema and
+        the choices are sent where the settings say in which form."""
+        decision = one.decision
+        if (said := decision.said) is not None:
+            return self._asked(one, said.max_tokens, schema=decision.schema)
+        think = decision.form.think
+        choices = query_of(decision, "").labels if think is None or thought else ()
+        room = ANSWER_TOKENS + (0 if thought else think or 0)
+        return self._asked(one, room, thought, choices=choices)
+
+    def _asked(self, one: Posed, room: int, begun: str = "", **more: Any) -> Request:
+        """A request of a seat's prompt, that goes on from what the model has begun to say."""
+        settings = self.endpoint.settings
+        messages = cast("tuple[Message, ...]", one.decision.messages)
         return Request(
-            cast("tuple[Message, ...]", decision.messages), "",
+            (*messages, ("assistant", begun)) if begun else messages, "",
             settings.max_tokens or room,
             1.0 if settings.temperature is None else settings.temperature,
-            schema=decision.schema, choices=choices, seed=one.seed,
+            seed=one.seed, **more,
         )  # fmt: skip
 
 
-def _read(answer: Answer) -> str | ParseFailure:
-    """The text of a reply; one that was cut off is invalid, whatever can be read of it."""
-    return ParseFailure("truncated", answer.text) if answer.finish == "length" else answer.text
+class _Thought(NamedTuple):
+    """What comes before an answer: its text with the tags, or nothing; why no answer follows."""
+
+    text: str = ""
+    tokens: int = 0
+    failure: ParseFailure | None = None
+
+
+def _answered(thought: _Thought, answer: Answer | None) -> Answered:
+    """A thought and its answer as one reply; one that was cut off is invalid, whatever can be read
+    of it."""
+    if answer is None:
+        assert thought.failure is not None
+        return Answered(thought.failure, thought.text, thought.tokens)
+    text, tokens = thought.text + answer.text, thought.tokens + answer.tokens
+    read = ParseFailure("truncated", text) if answer.finish == "length" else text
+    return Answered(read, text, tokens)

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from gamedsl.backends.forms import CLOSE, LABEL, OPEN, label_in, written
+from gamedsl.backends.forms import CLOSE, LABEL, OPEN, Form, label_in, written
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.policies.base import Message, Query
-from gamedsl.policies.generation import Generated, Request, Writing
+from gamedsl.policies.generation import Finish, Generated, Request, Writing
 
 if TYPE_CHECKING:
     import torch
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 AROUND = 32
 """Tokens that a free reply may have beside its thought and its answer."""
 
-_OPENED = f"{OPEN}\n"
-
+OPENED = f"{OPEN}\n"
+"""What stands before a thought that is written apart from its answer."""
 
 SCORED_WITH = 1 / 8
 """Options are scored when so many wait, for each reply that is being written."""
@@ -250,7 +250,7 @@ def _thought(policy: Writing, one: Asked, temperature: float) -> Request:
     assert room is not None
     return Request(
         _messages(one.decision), one.adapter, room, temperature, (CLOSE,), seed=one.seed,
-        prefix=policy.tokenizer.ids(_OPENED),
+        prefix=policy.tokenizer.ids(OPENED),
     )  # fmt: skip
 
 
@@ -261,17 +261,14 @@ def _think(policy: Writing, one: Asked, out: Generated) -> tuple[Generated, Quer
     that ended with the turn the end token does not stand before the options.
     """
     decision, form = one.decision, one.decision.form
-    ids, closing = out.reply_ids, ""
-    if CLOSE in out.text:
-        closing = "\n" if out.text.endswith(CLOSE) else ""
-    elif form.at_limit == "close":
-        ids = ids[:-1] if out.finish == "stop" else ids
-        closing = f"\n{CLOSE}\n"
-    text = _OPENED + out.text + closing
+    closing = closing_of(out.text, out.finish, form)
+    if isinstance(closing, ParseFailure):
+        return replace(out, text=closing.text), closing
+    ids = out.reply_ids
+    if CLOSE in closing and out.finish == "stop":
+        ids = ids[:-1]
+    text = OPENED + out.text + closing
     thought = replace(out, text=text)
-    if CLOSE not in text:
-        reason = "truncated" if out.finish == "length" else "unclosed"
-        return thought, ParseFailure(reason, text)
     query = query_of(decision, one.adapter)
     read = label_in(text + query.labels[0], form)
     if isinstance(read, ParseFailure):
@@ -279,8 +276,18 @@ def _think(policy: Writing, one: Asked, out: Generated) -> tuple[Generated, Quer
     if read != decision.labels[0]:
         return thought, ParseFailure("unknown", text)
     tokenizer = policy.tokenizer
-    prefix = tokenizer.ids(_OPENED) + ids + (tokenizer.ids(closing) if closing else ())
+    prefix = tokenizer.ids(OPENED) + ids + (tokenizer.ids(closing) if closing else ())
     return thought, replace(query, prefix=prefix)
+
+
+def closing_of(thought: str, finish: Finish, form: Form) -> str | ParseFailure:
+    """What stands between a thought, as it was written after its tag, and the answer; the failure
+    of one that is not closed, where the game does not close it at its limit."""
+    if CLOSE in thought:
+        return "\n" if thought.endswith(CLOSE) else ""
+    if form.at_limit == "close":
+        return f"\n{CLOSE}\n"
+    return ParseFailure("truncated" if finish == "length" else "unclosed", OPENED + thought)
 
 
 def _messages(decision: Decision) -> tuple[Message, ...]:

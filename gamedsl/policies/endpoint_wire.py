@@ -26,7 +26,8 @@ class Answer:
 
 
 def body_of(request: Request, model: str, constrain: Constrain | None) -> Body:
-    """What is sent for a request. Raises ValueError for one that is given in tokens."""
+    """What is sent for a request. Where the last message is the model's own, the reply goes on from
+    it, in the way of vLLM. Raises ValueError for one that is given in tokens."""
     if request.prefix or not all(isinstance(turn, str) for _, turn in request.messages):
         raise ValueError("an endpoint takes texts, not tokens")
     body: Body = {
@@ -36,6 +37,8 @@ def body_of(request: Request, model: str, constrain: Constrain | None) -> Body:
         "temperature": request.temperature,
         "seed": request.seed,
     }
+    if request.messages[-1][0] == "assistant":
+        body |= {"add_generation_prompt": False, "continue_final_message": True}
     if request.stop:
         body["stop"] = list(request.stop)
     return {**body, **_constraint(request, constrain)}

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import State
+from gamedsl.ir.statements import State
 from gamedsl.ir.types import PerSeat, Text
 
 Memory = Mapping[str, Any]

@@ -20,7 +20,7 @@ from math import inf
 from typing import Any, NamedTuple, Protocol
 
 from gamedsl.backends.value_text import HIDDEN, Hidden
-from gamedsl.ir.program import Readers, State
+from gamedsl.ir.statements import Readers, State
 from gamedsl.ir.types import (
     Bag,
     Bool,

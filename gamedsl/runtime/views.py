@@ -22,7 +22,8 @@ from gamedsl.backends.spoken import value_said
 from gamedsl.backends.value_text import HIDDEN, Hidden
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Binding, Call, Choose, Draw, Readers, Show, State, walk_steps
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
+from gamedsl.ir.statements import Readers, State
 from gamedsl.ir.types import (
     Bag,
     Grid,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gamedsl.diagnostics import Note
 from gamedsl.ir import expr as ir
-from gamedsl.ir.program import Place, Readers
+from gamedsl.ir.statements import Place, Readers
 from gamedsl.ir.types import SEAT, Type
 from gamedsl.sema.draws import Draws
 from gamedsl.sema.roles import unknown_role

@@ -9,13 +9,7 @@ from pathlib import Path
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir import expr as ir
-from gamedsl.ir.program import (
-    NOBODY,
-    Key,
-    Place,
-    Readers,
-    State,
-)
+from gamedsl.ir.statements import NOBODY, Key, Place, Readers, State
 from gamedsl.ir.types import (
     BOOL,
     NEVER,

@@ -7,22 +7,8 @@ happen only as often as there are cells or items.
 from __future__ import annotations
 
 from gamedsl.ir import expr as ir
-from gamedsl.ir.program import (
-    Action,
-    Add,
-    Assign,
-    Choose,
-    Do,
-    Draw,
-    Drop,
-    DropItem,
-    ForEach,
-    Place,
-    State,
-    Statement,
-    Step,
-    walk_steps,
-)
+from gamedsl.ir.program import Action, Choose, Do, Draw, Step, walk_steps
+from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Place, State, Statement
 from gamedsl.ir.types import Bag, Grid, PerSeat
 from gamedsl.ir.values import Bag as BagValue
 

@@ -11,14 +11,8 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
-from gamedsl.ir.program import (
-    NOBODY,
-    Draw,
-    Place,
-    Readers,
-    Source,
-    Step,
-)
+from gamedsl.ir.program import Draw, Source, Step
+from gamedsl.ir.statements import NOBODY, Place, Readers
 from gamedsl.ir.types import (
     NUMBER,
     SEAT,

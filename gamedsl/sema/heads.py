@@ -7,17 +7,8 @@ from abc import ABC, abstractmethod
 from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir import expr as ir
-from gamedsl.ir.program import (
-    Action,
-    Choose,
-    Do,
-    Entry,
-    ForEach,
-    Pay,
-    Show,
-    Step,
-    walk_steps,
-)
+from gamedsl.ir.program import Action, Choose, Do, Entry, Pay, Show, Step, walk_steps
+from gamedsl.ir.statements import ForEach
 from gamedsl.ir.types import (
     NUMBER,
     PerSeat,

@@ -9,7 +9,8 @@ from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir import expr as ir
 from gamedsl.ir.json_types import longest, readable
-from gamedsl.ir.program import NOBODY, Call, Choose, Said, Step
+from gamedsl.ir.program import Call, Choose, Said, Step
+from gamedsl.ir.statements import NOBODY
 from gamedsl.ir.types import BOOL, TEXT, List, PerSeat, Record, Text, Type, fits, plain
 from gamedsl.sema.actors import Actors
 from gamedsl.sema.functions import Signature, signature_of, signatures

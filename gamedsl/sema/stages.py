@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir import expr as ir
-from gamedsl.ir import program
+from gamedsl.ir import program, statements
 from gamedsl.ir.builtins import element
 from gamedsl.ir.game import GameIR, Let
 from gamedsl.ir.types import (
@@ -143,7 +143,7 @@ class Stages:
         )
 
 
-def _seen_by(step: program.Step, readers: program.Readers) -> program.Step:
+def _seen_by(step: program.Step, readers: statements.Readers) -> program.Step:
     """A step of a stage, and those inside it, whose public choices only some see."""
     if isinstance(step, program.Choose) and step.readers.kind == "all" and step.place is None:
         return replace(step, readers=readers)
@@ -214,7 +214,7 @@ class Renamer:
                         "source": replace(source, weights=weights)}  # fmt: skip
             case program.Show():
                 return {"id": self.number(value.id), "variable": named(value.variable)}
-            case program.State():
+            case statements.State():
                 return {"name": named(value.name), "start": self.value(value.start, value.type)}
             case program.Loop():
                 return {"id": self.number(value.id), "item": value.item and named(value.item),
@@ -222,12 +222,12 @@ class Renamer:
                         "resets": tuple(map(named, value.resets))}  # fmt: skip
             case program.Do() | program.Pay() | program.Block() | program.Stage():
                 return self.step(value)
-            case program.Place():
+            case statements.Place():
                 return {"variable": named(value.variable)}
             case program.Action():
                 return {"name": value.name, "parameters": tuple(
                     (named(name), self(source)) for name, source in value.parameters)}  # fmt: skip
-            case program.Readers():
+            case statements.Readers():
                 return {"seats": tuple(self.seats[s] for s in value.seats)}
         return {}
 
@@ -297,8 +297,8 @@ class Renamer:
 def _holds_names(value: Any) -> bool:
     return isinstance(
         value,
-        ir.Expr | Let | program.Source | program.Place | program.Key | program.Readers
+        ir.Expr | Let | program.Source | statements.Place | statements.Key | statements.Readers
         | program.Choose | program.Draw | program.Show | program.Do | program.Pay | program.Block
-        | program.Loop | program.Stage | program.Action | program.Assign | program.Add
-        | program.Drop | program.DropItem | program.ForEach | program.State,
+        | program.Loop | program.Stage | program.Action | statements.Assign | statements.Add
+        | statements.Drop | statements.DropItem | statements.ForEach | statements.State,
     )  # fmt: skip

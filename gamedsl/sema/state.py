@@ -10,7 +10,7 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
-from gamedsl.ir.program import EVERYONE, Readers, State
+from gamedsl.ir.statements import EVERYONE, Readers, State
 from gamedsl.ir.types import (
     BOOL,
     NEVER,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir import expr as ir
-from gamedsl.ir import program
+from gamedsl.ir import statements
 from gamedsl.ir.types import (
     NEVER,
     Bag,
@@ -46,7 +46,7 @@ def read_statements(
     *,
     me: bool,
     facts: Facts = frozenset(),
-) -> tuple[program.Statement, ...] | None:
+) -> tuple[statements.Statement, ...] | None:
     """The statements of a text, or of a list of texts; None where one is wrong.
 
     `me` says whether they are read by one role, `facts` what is known not to be none before the
@@ -60,20 +60,20 @@ def read_statements(
         found = parse_statements(part, problems)
         sound = sound and found is not None
         trees += found or ()
-    statements = []
+    written = []
     for tree in trees:
         typer.begin(me=me, given=facts)
         statement = _Reader(typer).statement(tree)
         facts = _after(tree, statement, facts)
         sound = sound and statement is not None
         if statement is not None:
-            statements.append(statement)
-    return tuple(statements) if sound else None
+            written.append(statement)
+    return tuple(written) if sound else None
 
 
 def read_place(
     node: ast.Node, typer: Typer, *, me: bool, facts: Facts = frozenset()
-) -> program.Place | None:
+) -> statements.Place | None:
     """Declared state, or a part of it, that an expression names; None where it names none."""
     typer.begin(me=me, given=facts)
     return _Reader(typer).place(node, "is written")
@@ -85,14 +85,14 @@ class _Reader:
 
     typer: Typer
 
-    def statement(self, tree: ast.Statement) -> program.Statement | None:
+    def statement(self, tree: ast.Statement) -> statements.Statement | None:
         match tree:
             case ast.Assign():
                 return self.assign(tree)
             case ast.Add(place=place, value=value):
-                return self.put(program.Add, tree, place, value)
+                return self.put(statements.Add, tree, place, value)
             case ast.Drop(place=place, value=value):
-                return self.put(program.Drop, tree, place, value)
+                return self.put(statements.Drop, tree, place, value)
             case ast.DropItem(item=item):
                 return self.drop_item(tree, item)
             case ast.Each(body=inner):
@@ -100,12 +100,12 @@ class _Reader:
                     body = self.statement(inner)
                 if body is None or isinstance(each.source.type, Never):
                     return None
-                return program.ForEach(
+                return statements.ForEach(
                     body, each.targets, each.source, each.condition, each.keyed, tree.span
                 )
         raise AssertionError(f"no rule for {type(tree).__name__}")
 
-    def assign(self, tree: ast.Assign) -> program.Statement | None:
+    def assign(self, tree: ast.Assign) -> statements.Statement | None:
         place = self.place(tree.place, "is assigned")
         if place is None and tree.op != "=":
             return None
@@ -120,9 +120,9 @@ class _Reader:
         if isinstance(place.type, Never):
             self.learn(place, value.type)
         fitted = self.stored(tree.value, value, place, f"`{_shown(tree.place)}`")
-        return None if fitted is None else program.Assign(place, fitted, tree.span)
+        return None if fitted is None else statements.Assign(place, fitted, tree.span)
 
-    def learn(self, place: program.Place, type: Type) -> None:
+    def learn(self, place: statements.Place, type: Type) -> None:
         """The type of state that was declared `none` is that of what is assigned to it."""
         learned, inner = self.typer.learned, plain(type)
         if not place.keys and not isinstance(inner, NoneType | Never):
@@ -131,13 +131,13 @@ class _Reader:
 
     def put(
         self,
-        make: type[program.Add] | type[program.Drop],
+        make: type[statements.Add] | type[statements.Drop],
         tree: ast.Statement,
         where: ast.Node,
         what: ast.Node,
-    ) -> program.Statement | None:
+    ) -> statements.Statement | None:
         """`add` and `drop`, of one element."""
-        word = "add" if make is program.Add else "drop"
+        word = "add" if make is statements.Add else "drop"
         place = self.place(where, "is changed")
         into = None if place is None else plain(place.type)
         inner = into.of if isinstance(into, List | Set | Bag) else None
@@ -155,11 +155,11 @@ class _Reader:
             )
             return None
         title = f"what is {'added to' if word == 'add' else 'dropped from'} `{_shown(where)}`"
-        element = program.Place(place.variable, place.keys, inner, place.span)
+        element = statements.Place(place.variable, place.keys, inner, place.span)
         fitted = self.stored(what, value, element, title)
         return None if fitted is None else make(place, fitted, tree.span)
 
-    def drop_item(self, tree: ast.DropItem, item: ast.Node) -> program.Statement | None:
+    def drop_item(self, tree: ast.DropItem, item: ast.Node) -> statements.Statement | None:
         place = self.place(item, "is changed")
         if place is None or isinstance(place.type, Never):
             return None
@@ -175,10 +175,12 @@ class _Reader:
             )
             return None
         kind = List(place.type)
-        list = program.Place(place.variable, place.keys[:-1], self.type_of(place, kind), place.span)
-        return program.DropItem(list, last.expr, tree.span)
+        list = statements.Place(
+            place.variable, place.keys[:-1], self.type_of(place, kind), place.span
+        )
+        return statements.DropItem(list, last.expr, tree.span)
 
-    def type_of(self, place: program.Place, default: Type) -> Type:
+    def type_of(self, place: statements.Place, default: Type) -> Type:
         """The type of what a place without its last key holds."""
         declared = self.typer.names.declared[place.variable]
         assert isinstance(declared, StateName)
@@ -189,7 +191,7 @@ class _Reader:
 
     # places
 
-    def place(self, node: ast.Node, what: str) -> program.Place | None:
+    def place(self, node: ast.Node, what: str) -> statements.Place | None:
         """Declared state or a part of it; `what` is done with it, for the message."""
         if isinstance(node, ast.Name):
             declared = self.state(node.id)
@@ -197,18 +199,18 @@ class _Reader:
                 self.no_place(node, what)
                 return None
             whole = NEVER if isinstance(declared.type, NoneType) else declared.type
-            return program.Place(node.id, (), whole, node.span)
+            return statements.Place(node.id, (), whole, node.span)
         read = self.typer.infer(node)
-        keys: list[program.Key] = []
+        keys: list[statements.Key] = []
         while True:
             match read:
                 case ir.Get(of=of, key=inner):
                     listed = isinstance(plain(of.type), List)
-                    keys.append(program.Key("item" if listed else "entry", inner))
+                    keys.append(statements.Key("item" if listed else "entry", inner))
                 case ir.Cell(of=of, key=inner, rows=rows, columns=columns):
-                    keys.append(program.Key("cell", inner, (rows, columns)))
+                    keys.append(statements.Key("cell", inner, (rows, columns)))
                 case ir.Field(of=of, index=index):
-                    keys.append(program.Key("field", None, (index,)))
+                    keys.append(statements.Key("field", None, (index,)))
                 case _:
                     break
             read = of
@@ -221,7 +223,7 @@ class _Reader:
         type: Type = declared.type
         for step in reversed(keys):
             type = _inside(plain(type), step)
-        return program.Place(name, tuple(reversed(keys)), type, node.span)
+        return statements.Place(name, tuple(reversed(keys)), type, node.span)
 
     def state(self, name: str) -> StateName | None:
         """Declared state that may be assigned."""
@@ -251,14 +253,14 @@ class _Reader:
             help="declare a variable under `state:`, with its value at the start",
         )
 
-    def declared(self, place: program.Place) -> tuple[Note, ...]:
+    def declared(self, place: statements.Place) -> tuple[Note, ...]:
         found = self.typer.names.declared.get(place.variable)
         return (Note(found.span, "declared here"),) if found is not None else ()
 
     # values
 
     def stored(
-        self, node: ast.Node, value: ir.Expr, place: program.Place, what: str
+        self, node: ast.Node, value: ir.Expr, place: statements.Place, what: str
     ) -> ir.Expr | None:
         """A value, if a place of this type may hold it."""
         wanted = place.type
@@ -281,12 +283,12 @@ class _Reader:
         return value
 
 
-def _wanted(place: program.Place) -> Type | None:
+def _wanted(place: statements.Place) -> Type | None:
     """The type by which a value is understood; state without a type says nothing."""
     return None if isinstance(place.type, Never) else place.type
 
 
-def _inside(type: Type, key: program.Key) -> Type:
+def _inside(type: Type, key: statements.Key) -> Type:
     """The type of a part."""
     match type:
         case PerSeat(of=of) | PerValue(of=of) | List(of=of) | Grid(of=of):
@@ -300,7 +302,7 @@ def _shown(node: ast.Node) -> str:
     return " ".join(node.span.text.split())
 
 
-def _after(tree: ast.Statement, statement: program.Statement | None, given: Facts) -> Facts:
+def _after(tree: ast.Statement, statement: statements.Statement | None, given: Facts) -> Facts:
     """What is known not to be none after a statement."""
     simple = tree.body if isinstance(tree, ast.Each) else tree
     if not isinstance(simple, ast.Assign):
@@ -310,7 +312,7 @@ def _after(tree: ast.Statement, statement: program.Statement | None, given: Fact
         node = node.of
     name = node.id if isinstance(node, ast.Name) else ""
     kept = frozenset(fact for fact in given if name not in re.findall(r"\w+", fact))
-    if isinstance(statement, program.Assign) and not isinstance(
+    if isinstance(statement, statements.Assign) and not isinstance(
         statement.value.type, Option | NoneType
     ):
         return kept | ({key(simple.place)} - {""})

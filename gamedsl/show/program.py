@@ -12,20 +12,8 @@ from typing import Literal
 
 from gamedsl.ir.expr import Const, Expr, LetCall, LetMap, Me, expressions_in
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import (
-    Action,
-    Block,
-    Call,
-    Choose,
-    Do,
-    Draw,
-    Loop,
-    Pay,
-    Readers,
-    Show,
-    Stage,
-    Step,
-)
+from gamedsl.ir.program import Action, Block, Call, Choose, Do, Draw, Loop, Pay, Show, Stage, Step
+from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import Record
 from gamedsl.ir.values import name_of
 from gamedsl.show.metrics import cut

@@ -121,3 +121,21 @@ def test_an_endpoint_plays_whole_games_in_words(url: str) -> None:
     assert said.valid.value > 0.5
     assert said.tokens > 0
     assert found.spent["far"].calls >= said.replies
+
+
+def test_an_endpoint_thinks_and_then_takes_one_of_the_options(url: str) -> None:
+    """The server goes on from the thought that it wrote itself."""
+    import gamedsl
+    from gamedsl.evaluate import Options, Place, contestants, evaluate
+    from gamedsl.evaluate.planning import plan_of
+    from gamedsl.policies.endpoint import EndpointSettings
+
+    game = gamedsl.load("kuhn_poker_thinking")
+    plan = plan_of(game, contestants([f"far=endpoint:{url}#{MODEL}"]), ())
+    settings = EndpointSettings(timeout=200, constrain="structured_outputs")
+    found = evaluate(game, plan, Options(games=4, endpoints=settings))
+    for role, step in (("first", "open"), ("second", "reply")):
+        said = found.said[Place("far", role, step)]
+        assert said.replies >= 4
+        assert said.valid.value == 1
+    assert found.spent["far"].calls >= 2 * said.replies

@@ -99,7 +99,8 @@ def serving(answer: Callable[[int, Body], Reply]) -> Iterator[Served]:
 @contextmanager
 def serving_model(policy: Any, adapter: str = "shared") -> Iterator[Served]:
     """Serve a policy that writes, for real: calls that wait at the same time are one batch of it.
-    `max_tokens`, `temperature`, `seed` and `structured_outputs` count as they do there."""
+    `max_tokens`, `temperature`, `seed`, `stop`, `structured_outputs` and `continue_final_message`
+    count as they do in vLLM."""
     waiting: queue.SimpleQueue[tuple[Request, Future[Generated]] | None] = queue.SimpleQueue()
 
     def work() -> None:
@@ -113,18 +114,26 @@ def serving_model(policy: Any, adapter: str = "shared") -> Iterator[Served]:
                 future.set_result(reply)
 
     def answer(number: int, body: Body) -> Reply:
-        messages = tuple((one["role"], one["content"]) for one in body["messages"])
-        held = body.get("structured_outputs", {})
+        messages = [(one["role"], one["content"]) for one in body["messages"]]
+        held, begun = body.get("structured_outputs", {}), ""
+        if body.get("continue_final_message"):
+            *messages, (_, begun) = messages
         request = Request(
-            messages, adapter, body["max_tokens"], body["temperature"], schema=held.get("json"),
+            tuple(messages), adapter, body["max_tokens"], body["temperature"],
+            tuple(body.get("stop", ())), schema=held.get("json"),
             choices=tuple(held.get("choice", ())), seed=body["seed"],
+            prefix=policy.tokenizer.ids(begun),
         )  # fmt: skip
         future: Future[Generated] = Future()
         waiting.put((request, future))
         made = future.result()
         written = len(made.reply_ids)
         usage = {"completion_tokens": written, "total_tokens": len(made.prompt_ids) + written}
-        return Reply(made.text, finish=made.finish, usage=usage)
+        stopped = next((s for s in request.stop if made.text.endswith(s)), None)
+        return Reply(
+            made.text.removesuffix(stopped or ""), finish=made.finish, usage=usage,
+            more={} if stopped is None else {"stop_reason": stopped},
+        )  # fmt: skip
 
     worker = threading.Thread(target=work)
     worker.start()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gamedsl.ir import expr as ir
-from gamedsl.ir import program
+from gamedsl.ir import program, statements
 from gamedsl.ir.game import Let
 from gamedsl.ir.types import Record
 from gamedsl.ir.values import Bag, name_of
@@ -110,12 +110,12 @@ def amounts(name: str, paid: tuple[tuple[str, ir.Expr], ...]) -> Iterator[str]:
 # state and steps
 
 
-def state_line(state: program.State) -> str:
+def state_line(state: statements.State) -> str:
     lasts = f", lasts for a {state.lasts}" if state.lasts else ""
     return f"state {state.name}: {state.type} = {value(state.start)}{seen(state.readers)}{lasts}"
 
 
-def seen(readers: program.Readers) -> str:
+def seen(readers: statements.Readers) -> str:
     """Who sees a value; nothing is said where all do."""
     if readers.fields:
         return ", seen by " + ", ".join(
@@ -127,22 +127,22 @@ def seen(readers: program.Readers) -> str:
     return "" if readers.kind == "all" else f", seen by {who}"
 
 
-def place(it: program.Place) -> str:
+def place(it: statements.Place) -> str:
     keys = (f".{key.size[0]}" if key.expr is None else f"[{expr(key.expr)}]" for key in it.keys)
     return it.variable + "".join(keys)
 
 
-def statement(it: program.Statement) -> str:
+def statement(it: statements.Statement) -> str:
     match it:
-        case program.Assign():
+        case statements.Assign():
             return f"{place(it.place)} = {expr(it.value)}"
-        case program.Add():
+        case statements.Add():
             return f"add {expr(it.value)} to {place(it.place)}"
-        case program.Drop():
+        case statements.Drop():
             return f"drop {expr(it.value)} from {place(it.place)}"
-        case program.DropItem():
+        case statements.DropItem():
             return f"drop {place(it.place)}[{expr(it.index)}]"
-        case program.ForEach():
+        case statements.ForEach():
             return statement(it.body) + each(it.targets, it.source, it.condition)
     raise AssertionError(type(it).__name__)
 

@@ -7,7 +7,7 @@ import pytest
 from gamedsl.diagnostics import Diagnostic, Problems
 from gamedsl.diagnostics.render import render
 from gamedsl.ir import expr as ir
-from gamedsl.ir.program import Add, Assign, Drop, DropItem, ForEach, Key, Statement
+from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Key, Statement
 from gamedsl.ir.types import NONE, SEAT, WHOLE, Number, Option, Type, fits, range_type
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.narrow import facts

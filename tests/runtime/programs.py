@@ -9,25 +9,8 @@ from typing import Any
 from gamedsl.backends.interpreter import History, Interpreter
 from gamedsl.ir import expr as ex
 from gamedsl.ir.game import GameIR, Labels, Let, Reward, Role
-from gamedsl.ir.program import (
-    EVERYONE,
-    Add,
-    Assign,
-    Choice,
-    Choose,
-    Do,
-    Draw,
-    Drop,
-    Key,
-    Loop,
-    Pay,
-    Place,
-    Readers,
-    Show,
-    Source,
-    State,
-    Step,
-)  # fmt: skip
+from gamedsl.ir.program import Choice, Choose, Do, Draw, Loop, Pay, Show, Source, Step
+from gamedsl.ir.statements import EVERYONE, Add, Assign, Drop, Key, Place, Readers, State
 from gamedsl.ir.types import BOOL, NUMBER, SEAT, Enum, PerSeat, Type
 from gamedsl.ir.values import name_of
 from gamedsl.source.spans import Source as Text

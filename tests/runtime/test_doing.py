@@ -8,7 +8,7 @@ import pytest
 
 from gamedsl.backends.kernel import PlayError
 from gamedsl.ir import expr as ex
-from gamedsl.ir.program import DropItem, ForEach, Key
+from gamedsl.ir.statements import DropItem, ForEach, Key
 from gamedsl.ir.types import WHOLE, List, Option, PerSeat, Record, range_type
 from gamedsl.ir.values import Bag
 from tests.runtime.programs import (

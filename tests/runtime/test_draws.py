@@ -9,7 +9,8 @@ import pytest
 
 from gamedsl.backends.kernel import PlayError
 from gamedsl.ir import expr as ex
-from gamedsl.ir.program import Readers, Source
+from gamedsl.ir.program import Source
+from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import Bag as BagType
 from gamedsl.ir.types import Enum, List, PerSeat, Record
 from gamedsl.ir.values import Bag

@@ -13,7 +13,8 @@ from gamedsl.backends.codegen.module import write
 from gamedsl.ir import types as t
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Let
-from gamedsl.ir.program import Action, Readers, Source
+from gamedsl.ir.program import Action, Source
+from gamedsl.ir.statements import Readers
 from gamedsl.ir.values import Bag
 from tests.runtime import programs
 from tests.runtime.programs import (

@@ -26,7 +26,7 @@ from gamedsl.ir.expr import (
     children,
 )  # fmt: skip
 from gamedsl.ir.game import Let
-from gamedsl.ir.program import ForEach
+from gamedsl.ir.statements import ForEach
 from gamedsl.ir.types import (
     NONE,
     Bool,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from gamedsl.backends import flow
 from gamedsl.backends.codegen.expressions import Expressions
 from gamedsl.ir.expr import Expr
-from gamedsl.ir.program import ForEach, Statement
+from gamedsl.ir.statements import ForEach, Statement
 
 ME = "@me"
 """Stands for who acts, among the names of variables."""

@@ -15,7 +15,8 @@ from gamedsl.backends.codegen.storing import Storing
 from gamedsl.backends.codegen.telling import Telling, memorable
 from gamedsl.backends.codegen.writer import Lines, literal
 from gamedsl.ir.expr import Const
-from gamedsl.ir.program import Draw, Place
+from gamedsl.ir.program import Draw
+from gamedsl.ir.statements import Place
 from gamedsl.ir.types import Bag, List, PerSeat, PerValue, Seat, Set, Type
 from gamedsl.ir.values import name_of
 

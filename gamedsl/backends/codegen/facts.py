@@ -9,24 +9,19 @@ from gamedsl.backends.codegen.grids import grid_size, lined_grid
 from gamedsl.ir.builtins import element, values
 from gamedsl.ir.expr import Apply, Const, Expr, expressions_in
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import (  # fmt: skip
+from gamedsl.ir.program import (
     Action,
-    Add,
-    Assign,
     Binding,
     Choose,
     Do,
     Draw,
-    ForEach,
     Loop,
-    Place,
     Show,
     Stage,
-    State,
-    Statement,
     Step,
     walk_steps,
 )
+from gamedsl.ir.statements import Add, Assign, ForEach, Place, State, Statement
 from gamedsl.ir.types import Bag, Enum, Never, NoneType, Option, Type, Union, domain
 
 

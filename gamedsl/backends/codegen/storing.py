@@ -9,7 +9,7 @@ from gamedsl.backends.codegen.writer import Lines, type_literal
 from gamedsl.backends.flow import Flow
 from gamedsl.backends.places import misfit
 from gamedsl.ir.expr import Const, Expr
-from gamedsl.ir.program import Add, Assign, Drop, DropItem, ForEach, Key, Place, Statement
+from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Key, Place, Statement
 from gamedsl.ir.types import (
     Bag,
     Bool,

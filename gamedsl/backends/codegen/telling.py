@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gamedsl.backends.codegen.expressions import Expressions, Reader
 from gamedsl.backends.codegen.writer import Lines, literal
-from gamedsl.ir.program import Binding, Choose, Readers
+from gamedsl.ir.program import Binding, Choose
+from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import (
     Bool,
     Enum,
