@@ -1,4 +1,4 @@
-"""Thoughts at an endpoint: where the server can go on from its own words, what comes after a thought
+"""Thoughts at an endpoint: where a server can go on from its own words, what follows a thought
 is held to the options; elsewhere thought and answer are written in one."""
 
 from __future__ import annotations
