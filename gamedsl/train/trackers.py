@@ -86,6 +86,10 @@ class Guarded:
         self._try(lambda tracker: tracker.send(numbers(record), record["step"]))
 
     def end(self, record: Record) -> None:
+        """Send what was measured at the end, such as contributions, with the last step."""
+        found = numbers(record)
+        if found:
+            self._try(lambda tracker: tracker.send(found, record["step"]))
         self._close(record.get("summary"))
 
     def _close(self, summary: str | None) -> None:

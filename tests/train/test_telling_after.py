@@ -51,3 +51,23 @@ def test_a_stage_whose_decisions_may_be_left_out_is_not_told(tmp_path: Path) -> 
         "game: again\nprotocol: {use: repeated, stage: stage, rounds: 2}\n"
     )
     assert tellers(gamedsl.load(tmp_path / "game.yaml").ir) == ()
+
+
+def test_a_loop_in_which_all_choose_is_told_without_a_stage(tmp_path: Path) -> None:
+    """The iterated prisoner's dilemma shows the last round alone, so that what is done after it is
+    the policy itself."""
+    game = gamedsl.load("iterated_prisoners_dilemma")
+    recipe = recipe_of(game, steps=1, games=64, warm_up__expert="none")
+    run, _ = run_of(game, recipe, tmp_path / "run")
+    last = run.records()[-2]
+    assert list(last["after"]["row:move"]) == ["first round", *ROUNDS]
+    for end in ROUNDS:
+        mine, theirs = end.split(", ")
+        key = f"row:move [row.move={mine}, column.move={theirs}, next_round=go]"
+        told = last["after"]["row:move"][end]["probs"]
+        assert told == pytest.approx(last["policy"][key]["probs"])
+
+
+@pytest.mark.parametrize("name", ["goofspiel", "tic_tac_toe", "centipede", "pursuit", "spread"])
+def test_boards_and_hands_have_no_rounds(name: str) -> None:
+    assert "after" not in [teller.field for teller in tellers(gamedsl.load(name).ir)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,34 @@ def test_a_record_as_flat_numbers() -> None:
         "policy/row:move/defect": 0.75, "mapping/sender:word/information": 0.5,
         "mapping/sender:word/entropy": 1.0, "mapping/sender:word/collisions": 0.0, "extinct": 1.0,
     }  # fmt: skip
+
+
+class Kept:
+    """Keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[int, dict[str, float]]] = []
+
+    def send(self, numbers: Mapping[str, float], step: int) -> None:
+        self.sent.append((step, dict(numbers)))
+
+    def close(self, summary: str | None) -> None:
+        assert summary
+
+
+def test_what_is_measured_at_the_end_is_sent_with_the_last_step(
+    compiled: Any, tmp_path: Path
+) -> None:
+    game, kept = compiled(DILEMMA), Kept()
+    recipe = recipe_of(game, steps=2, contributions="on")
+    with Guarded("wandb", lambda: kept, print) as observer:
+        run, _ = run_of(
+            game, recipe, tmp_path / "run", observers=[observer],
+            conclude=lambda run, tree, end: {"summary": "Done."},
+        )  # fmt: skip
+    assert [step for step, _ in kept.sent] == [1, 2, 2]
+    found = run.records()[-1]["contributions"]
+    assert kept.sent[-1][1] == {f"contributions/{role}": found[role] for role in ("row", "column")}
 
 
 class Broken:
@@ -150,9 +179,12 @@ def test_wandb_writes_offline(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("WANDB_MODE", "offline")
     _tracked("wandb", run, range(1, 5))
     (file,) = (run.path / "wandb").glob("offline-run-*/run-*.wandb")
-    written = file.read_bytes()
-    for text in (b"mapping/sender:word/information", b"All is well.", b"dilemma"):
-        assert text in written
+    texts = (b"mapping/sender:word/information", b"All is well.", b"dilemma")
+    until = time.monotonic() + 20  # a process of its own writes, and may end after `finish`
+    while not all(text in file.read_bytes() for text in texts) and time.monotonic() < until:
+        time.sleep(0.1)
+    for text in texts:
+        assert text in file.read_bytes()
 
 
 def test_the_command_sends_numbers_on(

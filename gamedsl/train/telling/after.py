@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.ir.program import Choose, Loop, Stage, Step, inside, walk_steps
+from gamedsl.ir.program import Choose, Loop, Pay, Stage, Step, inside, walk_steps
 from gamedsl.train.rollout import Batch, History, Sample
 from gamedsl.train.scoring import Scorer
 
@@ -21,24 +21,31 @@ FIRST = "first round"
 
 
 class After:
-    """Tells the action rates at the decisions of the stages that a game repeats."""
+    """Tells the action rates at the decisions of the rounds that a game repeats."""
 
     field = "after"
 
-    def __init__(self, stages: dict[str, frozenset[str]]) -> None:
-        """The steps of a repeated stage, by each of these steps."""
-        self._stages = stages
+    def __init__(self, rounds: dict[str, frozenset[str]]) -> None:
+        """The steps of a repeated round, by each of these steps."""
+        self._steps = rounds
 
     @classmethod
     def of(cls, ir: GameIR) -> After | None:
-        """None for a game that repeats no stage in which every decision is come to each time."""
-        stages: dict[str, frozenset[str]] = {}
+        """None for a game that repeats no round in which every decision is come to each time. A
+        round is a stage, or the pass of a loop in which all seats choose, with all options open,
+        and are paid."""
+        rounds: dict[str, frozenset[str]] = {}
         for loop in walk_steps(ir.turns):
-            for stage in inside(loop) if isinstance(loop, Loop) else ():
-                if isinstance(stage, Stage) and _regular(stage):
-                    steps = frozenset(s.id for s in stage.body if isinstance(s, Choose))
-                    stages |= dict.fromkeys(steps, steps)
-        return cls(stages) if stages else None
+            if not isinstance(loop, Loop):
+                continue
+            again: list[Stage | Loop] = [s for s in inside(loop) if isinstance(s, Stage)]
+            if not again and _all_choose(loop, ir):
+                again = [loop]
+            for one in again:
+                if _regular(one):
+                    steps = frozenset(s.id for s in one.body if isinstance(s, Choose))
+                    rounds |= dict.fromkeys(steps, steps)
+        return cls(rounds) if rounds else None
 
     def tell(self, scorer: Scorer, batch: Batch) -> dict[str, Any]:
         """Role and step (`row:move`) -> what the last round came to -> how many games came there,
@@ -65,7 +72,7 @@ class After:
         """The decisions of a course of play, each with what its owner saw of the round before."""
         seats = history.episode.env.seats
         for sample in history.samples:
-            steps = self._stages.get(sample.step)
+            steps = self._steps.get(sample.step)
             if steps is None:
                 continue
             if sample.occurrence == 0:
@@ -79,8 +86,24 @@ class After:
             yield sample, ", ".join(round_before[place] for place in sorted(round_before))
 
 
-def _regular(stage: Stage) -> bool:
-    """Whether all decisions of a stage are its own steps, and none is ever left out."""
-    own = [step for step in stage.body if isinstance(step, Choose)]
-    every: list[Step] = [s for s in walk_steps(stage.body) if isinstance(s, Choose)]
+def _regular(one: Stage | Loop) -> bool:
+    """Whether all decisions of a round are its own steps, and none is ever left out."""
+    own = [step for step in one.body if isinstance(step, Choose)]
+    every: list[Step] = [s for s in walk_steps(one.body) if isinstance(s, Choose)]
     return len(own) == len(every) > 0 and all(step.condition is None for step in own)
+
+
+def _all_choose(loop: Loop, ir: GameIR) -> bool:
+    """Whether every seat of several chooses in each pass of a loop, can always take the same
+    options, and is paid in it."""
+    own = [step for step in loop.body if isinstance(step, Choose)]
+    return (
+        loop.items is None
+        and len(ir.seats) > 1
+        and any(
+            isinstance(step, Pay) and step.stream == "payoffs" and step.condition is None
+            for step in loop.body
+        )
+        and all(step.static and (step.joint or len(step.actors) == 1) for step in own)
+        and {seat for step in own for seat in step.actors} == set(ir.seats)
+    )
