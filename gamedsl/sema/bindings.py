@@ -14,6 +14,7 @@ from gamedsl.ir.types import (
     BOOL,
     NEVER,
     SEAT,
+    Enum,
     Never,
     PerSeat,
     PerValue,
@@ -195,7 +196,7 @@ class Bindings:
                     span,
                     why=kind if earlier.joint != joint else f"here {type}",
                     notes=(Note(earlier.span, f"first bound here, to {earlier.type}"),),
-                    help="choose another name",
+                    help=_one_name(type, earlier.type) or "choose another name",
                 )
                 return False
             type = joined
@@ -220,3 +221,15 @@ class Bindings:
         """Declare a name, which the files that use this one may say as well."""
         for scope in (self.names, *self.outer):
             scope.declared[name] = declared
+
+
+def _one_name(here: Type, first: Type) -> str | None:
+    """The fix for options that differ by what looks like a slip of the pen."""
+    if not (isinstance(here, Enum) and isinstance(first, Enum)):
+        return None
+    only = [name for name in first.members if name not in here.members]
+    for name in here.members:
+        if name not in first.members and (other := did_you_mean(name, only)) is not None:
+            return f"`{other}` there is `{name}` here: write one of them in both, or choose " \
+                "another name for what is bound"  # fmt: skip
+    return None

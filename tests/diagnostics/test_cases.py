@@ -71,3 +71,11 @@ def test_no_snapshot_of_a_code_that_is_gone() -> None:
     recorded = {path.stem for path in SNAPSHOTS.glob("*.txt")}
     assert recorded <= {*FIRST, *SPECIAL}
     assert recorded <= set(codes.codes())
+
+
+def test_two_spellings_of_one_option_are_named() -> None:
+    (found,) = compile_file(CASES / "names" / "bound_misspelt.yaml").diagnostics
+    assert found.help is not None
+    assert "`flod` there is `fold` here" in found.help
+    (found,) = compile_file(CASES / "names" / "bound_differently.yaml").diagnostics
+    assert found.help == "choose another name"
