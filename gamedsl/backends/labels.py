@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
-from typing import Protocol
 
+from gamedsl.backends.tokenizers import TokenCounter, counts, inside
 from gamedsl.backends.words import AUTO, DENIED, STYLES, Style
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.hashing import digest
@@ -28,19 +28,6 @@ _SHORTEST_SUBSTRING = 3
 _COUNTED = 5_000
 _DRAWS_PER_WORD = 40
 _MOST_DRAWS = 200_000
-
-
-class TokenCounter(Protocol):
-    """A tokenizer as far as labels are concerned.
-
-    `count` is the number of tokens of a text at the start of a reply; `fingerprint` names the
-    vocabulary and the merges, so that equal fingerprints count alike.
-    """
-
-    @property
-    def fingerprint(self) -> str: ...
-
-    def count(self, text: str) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -207,7 +194,7 @@ def _book(inputs: _Inputs) -> LabelBook:
             return LabelBook("masked", tuple((name, drawn.get(name, name)) for name in names), key)
     raise ValueError(
         f"the label style `{labels.style}` has no {len(masked)} words"
-        + ("" if inputs.tokenizer is None else " of one token count in this tokenizer")
+        + ("" if inputs.tokenizer is None else f" of one token count {inside(inputs.tokenizer)}")
     )
 
 
@@ -217,9 +204,9 @@ def _draw(
     """The first `size` words of the stream that have one token count (any, without a tokenizer)."""
     if not size:
         return []
-    alike: dict[int, list[str]] = {}
+    alike: dict[tuple[int, ...], list[str]] = {}
     for word in _stream(style, scope, avoided):
-        group = alike.setdefault(0 if tokenizer is None else tokenizer.count(word), [])
+        group = alike.setdefault(() if tokenizer is None else counts(tokenizer, word), [])
         group.append(word)
         if len(group) == size:
             return group

@@ -176,7 +176,7 @@ def _cast(
     settings = [*parse_overrides(texts), *flags]
     recipe = resolve(game.ir, settings, problems)
     if not problems.errors:
-        require(recipe)
+        require(game.ir, recipe)
         cast = hire(game, recipe, [*game.ir.settings, *settings], problems)
     new = [one for one in problems.sorted() if one not in said.found]
     _print_diagnostics([one for one in new if warn or one.severity == "error"], form)

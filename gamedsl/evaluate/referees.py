@@ -1,8 +1,8 @@
 """Who referees: by name where `--referee` says so, else as the recipe has it.
 
 In training a referee is held by the player of `roles.<referee>.player`, or else answered by the
-model as it came. The same here, of the recipe of the first run among the contestants, or else of
-the game's.
+model of `roles.<referee>.model`, or the run's, as it came. The same here, of the recipe of the
+first run among the contestants, or else of the game's.
 """
 
 from __future__ import annotations
@@ -63,10 +63,11 @@ def _recipe(game: Game, people: Sequence[Contestant]) -> Mapping[str, Any]:
 
 def _usual(game: Game, recipe: Mapping[str, Any], role: str) -> str:
     """Who a referee is where nobody is named."""
-    player = recipe.get("roles", {}).get(role, {}).get("player")
-    if player is not None:
-        return str(player)
-    if recipe["model"] in NO_LANGUAGE:
+    said = recipe.get("roles", {}).get(role, {})
+    if said.get("player") is not None:
+        return str(said["player"])
+    model = said.get("model", recipe["model"])
+    if model in NO_LANGUAGE:
         raise EvalError(f"nobody is {role} in {game.name}: its recipe names no player and no "
                         "language model", f"add --referee {role}=smollm2-135m")  # fmt: skip
-    return str(recipe["model"])
+    return str(model)

@@ -157,20 +157,41 @@ class PoolSettings:
     games: int
 
 
+SHARED = "shared"
+REFEREES = "referees"
+"""The adapter of referees that no player holds: it is never trained."""
+
+
 @dataclass(frozen=True)
 class Part:
-    """Who answers for a role, as `roles` says. None is what was not said: the adapter is then that
-    of `adapters` (of the role itself where it is not trained), and a role is trained unless a
-    player holds it."""
+    """Who answers for a role, as `roles` says. None is what was not said: the model is then the
+    run's, the adapter that of `adapters` (of the role itself where it is not trained, or has a
+    model of its own), and a role is trained unless a player holds it."""
 
     role: str
     adapter: str | None = None
     trained: bool | None = None
     player: str | None = None
+    model: str | None = None
 
     @property
     def learns(self) -> bool:
         return self.player is None if self.trained is None else self.trained
+
+    def of_role(self, model: str, *, per_role: bool) -> Part:
+        """In full, in a run of a model; a player has neither model nor adapter."""
+        if self.player is not None:
+            return Part(self.role, None, False, self.player)
+        own = per_role or not self.learns or self.model is not None
+        adapter = self.adapter or (self.role if own else SHARED)
+        return Part(self.role, adapter, self.learns, None, self.model or model)
+
+    def of_referee(self, model: str) -> Part:
+        """The same of a referee, which is never trained."""
+        if self.player is not None:
+            return Part(self.role, None, False, self.player)
+        adapter = REFEREES if self.model is None else self.role
+        return Part(self.role, adapter, False, None, self.model or model)
 
 
 @dataclass(frozen=True)
@@ -268,11 +289,28 @@ class Recipe:
 
     def part(self, role: str) -> Part:
         """Who answers for a role, in full."""
-        said = next((part for part in self.roles if part.role == role), Part(role))
-        if said.player is not None:
-            return Part(role, None, False, said.player)
-        own = self.adapters == "per_role" or not said.learns
-        return Part(role, said.adapter or (role if own else "shared"), said.learns)
+        return self._said(role).of_role(self.model, per_role=self.adapters == "per_role")
+
+    def referee(self, role: str) -> Part:
+        """Who answers for a referee, in full."""
+        return self._said(role).of_referee(self.model)
+
+    def parts(self, ir: GameIR) -> tuple[Part, ...]:
+        """Who answers for each role and each referee of a game, in full and in order."""
+        roles = [self.part(role.name) for role in ir.roles]
+        return (*roles, *(self.referee(role.name) for role in ir.referees))
+
+    def models(self, ir: GameIR) -> dict[str, str]:
+        """The adapters that play, trained or not, in order, each with its model."""
+        played = [(part.adapter, part.model) for part in self.parts(ir)]
+        return {adapter: model for adapter, model in played if adapter and model}
+
+    def shown_models(self, ir: GameIR) -> str:
+        """The models that play, as people read them."""
+        return " + ".join(dict.fromkeys(self.models(ir).values())) or self.model
+
+    def _said(self, role: str) -> Part:
+        return next((part for part in self.roles if part.role == role), Part(role))
 
 
 _MAPS = ("roles", "opponents", "start")
@@ -288,8 +326,7 @@ _ABSENT = {
 
 
 def _said(part: Part) -> dict[str, Any]:
-    fields = {"adapter": part.adapter, "trained": part.trained, "player": part.player}
-    return {name: value for name, value in fields.items() if value is not None}
+    return {name: v for name, v in vars(part).items() if name != "role" and v is not None}
 
 
 def _plain(name: str, value: Any) -> Any:

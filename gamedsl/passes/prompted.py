@@ -6,8 +6,9 @@ from typing import Protocol
 
 from gamedsl.backends.events import Turn
 from gamedsl.backends.kernel import Ask
-from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
+from gamedsl.backends.labels import LabelBook, draw_labels
 from gamedsl.backends.prompts import Messages, Prompter, RenderError
+from gamedsl.backends.tokenizers import TokenCounter
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.passes.nodes import Node

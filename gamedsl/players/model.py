@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from gamedsl.backends.tokenizers import together
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.replying import odds_of, query_of
 from gamedsl.players.speaking import SpeakingPlayer
@@ -78,7 +79,9 @@ def untrained(
 ) -> ModelPlayer | SpeakingPlayer:
     """A model as it comes; `seed` draws the labels too, and `constrain` holds JSON to its schema.
     Raises `PlayerError`."""
-    policy = load_policy(name, {"shared": None})
+    policy = load_policy(
+        {"shared": name}, {"shared": None}, finetuning="lora" if game.ir.written else None
+    )  # the same weights, and copies of whole models do not write
     roles = (*game.ir.roles, *game.ir.referees)
     return player_of(
         policy, game, {role.name: "shared" for role in roles}, {}, run_seed=seed,
@@ -99,8 +102,11 @@ def player_of(
             temperature=temperature, seed=seed,
         )  # fmt: skip
     if not hasattr(policy, "generate"):
+        from gamedsl.policies.several import models_of
+
+        mute = [one.name for one in models_of(policy) if not hasattr(one, "generate")]
         raise PlayerError(
-            f"replies are written in {game.name}, and `{policy.name}` only scores labels",
+            f"replies are written in {game.name}, and `{mute[0]}` only scores labels",
             "take a language model, such as `model:smollm2-135m`",
         )
     return SpeakingPlayer(
@@ -110,15 +116,22 @@ def player_of(
 
 
 def load_policy(
-    model: str, adapters: Mapping[str, Any], lora: Mapping[str, Any] | None = None,
+    models: Mapping[str, str], adapters: Mapping[str, Any], lora: Mapping[str, Any] | None = None,
     dtype: str | None = None, finetuning: str | None = None,
 ) -> Policy:  # fmt: skip
-    """A model with adapters: each is a folder that was saved, a state as `adapter_state` gives it,
-    or None for a new one. `lora` and `finetuning` are as in a recipe. Raises `PlayerError`."""
+    """The `models` of adapters, and each adapter: a folder that was saved, a state as
+    `adapter_state` gives it, or None for a new one. `lora` and `finetuning` are as in a recipe.
+    Raises `PlayerError`."""
     from gamedsl.policies.errors import ModelError
 
     try:
-        policy = _opened(model, tuple(adapters), lora, dtype, fully_trained(model, finetuning))
+        from gamedsl.policies.several import by_model, joined
+
+        opened = [
+            _opened(model, names, lora, dtype, fully_trained(model, finetuning))
+            for model, names in by_model({name: models[name] for name in adapters}).items()
+        ]
+        policy = joined(opened, tuple(adapters), together(one.tokenizer for one in opened))
         for name, state in adapters.items():
             if isinstance(state, Path):
                 policy.load_adapter(name, state)
@@ -129,8 +142,9 @@ def load_policy(
     except ModelError as error:
         raise PlayerError(error.fact, error.fix) from error
     except (OSError, KeyError, ValueError) as error:
+        shown = " + ".join(dict.fromkeys(models.values()))
         raise PlayerError(
-            f"the adapters do not fit `{model}`: {error}", "take the model of the run"
+            f"the adapters do not fit `{shown}`: {error}", "take the model of the run"
         ) from error
     return policy
 

@@ -240,7 +240,8 @@ def _said(one: Asked, temperature: float, *, constrain: bool) -> Request:
 def _free(policy: Writing, one: Asked, temperature: float) -> Request:
     """A closed decision whose answer is written, thought and all."""
     options = query_of(one.decision, one.adapter).labels
-    room = max(map(policy.tokenizer.count, options)) + (one.decision.form.think or 0) + AROUND
+    count = policy.tokenizer_of(one.adapter).count
+    room = max(map(count, options)) + (one.decision.form.think or 0) + AROUND
     return Request(_messages(one.decision), one.adapter, room, temperature, seed=one.seed)
 
 
@@ -250,7 +251,7 @@ def _thought(policy: Writing, one: Asked, temperature: float) -> Request:
     assert room is not None
     return Request(
         _messages(one.decision), one.adapter, room, temperature, (CLOSE,), seed=one.seed,
-        prefix=policy.tokenizer.ids(OPENED),
+        prefix=policy.tokenizer_of(one.adapter).ids(OPENED),
     )  # fmt: skip
 
 
@@ -275,7 +276,7 @@ def _think(policy: Writing, one: Asked, out: Generated) -> tuple[Generated, Quer
         return thought, replace(read, text=text)
     if read != decision.labels[0]:
         return thought, ParseFailure("unknown", text)
-    tokenizer = policy.tokenizer
+    tokenizer = policy.tokenizer_of(one.adapter)
     prefix = tokenizer.ids(OPENED) + ids + (tokenizer.ids(closing) if closing else ())
     return thought, replace(query, prefix=prefix)
 

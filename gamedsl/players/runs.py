@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from gamedsl.ir.recipe import Part
 from gamedsl.players.base import Player, PlayerError
 from gamedsl.players.model import ModelPlayer, load_policy, player_of
-from gamedsl.policies.names import REFEREES
 
 if TYPE_CHECKING:
     from gamedsl.players.speaking import SpeakingPlayer
     from gamedsl.runtime import Game
 
+_SAID = ("adapter", "trained", "player", "model")
+"""The fields of a `Part` that recipes have."""
 _FORM = "write `run:FOLDER`, or `run:FOLDER@STEP` for a checkpoint"
 
 
@@ -42,17 +44,22 @@ def run_player(
             f"`{game.name}` here",
             "load the game with the params of the run, or train anew",
         )
-    roles = _answering(recipe, game)
+    parts = _parts(recipe, game)
     lora = {key: None if value == "all" else value for key, value in recipe["lora"].items()}
     lora["targets"] = lora["targets"] and tuple(lora["targets"])
     dtype = None if recipe["dtype"] == "auto" else recipe["dtype"]
     finetuning = recipe.get("finetuning")
-    policy = load_policy(recipe["model"], _adapters(folder, step), lora, dtype, finetuning)
+    models = {part.adapter: part.model for part in parts if part.adapter and part.model}
+    kept = _adapters(folder, step)
+    if missing := [name for name in models if name not in kept]:
+        raise PlayerError(f"`{folder}` has no adapter `{missing[0]}`", "name another run")
+    adapters = {name: state for name, state in kept.items() if name in models}
+    policy = load_policy(models, adapters, lora, dtype, finetuning)
     return player_of(
         policy,
         game,
-        {role: name for role, (name, player) in roles.items() if player is None},
-        {role: held_by(player) for role, (_, player) in roles.items() if player is not None},
+        {part.role: part.adapter for part in parts if part.adapter is not None},
+        {part.role: held_by(part.player) for part in parts if part.player is not None},
         run_seed=recipe["seed"],
         temperature=recipe["temperature"],
         free=recipe.get("replies") == "free",
@@ -82,17 +89,18 @@ def folder_and_step(argument: str) -> tuple[Path, int | None]:
     return Path(found[1]).expanduser(), int(found[2])
 
 
-def _answering(recipe: Mapping[str, Any], game: Game) -> dict[str, tuple[str, str | None]]:
-    """Of each role the adapter that answers for it, and the player that held it, if one did."""
+def _parts(recipe: Mapping[str, Any], game: Game) -> list[Part]:
+    """Who answers for each role and each referee, in full."""
     said: Mapping[str, Mapping[str, Any]] = recipe.get("roles") or {}
-    found: dict[str, tuple[str, str | None]] = {}
-    for role in (one.name for one in game.ir.roles):
-        part = said.get(role, {})
-        own = recipe["adapters"] == "per_role" or part.get("trained") is False
-        found[role] = part.get("adapter") or (role if own else "shared"), part.get("player")
-    for role in (one.name for one in game.ir.referees):
-        found[role] = REFEREES, said.get(role, {}).get("player")
-    return found
+    given = {
+        one.name: Part(one.name, *map(said.get(one.name, {}).get, _SAID))
+        for one in (*game.ir.roles, *game.ir.referees)
+    }
+    model, per_role = recipe["model"], recipe["adapters"] == "per_role"
+    return [
+        *(given[one.name].of_role(model, per_role=per_role) for one in game.ir.roles),
+        *(given[one.name].of_referee(model) for one in game.ir.referees),
+    ]
 
 
 def _adapters(folder: Path, step: int | None) -> Mapping[str, Any]:

@@ -30,6 +30,7 @@ from gamedsl.policies.generation import (
     Then,
     Turn,
     all_served,
+    served,
 )
 from gamedsl.policies.kv_pool import KVPool
 from gamedsl.policies.lora import Router
@@ -84,26 +85,15 @@ class Decoder:
         return all_served(self.serve, requests)
 
     def serve(self, requests: Sequence[Request], then: Then) -> None:
-        """Reply to requests, and to those that replies lead to; raises as `generate`.
+        """Reply to requests, and to those that replies lead to; see `generation.Generator`."""
+        served(self.session(), requests, then)
 
-        `then(index, reply)` is called as each reply ends, and gives the requests that follow;
-        indices count on in the order in which requests were given.
-        """
-        waiting = self._rows(0, requests)
-        count, arrived = len(waiting), False
-        batch: DecodeBatch | None = None
-        groups: list[Group] = []
-        while waiting or any(groups):
-            gone = groups.count([])
-            if batch is None or gone >= len(groups) * _LEAVE or (arrived and batch.age >= _WAIT):
-                batch, groups = self._renew(batch, groups, waiting)
-                arrived = False
-            for index, reply in self._advance(batch, groups):
-                new = self._rows(count, then(index, reply))
-                waiting += new
-                count, arrived = count + len(new), arrived or bool(new)
+    def session(self) -> Decoding:
+        """Begin to take requests."""
+        return Decoding(self)
 
-    def _rows(self, first: int, requests: Sequence[Request]) -> list[Row]:
+    def rows(self, first: int, requests: Sequence[Request]) -> list[Row]:
+        """Requests as rows that are numbered from `first` on."""
         self._drop_stale({request.adapter for request in requests})
         if requests and not self._checked:
             self._check(requests[0].adapter)
@@ -135,7 +125,7 @@ class Decoder:
         return Choices(choices) if choices else None
 
     @torch.inference_mode()
-    def _renew(
+    def renew(
         self, batch: DecodeBatch | None, groups: list[Group], waiting: list[Row]
     ) -> tuple[DecodeBatch, list[Group]]:
         """The batch without rows that are done, and with those of `waiting` for which the pool has
@@ -180,7 +170,7 @@ class Decoder:
         return admitted
 
     @torch.inference_mode()
-    def _advance(self, batch: DecodeBatch, groups: list[Group]) -> list[tuple[int, Generated]]:
+    def advance(self, batch: DecodeBatch, groups: list[Group]) -> list[tuple[int, Generated]]:
         """One more token for each row; the replies that end with it, whose rows leave their groups.
         Groups are divided where their rows drew different tokens."""
         logits_GV = batch.step([group[0].last if group else 0 for group in groups])
@@ -283,6 +273,38 @@ class Decoder:
         with self._router.route(segments([adapter], len(ids))):
             hidden_1SD = self._network.whole(token_1S, torch.ones_like(token_1S), position_1S)
         return self._network.head(hidden_1SD[:, -1]).log_softmax(-1)[0]
+
+
+class Decoding:
+    """A `generation.Session` of a decoder."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._count, self._arrived = 0, False
+        self._waiting: list[Row] = []
+        self._batch: DecodeBatch | None = None
+        self._groups: list[Group] = []
+
+    @property
+    def under_way(self) -> bool:
+        return bool(self._waiting) or any(self._groups)
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        new = self._decoder.rows(self._count, requests)
+        self._waiting += new
+        self._count, self._arrived = self._count + len(new), self._arrived or bool(new)
+
+    def step(self) -> list[tuple[int, Generated]]:
+        """One more token for each row, after rows have left and come where it is time."""
+        gone, batch = self._groups.count([]), self._batch
+        late = batch is not None and self._arrived and batch.age >= _WAIT
+        if batch is None or late or gone >= len(self._groups) * _LEAVE:
+            batch, self._groups = self._decoder.renew(batch, self._groups, self._waiting)
+            self._batch, self._arrived = batch, False
+        return self._decoder.advance(batch, self._groups)
+
+    def close(self) -> None:
+        """Nothing is held but memory."""
 
 
 def _alike(rows: Sequence[Row]) -> list[Group]:

@@ -106,8 +106,38 @@ Weigh = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 their log pi [T]; float32 on the CPU, and nothing is known of the order of calls."""
 
 
+class Session(Protocol):
+    """Requests under way with an engine, answered a little at a time."""
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a request has no reply yet."""
+        ...
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        """Take requests; they are numbered from 0 on, in the order in which they are given. Raises
+        as `Generator.generate`."""
+        ...
+
+    def step(self) -> list[tuple[int, Generated]]:
+        """Write a little more; the replies that end with it, by the numbers of their requests."""
+        ...
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        ...
+
+
 class Generator(Protocol):
     """An engine that writes replies and trains the tokens of replies."""
+
+    def tokenizer_of(self, adapter: str) -> Tokenizer:
+        """The tokenizer of the model that an adapter belongs to. Raises KeyError."""
+        ...
+
+    def session(self) -> Session:
+        """Begin to take requests. An engine has one session at a time."""
+        ...
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         """A reply to each. Raises KeyError for an unknown adapter, ModelError where a prompt or a
@@ -159,8 +189,16 @@ class Tokenizer(TokenCounter, Protocol):
 class Writing(Policy, Generator, Protocol):
     """A policy that scores options and writes replies."""
 
-    @property
-    def tokenizer(self) -> Tokenizer: ...
+
+def served(session: Session, requests: Sequence[Request], then: Then) -> None:
+    """Reply to requests, and to those that replies lead to; see `Generator.serve`."""
+    try:
+        session.ask(requests)
+        while session.under_way:
+            for number, reply in session.step():
+                session.ask(then(number, reply))
+    finally:
+        session.close()
 
 
 def all_served(

@@ -23,7 +23,7 @@ from gamedsl.policies.base import Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.chunked import ChunkedPolicy, Scored
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.generation import Generated, Request, Then, TokenRow, Weigh
+from gamedsl.policies.generation import Generated, Request, Session, Then, TokenRow, Weigh
 from gamedsl.policies.lora import Adapters, LoraSpec
 from gamedsl.policies.models import load
 from gamedsl.policies.network import Network
@@ -121,6 +121,14 @@ class HFPolicy(ChunkedPolicy):
     def serve(self, requests: Sequence[Request], then: Then) -> None:
         """Reply to requests, and to those that `then` gives as each reply ends."""
         self._writer.serve(requests, then)
+
+    def session(self) -> Session:
+        """Begin to take requests; see `generation.Session`."""
+        return self._writer.session()
+
+    def tokenizer_of(self, adapter: str) -> HFTokenizer:
+        """The one tokenizer there is."""
+        return self.tokenizer
 
     def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
         """Per row log pi of its trained tokens, float32 on the CPU. Raises KeyError."""

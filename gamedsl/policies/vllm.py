@@ -19,10 +19,12 @@ from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import (
     Generated,
     Request,
+    Session,
     Then,
     TokenRow,
     Weigh,
     all_served,
+    served,
 )
 from gamedsl.policies.hf import PASS_TOKENS, HFPolicy
 from gamedsl.policies.lora import LoraSpec
@@ -83,8 +85,11 @@ class VllmPolicy(HFPolicy):
 
     def serve(self, requests: Sequence[Request], then: Then) -> None:
         """Reply to requests, and to those that `then` gives as each reply ends."""
-        if requests:
-            self._engine.serve(requests, then)
+        served(self.session(), requests, then)
+
+    def session(self) -> Session:
+        """Begin to take requests."""
+        return self._engine.session()
 
     def backward(
         self, queries: Sequence[Query], weights: Sequence[torch.Tensor]

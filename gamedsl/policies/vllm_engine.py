@@ -26,7 +26,7 @@ from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.constraints import WITHOUT_SPACES, unusable
 from gamedsl.policies.decode_row import choices_of, reply_of, room_for
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.generation import Generated, Ids, Request, Then, Turn
+from gamedsl.policies.generation import Generated, Ids, Request, Turn
 
 _RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Ranks that vLLM makes room for."""
@@ -61,9 +61,10 @@ class _Handed(NamedTuple):
     request: Any
 
 
-class _Pending(NamedTuple):
-    """A reply under way."""
+class Pending(NamedTuple):
+    """A reply under way, by the name that vLLM has for it."""
 
+    name: str
     number: int
     request: Request
     prompt: Ids
@@ -137,32 +138,24 @@ class VllmEngine:
         cleanup_dist_env_and_memory()
         self._folder.cleanup()
 
-    def serve(self, requests: Sequence[Request], then: Then) -> None:
-        """Reply to requests, and to those that replies lead to; see `generation.Generator`."""
-        count = 0
-        prompts: dict[tuple[Turn, ...], Ids] = {}
-        under_way: dict[str, _Pending] = {}
+    def session(self) -> Asking:
+        """Begin to take requests; what slept wakes up with the first."""
+        return Asking(self)
 
-        def ask(asked: Sequence[Request]) -> None:
-            nonlocal count
-            pending = [self._pending(count + at, one, prompts) for at, one in enumerate(asked)]
-            count += len(asked)
-            for one in pending:
-                name = f"{next(self._ids)}"
-                self._add(name, one)
-                under_way[name] = one
-
+    def add(self, request: Request, number: int, prompts: dict[tuple[Turn, ...], Ids]) -> Pending:
+        """Give vLLM a request; `prompts` keeps what was tokenised for it, and for others."""
         self._wake()
-        try:
-            ask(requests)
-            while under_way:
-                for output in self._vllm.step():
-                    if output.finished:
-                        done = under_way.pop(output.request_id)
-                        ask(then(done.number, self._reply(done, output.outputs[0])))
-        finally:
-            if under_way:  # something was raised
-                self._vllm.abort_request(list(under_way))
+        one = self._pending(number, request, prompts)
+        self._add(one)
+        return one
+
+    def step(self) -> list[Any]:
+        """What vLLM has written when it has gone on a little."""
+        return [output for output in self._vllm.step() if output.finished]
+
+    def give_up(self, names: Sequence[str]) -> None:
+        """Forget requests that are under way."""
+        self._vllm.abort_request(list(names))
 
     def _wake(self) -> None:
         if self._asleep:
@@ -171,14 +164,17 @@ class VllmEngine:
 
     def _pending(
         self, number: int, request: Request, prompts: dict[tuple[Turn, ...], Ids]
-    ) -> _Pending:
+    ) -> Pending:
         if request.messages not in prompts:
             prompts[request.messages] = self._tokenizer.converse(request.messages).ids
         prompt = prompts[request.messages] + request.prefix
         room = room_for(len(prompt), request.max_tokens, self.longest)
-        return _Pending(number, request, prompt, room, choices_of(self._tokenizer, request))
+        return Pending(
+            f"{next(self._ids)}", number, request, prompt, room,
+            choices_of(self._tokenizer, request),
+        )  # fmt: skip
 
-    def _add(self, name: str, asked: _Pending) -> None:
+    def _add(self, asked: Pending) -> None:
         from vllm import SamplingParams
         from vllm.exceptions import VLLMValidationError
         from vllm.inputs import tokens_input
@@ -203,14 +199,14 @@ class VllmEngine:
         )
         try:
             self._vllm.add_request(
-                name, tokens_input(list(asked.prompt)), params, lora_request=adapter
+                asked.name, tokens_input(list(asked.prompt)), params, lora_request=adapter
             )
         except VLLMValidationError as error:
             if request.schema is None:
                 raise
             raise unusable(str(error)) from error
 
-    def _reply(self, asked: _Pending, said: Any) -> Generated:
+    def reply(self, asked: Pending, said: Any) -> Generated:
         if said.finish_reason not in ("stop", "length"):
             raise ModelError(
                 f"vLLM broke a reply off: {said.finish_reason}",
@@ -247,6 +243,33 @@ class VllmEngine:
         self._vllm.add_lora(request)
         self._handed[name] = _Handed(version, request)
         return request
+
+
+class Asking:
+    """A `generation.Session` of an engine."""
+
+    def __init__(self, engine: VllmEngine) -> None:
+        self._engine, self._count = engine, 0
+        self._prompts: dict[tuple[Turn, ...], Ids] = {}
+        self._pending: dict[str, Pending] = {}
+
+    @property
+    def under_way(self) -> bool:
+        return bool(self._pending)
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        for request in requests:
+            one = self._engine.add(request, self._count, self._prompts)
+            self._pending[one.name] = one
+            self._count += 1
+
+    def step(self) -> list[tuple[int, Generated]]:
+        done = [(self._pending.pop(o.request_id), o.outputs[0]) for o in self._engine.step()]
+        return [(one.number, self._engine.reply(one, said)) for one, said in done]
+
+    def close(self) -> None:
+        if self._pending:  # something was raised
+            self._engine.give_up(list(self._pending))
 
 
 def _final_only() -> Any:

@@ -9,7 +9,7 @@ import torch
 
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.decoding import Decoder
-from gamedsl.policies.generation import Generated, Request, Then, TokenRow, Weigh
+from gamedsl.policies.generation import Generated, Request, Session, Then, TokenRow, Weigh
 from gamedsl.policies.lora import Adapters
 from gamedsl.policies.network import Network
 from gamedsl.policies.token_rows import TokenRows
@@ -54,6 +54,9 @@ class Writer:
 
     def serve(self, requests: Sequence[Request], then: Then) -> None:
         self.decoder.serve(requests, then)
+
+    def session(self) -> Session:
+        return self.decoder.session()
 
     def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
         self._know(rows)

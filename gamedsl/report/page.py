@@ -96,7 +96,7 @@ def _context(run: Run) -> dict[str, Any]:
 def _facts(run: Run, last: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     done = last["step"] if last else 0
     facts = [
-        ("Model", str(run.info.get("model", ""))),
+        ("Model", _model(run.info)),
         ("Seed", str(run.info.get("seed", ""))),
         ("Started", run.when.strftime("%Y-%m-%d %H:%M %Z").strip()),
         ("Steps", f"{done} of {run.total}" if run.total else str(done)),
@@ -110,6 +110,15 @@ def _facts(run: Run, last: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if run.info.get("params"):
         facts.append(("Params", ", ".join(f"{k} = {v}" for k, v in run.info["params"].items())))
     return facts
+
+
+def _model(info: Mapping[str, Any]) -> str:
+    """The model; of several, each with the adapters that are its own."""
+    adapters: dict[str, list[str]] = {}
+    for adapter, model in info.get("models", {}).items():
+        adapters.setdefault(model, []).append(adapter)
+    several = [f"{model} ({', '.join(names)})" for model, names in adapters.items()]
+    return ", ".join(several) or str(info.get("model", ""))
 
 
 def _interrupted(run: Run, last: Mapping[str, Any] | None) -> str:

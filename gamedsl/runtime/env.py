@@ -11,8 +11,9 @@ from typing import Any, Literal
 from gamedsl.backends.calling import Caller, registered
 from gamedsl.backends.interpreter import Interpreter
 from gamedsl.backends.kernel import Outcome
-from gamedsl.backends.labels import LabelBook, TokenCounter, draw_labels
+from gamedsl.backends.labels import LabelBook, draw_labels
 from gamedsl.backends.prompts import Prompter
+from gamedsl.backends.tokenizers import TokenCounter
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 from gamedsl.runtime.decision import Decision, key_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gamedsl.backends.kernel import Kernel
-from gamedsl.backends.labels import TokenCounter
+from gamedsl.backends.tokenizers import TokenCounter
 from gamedsl.ir.game import GameIR, Rows
 from gamedsl.ir.hashing import digest
 from gamedsl.ir.rows import holds_out, of_rows

@@ -10,6 +10,7 @@ from gamedsl.backends.kernel import Listening, State
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.backends.spoken import read_said, value_said
+from gamedsl.backends.tokenizers import spoken_by
 from gamedsl.runtime.decision import Action, Decision
 
 
@@ -53,6 +54,7 @@ def _heard(decision: Decision, text: str, name: str, state: State) -> str | Pars
 
 
 def _tokens(decision: Decision, text: str) -> int:
-    """How many tokens a text has; without a tokenizer, how many it has at least: its words."""
+    """How many tokens a text has for the model that says it; without a tokenizer, how many it has
+    at least: its words."""
     counter = decision.env.tokenizer
-    return len(text.split()) if counter is None else counter.count(text)
+    return len(text.split()) if counter is None else spoken_by(counter, decision.role).count(text)

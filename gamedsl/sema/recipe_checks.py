@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from gamedsl.diagnostics import Note, Problems
@@ -93,9 +93,17 @@ def _objective(recipe: Recipe, given: Mapping[str, Setting], clash: Clash) -> No
 
 def _roles(ir: GameIR, recipe: Recipe, clash: Clash) -> None:
     """Each role is what it can be, and one of them learns."""
+    parts = {part.role: part for part in recipe.parts(ir)}
+    referees = frozenset(role.name for role in ir.referees)
     for said in recipe.roles:
-        _part(ir, recipe, said, clash)
-    if not any(recipe.part(role.name).learns for role in ir.roles):
+        if said.player is not None:
+            _held(recipe, said, clash)
+        elif said.role in referees:
+            _referee(said, clash)
+        else:
+            _frozen(parts, said, clash)
+    _models(list(parts.values()), clash)
+    if not any(part.learns for part in parts.values()):
         clash(
             "no role is trained", "leave `trained: false` or `player` out at one of them",
             *(f"roles.{one.role}.{name}" for one in recipe.roles for name in ("trained", "player")),
@@ -132,33 +140,64 @@ def _credit(recipe: Recipe, clash: Clash) -> None:
         )  # fmt: skip
 
 
-def _part(ir: GameIR, recipe: Recipe, said: Part, clash: Clash) -> None:
-    """What is said of one role: a player has no adapter, and a frozen adapter is nobody else's."""
-    role, part, place = said.role, recipe.part(said.role), f"roles.{said.role}"
-    if said.player is not None:
-        if said.trained:
+def _held(recipe: Recipe, said: Part, clash: Clash) -> None:
+    """What is said of a role that a player holds: nothing of it is the model's."""
+    role, place = said.role, f"roles.{said.role}"
+    if said.trained:
+        clash(
+            f"`{role}` is held by a player, and players are not trained",
+            "leave `trained` out, or `player`", f"{place}.player", f"{place}.trained",
+        )  # fmt: skip
+    for name, given in (("adapter", said.adapter), ("model", said.model)):
+        if given is not None:
             clash(
-                f"`{role}` is held by a player, and players are not trained",
-                "leave `trained` out, or `player`", f"{place}.player", f"{place}.trained",
+                f"`{role}` is held by a player, which has no {name}",
+                f"leave `{name}` out, or `player`", f"{place}.player", f"{place}.{name}",
             )  # fmt: skip
-        if said.adapter is not None:
+    if any(start.role == role for start in recipe.start):
+        clash(
+            f"`start` puts the policy of `{role}` somewhere, and a player holds `{role}`",
+            "leave it out of `start`, or leave `player` out", f"{place}.player",
+        )  # fmt: skip
+
+
+def _referee(said: Part, clash: Clash) -> None:
+    """A referee that no player holds is a model as it came."""
+    for name, given in (("trained", said.trained), ("adapter", said.adapter)):
+        if given:
             clash(
-                f"`{role}` is held by a player, which has no adapter",
-                "leave `adapter` out, or `player`", f"{place}.player", f"{place}.adapter",
+                f"`{said.role}` is a referee, and referees are not trained",
+                f"leave `{name}` out", f"roles.{said.role}.{name}",
             )  # fmt: skip
-        if any(start.role == role for start in recipe.start):
+
+
+def _frozen(parts: Mapping[str, Part], said: Part, clash: Clash) -> None:
+    """A frozen adapter is nobody else's."""
+    role, part, place = said.role, parts[said.role], f"roles.{said.role}"
+    learning = (one for one in parts.values() if one.learns and not part.learns)
+    other = next((one.role for one in learning if one.adapter == part.adapter), None)
+    if other is not None:
+        clash(
+            f"`{role}` is not trained, and its adapter `{part.adapter}` is, as `{other}`",
+            "give it an adapter of its own, or train it",
+            f"{place}.trained", f"{place}.adapter",
+        )  # fmt: skip
+
+
+def _models(parts: Sequence[Part], clash: Clash) -> None:
+    """An adapter is one model's."""
+    first: dict[str, Part] = {}
+    for part in parts:
+        if part.adapter is None:
+            continue
+        other = first.setdefault(part.adapter, part)
+        if other.model != part.model:
             clash(
-                f"`start` puts the policy of `{role}` somewhere, and a player holds `{role}`",
-                "leave it out of `start`, or leave `player` out", f"{place}.player",
-            )  # fmt: skip
-    elif not part.learns:
-        learning = (other.name for other in ir.roles if recipe.part(other.name).learns)
-        other = next((one for one in learning if recipe.part(one).adapter == part.adapter), None)
-        if other is not None:
-            clash(
-                f"`{role}` is not trained, and its adapter `{part.adapter}` is, as `{other}`",
-                "give it an adapter of its own, or train it",
-                f"{place}.trained", f"{place}.adapter",
+                f"`{other.role}` and `{part.role}` share the adapter `{part.adapter}`, and it is"
+                f" of one model: `{other.model}` or `{part.model}`",
+                "give one of them another `adapter`, or both one `model`",
+                *(f"roles.{one.role}.{name}" for one in (other, part)
+                  for name in ("model", "adapter")),
             )  # fmt: skip
 
 

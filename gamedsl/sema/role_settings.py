@@ -1,9 +1,10 @@
 """The settings `roles` and `opponents`: who answers for each role, who learns, and against whom.
 
 `roles: {second: {adapter: theirs, trained: false}}` names adapters and holds what is not trained;
-`roles: {second: {player: random}}` gives a role to a player. What is not said is as `adapters`
-says. `opponents: {self: 0.5, pool: 0.35, random: 0.15}` are shares of games, by whom they are
-played against.
+`roles: {second: {player: random}}` gives a role to a player, and `{model: NAME}` a model other than
+the run's. What is not said is as `adapters` says.
+`opponents: {self: 0.5, pool: 0.35, random: 0.15}` are shares of games, by whom they are played
+against.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "player": (
         lambda value: isinstance(value, str) and bool(value.strip()),
         "a player, as on the command line", "player: random",
+    ),
+    "model": (
+        lambda value: isinstance(value, str) and bool(value.strip()),
+        "a model, as the setting `model`", "model: smollm2-135m",
     ),
 }  # fmt: skip
 """What can be said of a role: whether a value will do, what will, and an example."""

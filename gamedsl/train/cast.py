@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.recipe import Recipe
+from gamedsl.ir.recipe import SHARED, Recipe
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError, Posed, Speaker, answer
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ class Cast:
         opponents: Mapping[str, Player] | None = None,
     ) -> None:
         """`reopen` gives the player of a setting anew, for a seed; without it the same goes on."""
-        parts = [recipe.part(role.name) for role in ir.roles]
+        parts = recipe.parts(ir)
         self.learners = frozenset(part.role for part in parts if part.learns)
-        self._adapters = {part.role: part.adapter or "shared" for part in parts}
+        self._adapters = {part.role: part.adapter for part in parts if part.adapter is not None}
         self.players, self.opponents = dict(players or {}), dict(opponents or {})
         self.pool: Pool | None = None
         self.sides = _sides(ir, [part.role for part in parts if part.learns])
@@ -91,9 +91,14 @@ class Cast:
         self._reopen = reopen
         self._rows: WeakKeyDictionary[Player, Rows] = WeakKeyDictionary()
 
+    @property
+    def adapters(self) -> Mapping[str, str]:
+        """The adapters of the roles and referees that no player holds."""
+        return self._adapters
+
     def adapter(self, role: str) -> str:
-        """The adapter that answers for a role that no player holds."""
-        return self._adapters[role]
+        """The adapter that answers for a role, or a referee; `shared` where a player does."""
+        return self._adapters.get(role, SHARED)
 
     def only(self, lineup: Lineup) -> Cast:
         """The same, in one line-up."""

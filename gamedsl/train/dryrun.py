@@ -18,6 +18,7 @@ from gamedsl.players.replying import text_of
 from gamedsl.policies.base import Notify, Policy
 from gamedsl.policies.chunked import ChunkedPolicy
 from gamedsl.policies.generation import Writing
+from gamedsl.policies.several import models_of
 from gamedsl.runtime.game import Game
 from gamedsl.train.begin import learning
 from gamedsl.train.cast import Cast
@@ -50,12 +51,12 @@ def dry_run(game: Game, recipe: Recipe, cast: Cast, notify: Notify) -> str:
         batch = play(env, scorer, recipe, 1, known=gauge.queries, cast=cast)
         seconds.append(time.perf_counter() - started)
 
-    trained = sum(p.numel() for p in policy.parameters())
+    trained = _size(policy)
     step = _PASSES * seconds[-1] * recipe.inner_steps
     decisions = sum(h.games * len(h.samples) for h in batch.histories)
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
-        ("model", f"{policy.name}, adapters {', '.join(policy.adapters)}"),
+        *_models(policy),
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games, {decisions:,} decisions"),
         ("distinct prompts", f"{len(gauge.queries) or len(batch.queries):,} a step"),
@@ -79,7 +80,7 @@ def dry_run(game: Game, recipe: Recipe, cast: Cast, notify: Notify) -> str:
 
 def _in_words(game: Game, recipe: Recipe, cast: Cast, policy: Writing, threads: int) -> str:
     """The same of a game in which replies are written; one group of its games is played."""
-    env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
+    env = words.env_of(game, recipe, policy, cast)
     started = time.perf_counter()
     trials = words.play(env, policy, replace(recipe, games=recipe.group_size), 1, cast)
     step = (1 + _PASSES) * (time.perf_counter() - started) * recipe.games / recipe.group_size
@@ -90,7 +91,7 @@ def _in_words(game: Game, recipe: Recipe, cast: Cast, policy: Writing, threads: 
     valid = sum(one.invalid is None for one in said)
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
-        ("model", f"{policy.name}, adapters {', '.join(policy.adapters)}"),
+        *_models(policy),
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
         ("one group", f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid"),
@@ -104,6 +105,20 @@ def _in_words(game: Game, recipe: Recipe, cast: Cast, policy: Writing, threads: 
         text = text_of(one.written, one.choice)
         lines += ["", f"━━ {one.seat} · {one.step}{why} ━━", text]
     return _text(facts, lines, recipe)
+
+
+def _models(policy: Policy) -> list[tuple[str, str]]:
+    """Each model with its adapters, and how much of it is trained where there are several."""
+    models = models_of(policy)
+    return [
+        ("model", f"{one.name}, adapters {', '.join(one.adapters)}"
+                  + (f", {_size(one):,} parameters" if len(models) > 1 else ""))
+        for one in models
+    ]  # fmt: skip
+
+
+def _size(policy: Policy) -> int:
+    return sum(parameter.numel() for parameter in policy.parameters())
 
 
 def _text(facts: list[tuple[str, str]], shown: list[str], recipe: Recipe) -> str:
@@ -120,13 +135,10 @@ def _indented(recipe: dict[str, Any]) -> list[str]:
 
 def _memory(policy: Policy, trained: int) -> list[tuple[str, str]]:
     """All of it, and what is there while a pass goes forward and backward."""
-    if not isinstance(policy, ChunkedPolicy):
-        return [("memory", f"about {_gigabytes(trained):.1f} GB")]
-    passes = policy.activations
-    return [
-        ("a pass", passes.told()),
-        ("memory", f"about {_gigabytes(trained) + passes.most / 1e9:.1f} GB"),
-    ]
+    chunked = [one for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
+    passes = [one.activations for one in chunked]
+    size = _gigabytes(trained) + sum(one.most for one in passes) / 1e9
+    return [*(("a pass", one.told()) for one in passes), ("memory", f"about {size:.1f} GB")]
 
 
 def _gigabytes(trained: int) -> float:

@@ -1,15 +1,20 @@
-"""From a recipe to the policy that it trains; what is missing is said before anything starts."""
+"""From a recipe to the policy that it trains; what is missing is said before anything starts.
+
+Roles may have models of their own: then the policy is made of several, and each has the adapters of
+its roles.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from gamedsl.backends.labels import draw_labels
+from gamedsl.backends.tokenizers import together
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.names import (
     NO_LANGUAGE,
-    REFEREES,
     TABULAR,
     VLLM_INSTALL,
     WORDS,
@@ -28,24 +33,16 @@ _NEEDED = ("numpy", "torch", "safetensors")
 _NEEDED_BY_MODELS = (*_NEEDED, "transformers", "peft")
 
 
-def require(recipe: Recipe) -> None:
+def require(ir: GameIR, recipe: Recipe) -> None:
     """Raises TrainError, with the command that helps, if a package that the run needs is
     missing."""
-    needed = _NEEDED if recipe.model in NO_LANGUAGE else _NEEDED_BY_MODELS
+    language = any(model not in NO_LANGUAGE for model in recipe.models(ir).values())
+    needed = _NEEDED_BY_MODELS if language else _NEEDED
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
         raise TrainError(f"training needs {' and '.join(missing)}, not installed here", INSTALL)
     if recipe.engine == "vllm" and importlib.util.find_spec("vllm") is None:
         raise TrainError("`engine: vllm` needs vLLM, not installed here", VLLM_INSTALL)
-
-
-def adapter_names(ir: GameIR, recipe: Recipe) -> tuple[str, ...]:
-    """The adapters that roles play, trained or not, in the order of roles."""
-    played = [recipe.part(role.name).adapter for role in ir.roles]
-    held = {part.role for part in recipe.roles if part.player is not None}
-    if any(role.name not in held for role in ir.referees):
-        played.append(REFEREES)
-    return tuple(dict.fromkeys(adapter for adapter in played if adapter is not None))
 
 
 def set_threads(count: int | None) -> int:
@@ -58,29 +55,48 @@ def set_threads(count: int | None) -> int:
 
 
 def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
-    """Load the model with fresh adapters. Raises gamedsl.policies.errors.ModelError.
+    """Load the models with fresh adapters. Raises gamedsl.policies.errors.ModelError, and
+    TrainError where models cannot play together."""
+    from gamedsl.policies.several import by_model, joined
+
+    models = recipe.models(game.ir)
+    opened = [_opened(game, recipe, *one, notify) for one in by_model(models).items()]
+    policy = joined(opened, tuple(models), together(one.tokenizer for one in opened))
+    try:
+        draw_labels(game.ir, run_seed=recipe.seed, seed=recipe.seed, tokenizer=policy.tokenizer)
+    except ValueError as error:
+        raise TrainError(
+            f"labels must be equal in tokens, and {error}",
+            "give `labels` another style, or take a model with another tokenizer",
+        ) from error
+    return policy
+
+
+def _opened(
+    game: Game, recipe: Recipe, model: str, names: tuple[str, ...], notify: Notify
+) -> Policy:
+    """One model with its adapters.
 
     The outputs of layers that are not adapted are kept from step to step only where all prompts
     are known from the start. Elsewhere what is kept would depend on where the run was last
     resumed, and with the packing of a pass its last bits.
     """
-    names = adapter_names(game.ir, recipe)
-    if recipe.model == TABULAR:
+    if model == TABULAR:
         from gamedsl.policies.tabular import TabularPolicy
 
         return TabularPolicy(names)
-    if recipe.model == WORDS:
+    if model == WORDS:
         from gamedsl.policies.words import WordsPolicy
 
         return WordsPolicy(names, seed=recipe.seed)
     import torch
 
     dtype = None if recipe.dtype is None else getattr(torch, recipe.dtype)
-    if fully_trained(recipe.model, recipe.finetuning):
+    if fully_trained(model, recipe.finetuning):
         from gamedsl.policies.full import FullPolicy
 
         return FullPolicy(
-            recipe.model, names, seed=recipe.seed, dtype=dtype, **_passes(recipe), notify=notify
+            model, names, seed=recipe.seed, dtype=dtype, **_passes(recipe), notify=notify
         )
     from gamedsl.policies.lora import LoraSpec
 
@@ -91,7 +107,7 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
 
         settings = VllmSettings(**vars(recipe.vllm))
         return VllmPolicy(
-            recipe.model, names, settings=settings, lora=lora, seed=recipe.seed, dtype=dtype,
+            model, names, settings=settings, lora=lora, seed=recipe.seed, dtype=dtype,
             **_passes(recipe), notify=notify,
         )  # fmt: skip
     from gamedsl.policies.hf import HFPolicy
@@ -99,7 +115,7 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
 
     lasting = not recipe.in_words(game.ir) and survey(game.env(), recipe.seed) is not None
     return HFPolicy(
-        recipe.model,
+        model,
         names,
         lora=lora,
         seed=recipe.seed,

@@ -219,7 +219,7 @@ def _coupling(env: Env, recipe: Recipe, cast: Cast) -> Any:
     """Which information sets move together: those of one adapter; none in a table."""
     from gamedsl.policies.tabular import NAME
 
-    if recipe.model == NAME:
+    if set(recipe.models(env.ir).values()) == {NAME}:
         return "independent"
     return {role.name: cast.adapter(role.name) for role in env.ir.roles}
 

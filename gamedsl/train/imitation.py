@@ -30,6 +30,7 @@ from gamedsl.train.cast import Cast
 from gamedsl.train.checkpoint import adapters_of, put_back
 from gamedsl.train.errors import TrainError
 from gamedsl.train.lessons import Lessons, gather, read_lessons
+from gamedsl.train.methods.base import clip
 from gamedsl.train.rollout import generator
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def warm_up(
                 group["lr"] = plan.lr * rate
             optimizer.zero_grad()
             total += len(chosen) * lessons.learn(policy, chosen)
-            torch.nn.utils.clip_grad_norm_(parameters, recipe.max_grad_norm)
+            clip(policy, recipe.max_grad_norm)
             optimizer.step()
         now = measured.fit(policy)
         loss = total / len(lessons)

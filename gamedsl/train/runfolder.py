@@ -29,7 +29,8 @@ from typing import Any
 
 import yaml
 
-from gamedsl.backends.labels import TokenCounter, draw_labels
+from gamedsl.backends.labels import draw_labels
+from gamedsl.backends.tokenizers import TokenCounter
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
 from gamedsl.runtime.game import Game
@@ -132,7 +133,9 @@ def create(
     `params` are those that were set, `threads` how many the run uses. Raises TrainError if `out`
     exists and holds anything.
     """
-    path = _claim(out, f"{game.name}-{_slug(recipe.model)}-{recipe.seed}")
+    models = recipe.models(game.ir)
+    slug = "-".join(map(_slug, dict.fromkeys(models.values())))
+    path = _claim(out, f"{game.name}-{slug}-{recipe.seed}")
     run = RunFolder(path)
     for file in game.files:
         _copy(file, path / "game" / file.name)
@@ -152,7 +155,8 @@ def create(
         "rules_hash": game.ir.rules_hash,
         "rendering_hash": game.ir.rendering_hash,
         "rows": game.ir.rows,
-        "model": recipe.model,
+        "model": recipe.shown_models(game.ir),
+        **({"models": models} if len(set(models.values())) > 1 else {}),
         "seed": recipe.seed,
         "tokenizer": tokenizer.fingerprint,
         "threads": threads,

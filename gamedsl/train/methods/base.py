@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
+from torch import nn
 
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy, Query
+from gamedsl.policies.several import models_of
 from gamedsl.train.advantages import Weights
 from gamedsl.train.errors import TrainError
 from gamedsl.train.losses import Loss, backward
@@ -104,6 +106,13 @@ def finite(loss: float, norm: float) -> None:
         )
 
 
+def clip(policy: Policy, most: float) -> float:
+    """Scale the gradient of each model down to a norm of at most `most`, so that none is smaller
+    for what another has to learn. Returns the norm of all as it was."""
+    norms = [nn.utils.clip_grad_norm_(one.parameters(), most) for one in models_of(policy)]
+    return math.hypot(*map(float, norms))
+
+
 def idle(scorer: Scorer) -> Record:
     """A step in which no game counted: nothing is changed."""
     scorer.forget()
@@ -130,7 +139,7 @@ def descend(
         else:
             value = backward(policy, queries, loss, old_A if inner == 0 else None)
         learner.hold(held)
-        norm = float(torch.nn.utils.clip_grad_norm_(policy.parameters(), recipe.max_grad_norm))
+        norm = clip(policy, recipe.max_grad_norm)
         finite(value, norm)
         if recipe.max_change is None:
             optimizer.step()

@@ -19,7 +19,9 @@ from gamedsl.calls.registry import lookup
 from gamedsl.ir.program import Call, walk_steps
 from gamedsl.ir.recipe import Recipe
 from gamedsl.players.replying import text_of
+from gamedsl.policies.base import Policy
 from gamedsl.policies.generation import Writing
+from gamedsl.policies.several import models_of
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
@@ -35,7 +37,7 @@ from gamedsl.train.methods.base import Record
 from gamedsl.train.runfolder import RunFolder, write_adapters
 from gamedsl.train.transcripts import transcripts
 from gamedsl.train.words.lineages import Lineages
-from gamedsl.train.words.rollout import Trial, batch_of, play
+from gamedsl.train.words.rollout import Trial, batch_of, env_of, play
 from gamedsl.train.words.update import learn
 from gamedsl.train.words.warm_up import chats_of
 from gamedsl.train.words.weigh import advantages
@@ -57,7 +59,7 @@ def train_words(
     game = game.of("training")
     _calls_run_here(game)
     cast = cast or assemble(game, recipe)
-    env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
+    env = env_of(game, recipe, policy, cast)
     optimizer = torch.optim.AdamW(
         learning(policy, cast), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
     )
@@ -210,11 +212,12 @@ def _told(trials: Sequence[Trial]) -> Iterator[dict[str, Any]]:
         yield told | {"replies": replies}
 
 
-def writer(policy: object) -> Writing:
+def writer(policy: Policy) -> Writing:
     """The policy, as one that writes. Raises TrainError where it only scores labels."""
     if not hasattr(policy, "generate"):
+        mute = [one.name for one in models_of(policy) if not hasattr(one, "generate")]
         raise TrainError(
-            "this game is played in words, and this model only scores labels",
+            f"this game is played in words, and `{mute[0]}` only scores labels",
             "take a language model, such as `--model smollm2-135m`, with LoRA adapters",
         )
     return cast("Writing", policy)

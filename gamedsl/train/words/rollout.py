@@ -15,13 +15,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from gamedsl.backends.replies import ParseFailure
-from gamedsl.ir.game import GameIR
+from gamedsl.backends.tokenizers import by_role
 from gamedsl.ir.program import Call, walk_steps
 from gamedsl.ir.recipe import Recipe
 from gamedsl.players.base import Player, Posed, Speaker, answer
 from gamedsl.players.replying import Asked, Choice, Later, Next, Reply, serve
 from gamedsl.policies.generation import Generated, Writing
-from gamedsl.policies.names import REFEREES
 from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.rollout import Batch, History, generator
 from gamedsl.train.words.lineages import Lineages
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from gamedsl.runtime import Action, Env, Episode
+    from gamedsl.runtime.game import Game
 
 
 class Utterance(NamedTuple):
@@ -68,11 +68,10 @@ def batch_of(trials: Sequence[Trial]) -> Batch:
     return Batch(histories=histories, lineups=[lineups[group] for group in sorted(lineups)])
 
 
-def adapter_of(ir: GameIR, cast: Cast, role: str) -> str:
-    """The adapter that answers for a role, or for a referee."""
-    if any(referee.name == role for referee in ir.referees):
-        return REFEREES
-    return cast.adapter(role)
+def env_of(game: Game, recipe: Recipe, policy: Writing, cast: Cast) -> Env:
+    """Where the games are played: what a role says is measured by the model that says it."""
+    roles = {role: policy.tokenizer_of(name) for role, name in cast.adapters.items()}
+    return game.env(run_seed=recipe.seed, tokenizer=by_role(policy.tokenizer, roles))
 
 
 def play(
@@ -138,8 +137,7 @@ class _Games:
             seed = int(self._rngs[number].integers(2**31))
             player = self._cast.holder(decision, trial.lineup)
             if player is None:
-                adapter = adapter_of(decision.env.ir, self._cast, decision.role)
-                asked.append(Asked(decision, adapter, seed, number))
+                asked.append(Asked(decision, self._cast.adapter(decision.role), seed, number))
                 continue
             posed = Posed(decision, trial.episode, seed)
             if isinstance(player, Speaker):

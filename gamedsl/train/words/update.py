@@ -5,8 +5,9 @@ For the N replies of a step, each with advantage A and tokens t, rho_t = pi(t) /
     L = -1/N [ sum over written replies of 1/K sum_t min(rho_t A, clip(rho_t, 1-c, 1+c) A)
                + sum over options that were drawn of min(rho A, clip(rho, 1-c, 1+c) A) ]
 
-K is the mean number of tokens of a written reply in the step, the same for all, so that no reply
-counts less for being long (Liu et al., Understanding R1-Zero-like training, 2025). A reply with a
+K is the mean number of tokens of a written reply in the step, the same for all of one model, so
+that no reply counts less for being long (Liu et al., Understanding R1-Zero-like training, 2025);
+models that split words otherwise have a K each. A reply with a
 thought is in both sums: by the tokens of the thought that were drawn, and by its option, whose rho
 is that of the distribution over the options given the thought. pi_old is what the reply was drawn
 from; where an engine's numbers differ from the trainer's, that ratio is there in the first inner
@@ -15,8 +16,8 @@ step too, and counts no more than `TRUNCATED`.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
@@ -24,7 +25,8 @@ import torch
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
-from gamedsl.train.methods.base import finite, learning_rate
+from gamedsl.policies.several import models_of
+from gamedsl.train.methods.base import clip, finite, learning_rate
 from gamedsl.train.words.weigh import Worth
 
 TRUNCATED = 2.0
@@ -39,15 +41,20 @@ class Lesson:
     replies that do not count the gain is 0.
     """
 
-    def __init__(self, worth: Sequence[Worth], temperature: float) -> None:
+    def __init__(
+        self, worth: Sequence[Worth], temperature: float,
+        model_of: Callable[[str], Hashable] = lambda adapter: None,
+    ) -> None:  # fmt: skip
+        """model_of: what tells the models of adapters apart."""
         self.rows: list[TokenRow] = []
         self.drawn: list[torch.Tensor] = []
         self.gains: list[torch.Tensor] = []
+        self.shares: list[torch.Tensor] = []
+        """1 / (N K) of each trained token."""
         self.queries: list[Query] = []
         self.taken: list[list[tuple[int, float]]] = []
         """Of each query, the labels that were taken, with their advantages."""
         self.replies = len(worth)
-        self.tokens = 0
         talks: dict[tuple[int, str], list[tuple[Generated, float]]] = defaultdict(list)
         labels: dict[Query, list[tuple[int, float]]] = defaultdict(list)
         for one in worth:
@@ -56,7 +63,8 @@ class Lesson:
                 talks[one.trial, said.seat].append((said.written, one.advantage))
             if said.choice is not None:
                 labels[said.choice.query].append((said.choice.action, one.advantage))
-        written = 0
+        written: Counter[Hashable] = Counter()
+        tokens: Counter[Hashable] = Counter()
         adapters = {(o.trial, o.utterance.seat): o.utterance.adapter for o in worth}
         for place, talk in talks.items():
             rows, places = join_turns(adapters[place], [g for g, _ in talk], temperature)
@@ -67,12 +75,17 @@ class Lesson:
                 part = slice(where.start, where.stop)
                 drawn[where.row][part] = torch.tensor(reply.log_probs)
                 gains[where.row][part] = advantage
-                self.tokens += where.stop - where.start
-                written += 1
+                model = model_of(adapters[place])
+                tokens[model] += where.stop - where.start
+                written[model] += 1
             self.rows += rows
             self.drawn += drawn
             self.gains += gains
-        self.length = self.tokens / max(written, 1)
+        self.tokens = tokens.total()
+        for row in self.rows:
+            model = model_of(row.adapter)
+            share = written[model] / (self.replies * tokens[model])
+            self.shares.append(torch.full((len(row.positions),), share))
         self.queries, self.taken = list(labels), list(labels.values())
 
 
@@ -82,7 +95,8 @@ def learn(
 ) -> dict[str, Any]:  # fmt: skip
     """`inner_steps` optimiser steps; returns what the record says of them. Raises TrainError where
     numbers are none."""
-    lesson = Lesson(worth, recipe.temperature)
+    number = {name: at for at, one in enumerate(models_of(policy)) for name in one.adapters}
+    lesson = Lesson(worth, recipe.temperature, number.__getitem__)
     rate = learning_rate(recipe, step)
     for group in optimizer.param_groups:
         group["lr"] = rate
@@ -93,7 +107,7 @@ def learn(
     for inner in range(recipe.inner_steps):
         optimizer.zero_grad()
         loss, off = _backward(policy, lesson, old_A, recipe, first=inner == 0)
-        norm = float(torch.nn.utils.clip_grad_norm_(policy.parameters(), recipe.max_grad_norm))
+        norm = clip(policy, recipe.max_grad_norm)
         finite(loss, norm)
         optimizer.step()
         told |= {"loss": loss, "grad_norm": norm} | ({"sampler_gap": off} if inner == 0 else {})
@@ -108,15 +122,16 @@ def _backward(
     loss, off = 0.0, 0.0
     if lesson.rows:
         drawn_T, gain_T = torch.cat(lesson.drawn), torch.cat(lesson.gains)
-        share = 1 / (lesson.replies * lesson.length)
+        share_T = torch.cat(lesson.shares)
 
         def weigh(number_T: torch.Tensor, log_pi_T: torch.Tensor) -> torch.Tensor:
             rho_T = (log_pi_T - drawn_T[number_T]).exp()
-            return -share * _clipped(rho_T, gain_T[number_T], recipe.clip, first=first)[0]
+            weight_T = _clipped(rho_T, gain_T[number_T], recipe.clip, first=first)[0]
+            return -share_T[number_T] * weight_T
 
         log_pi_T = torch.cat(policy.token_backward(lesson.rows, weigh))
         value_T = _clipped((log_pi_T - drawn_T).exp(), gain_T, recipe.clip, first=first)[1]
-        loss = -share * float(value_T.sum())
+        loss = -float((share_T * value_T).sum())
         off = float((log_pi_T - drawn_T).abs().sum())
     if lesson.queries:
         scores = old_A if first else policy.log_probs(lesson.queries)

@@ -218,4 +218,5 @@ def _spelled(said: Said) -> str:
 def _turn(policy: Writing, query: Query, text: str) -> Generated:
     """A reply as if it had been drawn: the tokens of the prompt, and its own with the end."""
     encoded = policy.encode(replace(query, labels=(text,)))
-    return Generated(encoded.prompt, encoded.labels[0] + policy.tokenizer.ends, (), text, "stop")
+    ends = policy.tokenizer_of(query.adapter).ends
+    return Generated(encoded.prompt, encoded.labels[0] + ends, (), text, "stop")

@@ -1,0 +1,75 @@
+"""The tokenizers of several models that play one game, as one.
+
+Labels are equal in tokens under each of them, and what a role says is measured by that of the model
+that says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from gamedsl.ir.hashing import digest
+
+
+class TokenCounter(Protocol):
+    """A tokenizer as far as labels are concerned.
+
+    `count` is the number of tokens of a text at the start of a reply; `fingerprint` names the
+    vocabulary and the merges, so that equal fingerprints count alike.
+    """
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def count(self, text: str) -> int: ...
+
+
+@dataclass(frozen=True)
+class Tokenizers:
+    """At least two, no two of which have one fingerprint; `roles` says which is whose."""
+
+    models: tuple[TokenCounter, ...]
+    roles: Mapping[str, TokenCounter] = field(default_factory=dict)
+
+    @property
+    def fingerprint(self) -> str:
+        """The same in whatever order they are given."""
+        return digest(sorted(one.fingerprint for one in self.models))
+
+    def count(self, text: str) -> int:
+        """The most tokens that a text has for any of them."""
+        return max(one.count(text) for one in self.models)
+
+
+def counts(counter: TokenCounter, text: str) -> tuple[int, ...]:
+    """How many tokens a text has for each model."""
+    models = counter.models if isinstance(counter, Tokenizers) else (counter,)
+    return tuple(one.count(text) for one in models)
+
+
+def spoken_by(counter: TokenCounter, role: str) -> TokenCounter:
+    """What measures the words of a role: the tokenizer of its model, or all of them where no model
+    answers for it."""
+    return counter.roles.get(role, counter) if isinstance(counter, Tokenizers) else counter
+
+
+def inside(counter: TokenCounter) -> str:
+    """Where tokens are counted, in words."""
+    several = isinstance(counter, Tokenizers)
+    return "in the tokenizer of each model" if several else "in this tokenizer"
+
+
+def together(counters: Iterable[TokenCounter]) -> TokenCounter:
+    """Tokenizers as one; of those that count alike, the one. ValueError if there is none."""
+    distinct = {one.fingerprint: one for one in counters}
+    if not distinct:
+        raise ValueError("no tokenizer")
+    models = tuple(distinct.values())
+    return models[0] if len(models) == 1 else Tokenizers(models)
+
+
+def by_role(counter: TokenCounter, roles: Mapping[str, TokenCounter]) -> TokenCounter:
+    """What `together` gave, where it matters whose words are measured."""
+    return replace(counter, roles=roles) if isinstance(counter, Tokenizers) else counter

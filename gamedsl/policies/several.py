@@ -1,0 +1,222 @@
+"""Several models as one policy: each adapter belongs to one of them.
+
+What is asked goes to the model of its adapter, and what comes back has the order in which it was
+asked. Replies are written by all models side by side: each has a batch of its own, which is filled
+with what waits for that model, and takes a step in turn. So a game in which one model waits for
+another stops neither, and what is asked together goes by counts alone, as with one model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+import torch
+
+from gamedsl.policies.base import Encoded, Policy, Query, TokenCounter
+from gamedsl.policies.generation import (
+    Generated,
+    Request,
+    Session,
+    Then,
+    Tokenizer,
+    TokenRow,
+    Weigh,
+    Writing,
+    all_served,
+    served,
+)
+
+if TYPE_CHECKING:
+    from torch import nn
+
+T = TypeVar("T")
+
+
+class _Addressed(Protocol):
+    """Something for one adapter."""
+
+    @property
+    def adapter(self) -> str: ...
+
+
+class SeveralPolicy:
+    """A `Policy` of policies; see the module docstring. `models` are these, in order."""
+
+    def __init__(
+        self, models: Sequence[Policy], adapters: Sequence[str], tokenizer: TokenCounter
+    ) -> None:
+        """adapters: the order of all of them; tokenizer: those of all models, as one. ValueError
+        where two models have one name."""
+        self.models = tuple(models)
+        self._of = {name: model for model in models for name in model.adapters}
+        named = [name for model in models for name in model.adapters]
+        if sorted(named) != sorted(adapters):
+            raise ValueError(f"the models have the adapters {named}, not {list(adapters)} once")
+        self.adapters = tuple(adapters)
+        self.tokenizer = tokenizer
+
+    @property
+    def name(self) -> str:
+        return " + ".join(dict.fromkeys(model.name for model in self.models))
+
+    def of(self, adapter: str) -> Policy:
+        """The model of an adapter. Raises KeyError."""
+        if adapter not in self._of:
+            raise KeyError(f"no adapter {adapter}; there are {self.adapters}")
+        return self._of[adapter]
+
+    def encode(self, query: Query) -> Encoded:
+        return self.of(query.adapter).encode(query)
+
+    def log_probs(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+        return self._each(queries, lambda model, mine: model.log_probs(_at(queries, mine)))
+
+    def forward(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+        return self._each(queries, lambda model, mine: model.forward(_at(queries, mine)))
+
+    def backward(
+        self, queries: Sequence[Query], weights: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        if len(weights) != len(queries):
+            raise ValueError(f"{len(weights)} weights for {len(queries)} queries")
+        return self._each(
+            queries,
+            lambda model, mine: model.backward(_at(queries, mine), _at(weights, mine)),
+        )
+
+    def parameters(self, adapter: str | None = None) -> list[nn.Parameter]:
+        if adapter is not None:
+            return self.of(adapter).parameters(adapter)
+        return [tensor for model in self.models for tensor in model.parameters()]
+
+    def adapter_state(self, adapter: str) -> dict[str, torch.Tensor]:
+        return self.of(adapter).adapter_state(adapter)
+
+    def load_adapter_state(self, adapter: str, state: dict[str, torch.Tensor]) -> None:
+        self.of(adapter).load_adapter_state(adapter, state)
+
+    def save_adapter(self, adapter: str, folder: Path) -> None:
+        self.of(adapter).save_adapter(adapter, folder)
+
+    def load_adapter(self, adapter: str, folder: Path) -> None:
+        self.of(adapter).load_adapter(adapter, folder)
+
+    def _each(
+        self, items: Sequence[_Addressed], ask: Callable[[Any, list[int]], Sequence[T]]
+    ) -> list[T]:
+        """What models say of the items of their adapters, whose places `ask` is given."""
+        places: dict[int, list[int]] = {}
+        for at, item in enumerate(items):
+            places.setdefault(id(self.of(item.adapter)), []).append(at)
+        found: dict[int, T] = {}
+        for model in self.models:
+            if mine := places.get(id(model)):
+                found.update(zip(mine, ask(model, mine), strict=True))
+        return [found[at] for at in range(len(items))]
+
+
+class SeveralWriters(SeveralPolicy):
+    """The same of models that all write."""
+
+    def tokenizer_of(self, adapter: str) -> Tokenizer:
+        return self._writer(adapter).tokenizer_of(adapter)
+
+    def generate(self, requests: Sequence[Request]) -> list[Generated]:
+        return all_served(self.serve, requests)
+
+    def serve(self, requests: Sequence[Request], then: Then) -> None:
+        served(self.session(), requests, then)
+
+    def session(self) -> Session:
+        return _Side([cast("Writing", model) for model in self.models], self._writer)
+
+    def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
+        return self._each(rows, lambda model, mine: model.token_log_probs(_at(rows, mine)))
+
+    def token_backward(
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
+    ) -> list[torch.Tensor]:
+        sizes = [len(row.positions) for row in rows]
+        firsts = [0, *accumulate(sizes)]
+
+        def ask(model: Writing, mine: list[int]) -> list[torch.Tensor]:
+            if not callable(weights):
+                return model.token_backward(_at(rows, mine), _at(weights, mine))
+            weigh: Weigh = weights
+            number_T = torch.cat([torch.arange(firsts[i], firsts[i + 1]) for i in mine])
+            return model.token_backward(
+                _at(rows, mine), lambda own_T, log_pi_T: weigh(number_T[own_T], log_pi_T)
+            )
+
+        return self._each(rows, ask)
+
+    def forget(self, adapter: str | None = None) -> None:
+        for model in self.models if adapter is None else (self.of(adapter),):
+            cast("Writing", model).forget(adapter)
+
+    def _writer(self, adapter: str) -> Writing:
+        return cast("Writing", self.of(adapter))
+
+
+class _Side:
+    """A session of each model, side by side."""
+
+    def __init__(self, models: Sequence[Writing], of: Callable[[str], Writing]) -> None:
+        self._of, self._count = of, 0
+        self._sessions = {id(model): model.session() for model in models}
+        self._numbers: dict[int, list[int]] = {key: [] for key in self._sessions}
+        """By model, the numbers here of what it was asked."""
+
+    @property
+    def under_way(self) -> bool:
+        return any(session.under_way for session in self._sessions.values())
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        parts: dict[int, list[Request]] = {}
+        for request in requests:
+            key = id(self._of(request.adapter))
+            parts.setdefault(key, []).append(request)
+            self._numbers[key].append(self._count)
+            self._count += 1
+        for key, mine in parts.items():
+            self._sessions[key].ask(mine)
+
+    def step(self) -> list[tuple[int, Generated]]:
+        """A step of each model that has something to write."""
+        return [
+            (self._numbers[key][number], reply)
+            for key, session in self._sessions.items() if session.under_way
+            for number, reply in session.step()
+        ]  # fmt: skip
+
+    def close(self) -> None:
+        for session in self._sessions.values():
+            session.close()
+
+
+def joined(models: Sequence[Policy], adapters: Sequence[str], tokenizer: TokenCounter) -> Policy:
+    """Models as one policy, which writes if all of them do; one alone is itself."""
+    if len(models) == 1:
+        return models[0]
+    writes = all(hasattr(model, "generate") for model in models)
+    return (SeveralWriters if writes else SeveralPolicy)(models, adapters, tokenizer)
+
+
+def by_model(models: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """From each adapter's model to each model's adapters."""
+    return {
+        model: tuple(name for name, of in models.items() if of == model)
+        for model in dict.fromkeys(models.values())
+    }
+
+
+def models_of(policy: Policy) -> tuple[Policy, ...]:
+    """The models that a policy is made of, one at least."""
+    return policy.models if isinstance(policy, SeveralPolicy) else (policy,)
+
+
+def _at(items: Sequence[T], places: Iterable[int]) -> list[T]:
+    return [items[at] for at in places]
