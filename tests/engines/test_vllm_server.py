@@ -59,7 +59,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _wait(process: subprocess.Popen[bytes], health: str, log: Path) -> None:
-    end = time.monotonic() + 400
+    end = time.monotonic() + 900
     while time.monotonic() < end and process.poll() is None:
         try:
             if httpx2.get(health, timeout=5).status_code == 200:
