@@ -20,7 +20,7 @@ from gamedsl.backends.readers import may_read
 from gamedsl.backends.templating import template_for, variables_before
 from gamedsl.backends.viewing import Viewing
 from gamedsl.ir.amounts import Payoffs
-from gamedsl.ir.expr import Expr, Past, Read
+from gamedsl.ir.expr import Collect, Expr, Past, Read
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.lengths import highest, most, most_before, size
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Show, Step, walk_steps
@@ -124,14 +124,16 @@ class PromptBounds:
         return self._values.view(entry.value.type, known, called, self._viewing.marks)
 
     def _known(self, expr: Expr) -> Items:
-        """How many items the value of an expression has, and between which numbers it lies."""
+        """How many items the value of an expression has, between which numbers it lies, and how
+        many items each of a list of lists has."""
         if isinstance(expr, Past):
             bindings = most(self._ir.turns, lambda step: _binds(step, expr.name), self._count)
             return Items(bindings)
         items = size(expr, self._count)
         if items is None and isinstance(expr, Read):
             items = self._taken(expr.name)
-        return Items(items, self._amounts.of(expr))
+        inner = size(expr.item, self._count) if isinstance(expr, Collect) else None
+        return Items(items, self._amounts.of(expr), inner)
 
     def _taken(self, variable: str) -> int | None:
         """How many are drawn at once by the steps that bind a variable, where all draw several."""

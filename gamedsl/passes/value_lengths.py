@@ -58,15 +58,16 @@ class Extent(NamedTuple):
 @dataclass(frozen=True)
 class Items:
     """What is known of a value besides its type: how many items it has at most, between which
-    numbers it lies, or those of its items."""
+    numbers it lies, or those of its items; and how many items an item has."""
 
     most: int | None = None
     between: tuple[Fraction, Fraction] | None = None
+    inner: int | None = None
 
     @property
     def each(self) -> Items:
         """What is known of an item."""
-        return Items(None, self.between)
+        return Items(self.inner, self.between)
 
 
 UNKNOWN = Items()

@@ -13,6 +13,7 @@ be read, and never gives a hint by which a wrong card would be played.
 Of two players, each also reads every move of the other, and that no hint was given: of the hands
 that it may hold, those are left with which the other would have done the same. The convention is a
 rule, so both know what is left (public beliefs: Foerster et al. 2019; hats: Cox et al. 2015).
+`hanabi_convention:hints` reads hints and nothing else.
 """
 
 from __future__ import annotations
@@ -45,14 +46,15 @@ _PARAMS = ("colours", "copies", "hand_size", "clues", "lives")
 class HanabiPlayer(DrawingPlayer):
     """Plays `hanabi` and what extends it, with partners who keep the same convention."""
 
-    def __init__(self, game: Game, *, seed: int = 0) -> None:
-        """`PlayerError` for another game."""
+    def __init__(self, game: Game, *, moves: bool = True, seed: int = 0) -> None:
+        """moves: whether it reads all moves, or hints alone. `PlayerError` for another game."""
         super().__init__(seed=seed)
         if any(name not in game.params for name in _PARAMS):
             raise PlayerError(
                 f"`{game.name}` is not Hanabi", "take a player that fits it, such as `random`"
             )
         self._params, self._seats = game.params, tuple(game.ir.seats)
+        self._moves = moves and len(self._seats) == 2
         self._after = lru_cache(_TABLES)(self._read)
 
     def odds(self, decision: Decision, episode: Episode) -> list[float]:
@@ -89,14 +91,14 @@ class HanabiPlayer(DrawingPlayer):
             return Table(self._params, self._seats)
         table, move = self._after(moves[:-1]).copy(), moves[-1]
         verb, arguments = _parsed(move.name)
-        others = [seat for seat in self._seats if seat != move.seat]
-        meant = table.meant(move, others[0]) if len(others) == 1 else []
+        other = next(seat for seat in self._seats if seat != move.seat)
+        meant = table.meant(move, other) if self._moves else []
         if verb == "hint":
             table.hint(arguments[0], arguments[1], move.shown)
         else:
             table.remove(move.seat, int(arguments[0]), move.shown, verb == "play")
         if meant:
-            table.maybe[others[0]] = [frozenset(cards) for cards in zip(*meant, strict=True)]
+            table.maybe[other] = [frozenset(cards) for cards in zip(*meant, strict=True)]
         return table
 
 

@@ -181,7 +181,12 @@ def _best_response(request: Request) -> Player:
 def _hanabi(request: Request) -> Player:
     from gamedsl.players.hanabi import HanabiPlayer
 
-    return HanabiPlayer(request.game, seed=request.seed)
+    if request.argument not in ("", "hints"):
+        raise PlayerError(
+            f"`hanabi_convention` has no setting `{request.argument}`",
+            "write `hanabi_convention:hints`, or leave it out",
+        )
+    return HanabiPlayer(request.game, moves=not request.argument, seed=request.seed)
 
 
 def _mix(request: Request) -> Player:
@@ -262,7 +267,9 @@ ROWS: tuple[Row, ...] = (
         "games whose tree is small", _best_response),
     Row("mix", "SHARE*PLAYER+…", "one of several players, drawn anew for each episode",
         "what its players fit", _mix),
-    Row("hanabi_convention", "", "a convention by which hints ask for cards; sees its view alone",
+    Row("hanabi_convention", "[hints]",
+        "a convention by which hints ask for cards; sees its view alone; with `hints` it reads"
+        " nothing into other moves",
         "`hanabi` and what extends it", _hanabi),
     Row("policy", "FILE", "a policy that `gamedsl solve --save` kept", "the game that was solved",
         _policy),
