@@ -246,6 +246,7 @@ class Recipe:
     replies: Literal["scored", "free"]
     kl: float
     entropy: float
+    entropy_floor: float
     magnet: Magnet
     project: Project
     expert: Expert

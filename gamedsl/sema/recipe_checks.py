@@ -89,6 +89,11 @@ def _objective(recipe: Recipe, given: Mapping[str, Setting], clash: Clash) -> No
             "`project` fits targets, and its magnet is what keeps the policy's entropy up",
             "leave `entropy` out and raise `magnet.weight`", "method", "entropy",
         )  # fmt: skip
+    if recipe.entropy_floor and recipe.method == "project":
+        clash(
+            "`project` fits targets, and its floor is one of probabilities",
+            "leave `entropy_floor` out and set `project.floor`", "method", "entropy_floor",
+        )  # fmt: skip
 
 
 def _roles(ir: GameIR, recipe: Recipe, clash: Clash) -> None:
@@ -203,7 +208,7 @@ def _models(parts: Sequence[Part], clash: Clash) -> None:
 
 def _expert(recipe: Recipe, given: Mapping[str, Setting], clash: Clash) -> None:
     """What the method `expert` has no use for."""
-    for name in ("kl", "entropy"):
+    for name in ("kl", "entropy", "entropy_floor"):
         if getattr(recipe, name):
             clash(
                 f"`expert` imitates, and has no `{name}` in its objective",

@@ -210,6 +210,9 @@ KEYS: tuple[Key, ...] = (
     Key("kl", "number", 0, "weight of the divergence from the policy that training started with",
         low=0),
     Key("entropy", "number", 0, "weight of the policy's entropy, in nats, in the objective", low=0),
+    Key("entropy_floor", "number", 0,
+        "the least entropy at every information set, as a share of that of uniform play; the weight"
+        " that holds it there follows from what is at stake", low=0, high=0.9),
     Key("magnet.weight", "pair", (Fraction(1, 2), Fraction(1, 20)),
         "weight of the divergence from the magnet, at the first step and at the last", low=0,
         for_method={"project": (Fraction(3, 10), Fraction(1, 20))}),

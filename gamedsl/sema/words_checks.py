@@ -12,6 +12,7 @@ _ALLOWED: dict[str, tuple[object, ...]] = {
     "baseline": ("mean", "leave_one_out", "information_set", "none"),
     "compare": ("turn",), "credit": ("own",), "group_by": ("seed",), "scale": ("none", "batch"),
     "prior": ("model",), "finetuning": (None, "lora"), "kl": (0,), "entropy": (0,),
+    "entropy_floor": (0,),
     "max_change": (None,),
 }  # fmt: skip
 """What these settings may be, by the recipe's values."""

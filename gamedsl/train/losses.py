@@ -35,13 +35,14 @@ def objective(
     clip: float = 0.2,
     kl: float = 0.0,
     entropy: float = 0.0,
+    entropies: Sequence[float] | None = None,
     reference_A: Sequence[torch.Tensor] | None = None,
 ) -> Loss:
     """The loss, as a function of log pi [A] of every query; see the module docstring.
 
     old_A: log pi of the policy that played. reference_A: log pi_ref, needed where `kl` is not
-    zero. All log pi are as the policy gives them; the loss is about pi ** (1 / temperature),
-    which is what was played.
+    zero. entropies: what each query's entropy weighs beside `entropy`. All log pi are as the policy
+    gives them; the loss is about pi ** (1 / temperature), which is what was played.
     """
 
     def joined(log_pi_A: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -53,6 +54,10 @@ def objective(
     gains_L, losses_L = _flat(weights.gains_A), _flat(weights.losses_A)
     asked_L = _flat([np.full(len(n), n.sum()) for n in weights.counts_A])
     reference_L = joined(reference_A) if kl and reference_A is not None else None
+    bonus_L: torch.Tensor | float = entropy
+    if entropies is not None:
+        rows = zip(weights.counts_A, entropies, strict=True)
+        bonus_L = entropy + _flat([np.full(len(n), more) for n, more in rows])
     samples = max(weights.samples, 1)
 
     def loss(log_pi_A: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -61,9 +66,10 @@ def objective(
         rho_L = (log_pi_L - old_L.to(device)).exp()
         total = -(gains_L.to(device) * rho_L.clamp(max=1 + clip)).sum()
         total = total - (losses_L.to(device) * rho_L.clamp(min=1 - clip)).sum()
-        if entropy or reference_L is not None:
+        if entropy or entropies is not None or reference_L is not None:
             # KL(pi || ref) and -H(pi) are the sums over a of pi log pi / ref and of pi log pi.
-            each_L = (entropy + kl) * log_pi_L
+            bonus = bonus_L.to(device) if isinstance(bonus_L, torch.Tensor) else bonus_L
+            each_L = (bonus + kl) * log_pi_L
             if reference_L is not None:
                 each_L = each_L - kl * reference_L.to(device)
             total = total + (asked_L.to(device) * log_pi_L.exp() * each_L).sum()

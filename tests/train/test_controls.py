@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from gamedsl.train.advantages import Weights
 from gamedsl.train.gauge import Gauge
 from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner
+from gamedsl.train.methods.floor import GAIN, EntropyFloor
 from gamedsl.train.methods.project import target
 from gamedsl.train.reference import Reference
 from gamedsl.train.scoring import Scorer
@@ -84,3 +86,44 @@ def test_no_action_dies_under_a_floor(tmp_path: Path) -> None:
         least.append(min(p for row in last["policy"].values() for p in row["probs"].values()))
     assert least[0] < 0.01
     assert least[1] > 0.035
+
+
+def test_the_weight_of_the_entropy_by_hand() -> None:
+    """Above the floor it is 0, below it grows as the entropy falls; what is at stake is the largest
+    mean advantage so far."""
+    floor = EntropyFloor(0.5)
+    rows = [torch.tensor(row).log() for row in ([0.5, 0.5], [0.01, 0.99], [0.2, 0.2, 0.6], [1.0])]
+    sums = [np.array([2.0, -2.0]), np.array([-3.0, 0.0]), np.zeros(3), np.zeros(1)]
+    counts = [np.array([4.0, 4.0]), np.array([1.0, 9.0]), np.ones(3), np.ones(1)]
+    nothing = [np.zeros_like(row) for row in sums]
+    found = floor.weights(rows, Weights(sums, nothing, counts, 20, 0))
+    share = -(0.01 * math.log(0.01) + 0.99 * math.log(0.99)) / math.log(2)
+    assert found == pytest.approx([0, GAIN * 3 * (0.5 / share - 1), 0, 0], rel=1e-4)
+    again = floor.weights(rows[1:2], Weights(nothing[1:2], nothing[1:2], counts[1:2], 10, 0))
+    assert again == pytest.approx(found[1:2])
+    assert EntropyFloor(0).weights(rows, Weights(sums, nothing, counts, 20, 0)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("prisoners_dilemma", {"games": 256}),
+        ("kuhn_poker", {"method": "magnet", "magnet__weight": [0, 0], "games": 4096}),
+    ],
+)
+def test_no_decision_falls_below_a_floor_of_entropy(tmp_path: Path, name: str, settings) -> None:
+    game = gamedsl.load(name)
+    least = []
+    for floor in (0, 0.3):
+        recipe = recipe_of(game, steps=30, exploitability="off", entropy_floor=floor, **settings)
+        run, _ = run_of(game, recipe, tmp_path / str(floor))
+        steps = [record for record in run.records() if record["event"] == "step"]
+        least.append(min(_share(row) for r in steps[20:] for row in r["policy"].values()))
+    assert least[0] < 0.1
+    assert least[1] > 0.2
+
+
+def _share(row: dict) -> float:
+    """The entropy of a decision, of that of uniform play."""
+    probs = [p for p in row["probs"].values() if p > 0]
+    return -sum(p * math.log(p) for p in probs) / math.log(len(row["probs"]))

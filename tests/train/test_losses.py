@@ -55,6 +55,17 @@ def test_entropy_and_divergence_by_hand() -> None:
     assert found.item() == pytest.approx(2 * divergence)
 
 
+def test_queries_have_weights_of_entropy_of_their_own() -> None:
+    now = [torch.tensor([0.25, 0.75]).log(), torch.tensor([0.1, 0.9]).log()]
+    counts = [np.array([6.0, 2.0]), np.array([4.0, 0.0])]
+    nothing = [np.zeros(2), np.zeros(2)]
+    weights = Weights(nothing, nothing, counts, samples=12, void=0)
+    entropy = [float(torch.special.entr(row.exp()).sum()) for row in now]
+    found = objective(now, weights, entropy=0.5, entropies=[0, 3.0])(now)
+    wanted = -(8 * 0.5 * entropy[0] + 4 * 3.5 * entropy[1]) / 12
+    assert found.item() == pytest.approx(wanted)
+
+
 def test_temperature_is_in_the_loss() -> None:
     now = torch.tensor([0.8, 0.2]).log().requires_grad_()
     objective([now.detach()], weights([1, 0], [0, 0], [1, 0]), temperature=2.0)([now]).backward()

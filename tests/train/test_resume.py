@@ -43,6 +43,7 @@ from tests.train.conftest import (
         (DILEMMA, {"model": "tiny", "method": "project", "magnet__every": 2}),
         (OFFER, {"model": "tiny", "method": "project", "adapters": "per_role"}),
         (OFFER, {"model": "tiny", "method": "project", "project__fitter": "adam"}),
+        (DILEMMA, {"entropy_floor": 0.8, "lr": 1e-3}),
         (HIDDEN, {"method": "project", "games": 512}),
         (HIDDEN, {"method": "magnet", "magnet__every": 1, "games": 512, "estimator": "tree"}),
     ],

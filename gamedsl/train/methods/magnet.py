@@ -21,13 +21,15 @@ from gamedsl.train.advantages import Weights
 from gamedsl.train.anchor import Anchor
 from gamedsl.train.losses import objective
 from gamedsl.train.methods.base import Learner, Record, between, descend
+from gamedsl.train.methods.floor import EntropyFloor
 
 
 class MagnetGrpo:
-    """It keeps the magnet."""
+    """It keeps the magnet, and what its floor under the entropy does."""
 
     def __init__(self, learner: Learner) -> None:
         self._learner = learner
+        self._floor = EntropyFloor(learner.recipe.entropy_floor)
         self._anchor = Anchor(learner.policy, learner.recipe, learner.known)
 
     def update(
@@ -35,13 +37,15 @@ class MagnetGrpo:
     ) -> Record:
         learner, recipe = self._learner, self._learner.recipe
         weight = between(recipe.magnet.weight, step, recipe.steps)
+        log_pi_A = [learner.scorer.log_pi(query) for query in queries]
         loss = objective(
-            [learner.scorer.log_pi(query) for query in queries],
+            log_pi_A,
             weights,
             temperature=recipe.temperature,
             clip=recipe.clip,
             kl=weight,
             entropy=recipe.entropy,
+            entropies=self._floor.weights(learner.played(log_pi_A), weights),
             reference_A=[recipe.temperature * row for row in self._anchor.log_rho(queries)],
         )
         record = descend(learner, queries, loss, step, held)
@@ -50,7 +54,8 @@ class MagnetGrpo:
         return record | {"magnet_weight": weight}
 
     def state(self) -> dict[str, Any]:
-        return {"magnet": self._anchor.adapters}
+        return {"magnet": self._anchor.adapters, "stake": self._floor.stake}
 
     def restore(self, state: dict[str, Any]) -> None:
         self._anchor.put(state["magnet"])
+        self._floor.stake = state.get("stake", 0.0)
