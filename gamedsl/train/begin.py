@@ -61,9 +61,7 @@ def begin(
     `tell` hears of each epoch of a warm-up; None where that was asked to stop, and must begin anew.
     Raises TrainError.
     """
-    optimizer = torch.optim.AdamW(
-        learning(policy, cast), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
-    )
+    optimizer = optimizer_of(policy, cast, recipe)
     found = checkpoints.latest(run)
     if found is not None:
         take_up(run, found, policy, optimizer)
@@ -96,6 +94,13 @@ def learning(policy: Policy, cast: Cast) -> list[torch.nn.Parameter]:
         return policy.parameters()
     names = [name for name in policy.adapters if name in adapters]
     return [parameter for name in names for parameter in policy.parameters(name)]
+
+
+def optimizer_of(policy: Policy, cast: Cast, recipe: Recipe) -> torch.optim.AdamW:
+    """The optimiser of a run, fresh."""
+    return torch.optim.AdamW(
+        learning(policy, cast), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
+    )
 
 
 def take_up(

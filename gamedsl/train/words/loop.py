@@ -25,7 +25,7 @@ from gamedsl.policies.several import models_of
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
-from gamedsl.train.begin import learning, take_up
+from gamedsl.train.begin import learning, optimizer_of, take_up
 from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.checkpoint import Checkpoint, adapters_of
 from gamedsl.train.errors import TrainError
@@ -60,10 +60,7 @@ def train_words(
     _calls_run_here(game)
     cast = cast or assemble(game, recipe)
     env = env_of(game, recipe, policy, cast)
-    optimizer = torch.optim.AdamW(
-        learning(policy, cast), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
-    )
-    lineages = Lineages()
+    optimizer, lineages = optimizer_of(policy, cast, recipe), Lineages()
     step = _begin(run, policy, optimizer, lineages)
 
     def stopped() -> bool:
