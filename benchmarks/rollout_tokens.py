@@ -1,10 +1,11 @@
 """Tokens per second of our engine against transformers' own `generate`.
 
 The same prompts, model, dtype, threads and number of new tokens, sampled at temperature 1, in one
-process, one after the other. Nothing is kept from run to run, and no reply ends early. The peer is
-`generate` on a batch padded on the left, with transformers' own cache and without adapters; ours
-goes through LoRA adapters. Two batches: prompts that have nothing in common, and prompts of a game
-(the same rules, some different last lines, several samples of each).
+process, in turns. Nothing is kept from run to run, and no reply ends early. The peer is `generate`
+on a batch padded on the left, with transformers' own cache and without adapters; ours goes through
+LoRA adapters. Three batches: prompts that have nothing in common, of one length and of several, and
+prompts of a game (the same rules, some different last lines, several samples of each). Seconds are
+those that the process computed for, on a GPU those of the clock; a ratio is a median over pairs.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ import argparse
 import random
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import Any
 
 import torch
 
+from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.generation import Request
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.models import load
@@ -37,12 +41,22 @@ RULES = (
 
 def tokens(args: argparse.Namespace) -> dict[str, Any]:
     """Tokens per second on both batches, ours and the peer's, and their ratios."""
+    torch.set_num_threads(args.threads)
     policy = HFPolicy(args.model)
     policy._writer.decoder.ends = frozenset()  # every reply has the same length
     peer = load(args.model, dtype=policy._network.dtype, device=policy.device).model
     peer.generation_config.eos_token_id = None
-    found: dict[str, Any] = {"model": args.model, "batch": args.batch, "new_tokens": args.new}
-    for name, texts in {"nothing shared": apart(args), "shared": together(args)}.items():
+    found: dict[str, Any] = {
+        "model": args.model, "batch": args.batch, "new_tokens": args.new, "threads": args.threads,
+        "device": str(policy.device), "dtype": str(policy._network.dtype),
+        "versions": {name: version(name) for name in ("gamedsl", "torch", "transformers")},
+    }  # fmt: skip
+    batches = {
+        "nothing shared, one length": level(args, policy.tokenizer),
+        "nothing shared": apart(args),
+        "shared": together(args),
+    }
+    for name, texts in batches.items():
         requests = [
             Request((("user", text),), policy.adapters[0], args.new, seed=seed)
             for seed, text in enumerate(texts)
@@ -53,9 +67,14 @@ def tokens(args: argparse.Namespace) -> dict[str, Any]:
             "ours": lambda requests=requests: ours(policy, requests),
             "peer": lambda prompts=prompts: plain(peer, prompts, args.new),
         }
-        rates = race(runs, args.batch * args.new, args.repeats)
-        ratio = rates["ours"] / rates["peer"]
-        found[name] = {"prompt_tokens": sum(map(len, prompts)), **rates, "ratio": ratio}
+        seconds = race(runs, args.repeats, policy.device)
+        rates = {run: args.batch * args.new / statistics.median(s) for run, s in seconds.items()}
+        pairs = zip(seconds["peer"], seconds["ours"], strict=True)
+        ratio = statistics.median(theirs / own for theirs, own in pairs)
+        found[name] = {
+            "prompt_tokens": sum(map(len, prompts)), "tokens_per_second": rates,
+            "seconds": seconds, "ratio": ratio,
+        }  # fmt: skip
         print(
             f"{name}: {args.batch} prompts of {sum(map(len, prompts)) / args.batch:.0f} tokens, "
             f"{args.new} new ones each: ours {rates['ours']:.0f} tokens/s, transformers "
@@ -65,15 +84,18 @@ def tokens(args: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def race(runs: dict[str, Callable[[], None]], count: int, repeats: int) -> dict[str, float]:
-    """Tokens per second of each, by the median of runs in turn."""
+def race(
+    runs: dict[str, Callable[[], None]], repeats: int, device: torch.device
+) -> dict[str, list[float]]:
+    """Seconds of each run of each, in turns."""
+    clock = time.process_time if device.type == "cpu" else time.perf_counter
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(repeats):
         for name, run in runs.items():
-            start = time.perf_counter()
+            start = clock()
             run()
-            seconds[name].append(time.perf_counter() - start)
-    return {name: count / statistics.median(times) for name, times in seconds.items()}
+            seconds[name].append(clock() - start)
+    return seconds
 
 
 def ours(policy: HFPolicy, requests: list[Request]) -> None:
@@ -98,6 +120,17 @@ def apart(args: argparse.Namespace) -> list[str]:
     rng = random.Random(0)
     nouns = [f"{first}{last}" for first in FIRST for last in LAST]
     return [" ".join(rng.choices(nouns, k=rng.randint(50, 90))) for _ in range(args.batch)]
+
+
+def level(args: argparse.Namespace, tokenizer: HFTokenizer) -> list[str]:
+    """Texts of 40 words that have no beginning in common, all of as many tokens."""
+    rng = random.Random(2)
+    nouns = [f"{first}{last}" for first in FIRST for last in LAST]
+    found: dict[int, list[str]] = defaultdict(list)
+    while max(map(len, found.values()), default=0) < args.batch:
+        text = " ".join(rng.choices(nouns, k=40))
+        found[tokenizer.count(text)].append(text)
+    return max(found.values(), key=len)
 
 
 def together(args: argparse.Namespace) -> list[str]:
