@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gamedsl.diagnostics.render import Form
     from gamedsl.ir.game import Setting
     from gamedsl.ir.recipe import Recipe
+    from gamedsl.policies.generation import Writing
     from gamedsl.runtime import Game
     from gamedsl.train.cast import Cast
     from gamedsl.train.loop import Observer, Outcome
@@ -91,10 +92,13 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         if args.dry_run:
+            from gamedsl.diagnostics import Problems
             from gamedsl.train.dryrun import dry_run
 
-            print(dry_run(job.game, job.recipe, job.cast, _notify))
-            return CLEAN
+            problems = Problems()
+            print(dry_run(job.game, job.recipe, job.cast, _notify, problems))
+            _print_diagnostics(problems.sorted(), args.format)
+            return PROBLEMS if problems.errors else CLEAN
         return _train(job, args)
     except (TrainError, ModelError) as error:
         return _usage(str(error))
@@ -220,6 +224,8 @@ def _train(job: Job, args: argparse.Namespace) -> int:
         threads = job.run.info()["threads"]
     threads = set_threads(threads)
     policy = open_policy(job.game, recipe, _notify)
+    if recipe.in_words(job.game.ir) and not _readable(job, writer(policy), args.format):
+        return PROBLEMS
     folder = job.run or create(job.game, recipe, args.out, job.params, policy.tokenizer, threads)
     folder.write_recipe(recipe)
     with ExitStack() as stack:
@@ -235,6 +241,17 @@ def _train(job: Job, args: argparse.Namespace) -> int:
             outcome = climb(job.game, recipe, folder, policy, load=gamedsl.load, **watched)
     report = write_report(folder.path)
     return _close(outcome, folder, report, args.format)
+
+
+def _readable(job: Job, policy: Writing, form: str) -> bool:
+    """Whether the model reads prompts as long as the game's can be; else that is printed."""
+    from gamedsl.diagnostics import Problems
+    from gamedsl.train.words.context import check_context
+
+    problems = Problems()
+    check_context(job.game, job.recipe, policy, problems)
+    _print_diagnostics(problems.sorted(), form)
+    return not problems.errors
 
 
 def _close(outcome: Outcome, folder: RunFolder, report: Path, form: str) -> int:

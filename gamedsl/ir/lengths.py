@@ -9,6 +9,10 @@ from gamedsl.ir.program import Block, Choose, Loop, Stage, Step
 from gamedsl.ir.types import Grid, List, Number, PerSeat, PerValue, Set, Type, domain
 
 
+class UnboundedError(Exception):
+    """There is no bound that the form of the game tells; the message says of what."""
+
+
 def most(steps: Iterable[Step], weigh: Callable[[Step], int], seats: int) -> int | None:
     """The most that the steps of any play can weigh together; None where a loop has no bound.
 

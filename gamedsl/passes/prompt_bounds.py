@@ -15,6 +15,7 @@ from typing import NamedTuple
 from gamedsl.backends.asking import default_ask
 from gamedsl.backends.default_texts import default_rules, default_title, role_names
 from gamedsl.backends.forms import instruction
+from gamedsl.backends.held import most_told
 from gamedsl.backends.labels import LabelBook
 from gamedsl.backends.readers import may_read
 from gamedsl.backends.templating import template_for, variables_before
@@ -22,12 +23,11 @@ from gamedsl.backends.viewing import Viewing
 from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.expr import Collect, Expr, Past, Read
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.ir.lengths import highest, most, most_before, size
+from gamedsl.ir.lengths import UnboundedError, highest, most, most_before, size
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Show, Step, walk_steps
 from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import Record, Type, plain
 from gamedsl.ir.values import name_of
-from gamedsl.passes.recent import most_told
 from gamedsl.passes.template_lengths import (
     Bound,
     Exactly,
@@ -41,7 +41,6 @@ from gamedsl.passes.value_lengths import (
     Extent,
     Items,
     Measure,
-    UnboundedError,
     ValueLengths,
     below,
     titled,

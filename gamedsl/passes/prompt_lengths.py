@@ -46,8 +46,8 @@ def prompts_are_so_long(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
 
 def _said(atlas: Atlas) -> Proof:
     """How much of what players write a prompt can hold, in tokens of the model that writes it."""
-    from gamedsl.passes.recent import tokens_held
-    from gamedsl.passes.value_lengths import UnboundedError
+    from gamedsl.backends.held import tokens_held
+    from gamedsl.ir.lengths import UnboundedError
 
     try:
         held = tokens_held(atlas.ir)
@@ -77,8 +77,8 @@ def _met(atlas: Atlas) -> tuple[int, Node | None]:
 
 def _bound(atlas: Atlas, unit: str) -> Proof:
     """What the form of the game says. Tokens are bounded by bytes: none has less than one."""
+    from gamedsl.ir.lengths import UnboundedError
     from gamedsl.passes.prompt_bounds import PromptBounds
-    from gamedsl.passes.value_lengths import UnboundedError
 
     book, tokenizer = atlas.prompts.book, atlas.tokenizer
     claim = "prompts are bounded"

@@ -15,7 +15,8 @@ from operator import add, floordiv, mod, mul, neg, pos, sub
 from typing import Any
 
 from gamedsl.backends.templating import environment, shown
-from gamedsl.passes.value_lengths import Measure, UnboundedError
+from gamedsl.ir.lengths import UnboundedError
+from gamedsl.passes.value_lengths import Measure
 
 _CASES = 3
 """How many times as long a text of any script becomes in capitals, at most (Unicode)."""

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gamedsl.backends.labels import LabelBook
+from gamedsl.ir.lengths import UnboundedError
 from gamedsl.ir.types import (
     SEAT,
     Bag,
@@ -42,10 +43,6 @@ _LISTED = 1_000
 _NOTHING = "nothing"
 _BETWEEN = 2
 """Of a mark between the items of a list, such as `, `."""
-
-
-class UnboundedError(Exception):
-    """There is no bound that the form of the game tells; the message says of what."""
 
 
 class Extent(NamedTuple):

@@ -111,9 +111,7 @@ class Decoder:
         if request.messages not in self._prompts:
             self._prompts[request.messages] = self._tokenizer.converse(request.messages).ids
         prompt = self._prompts[request.messages] + request.prefix
-        config = self._network.config
-        longest = getattr(config, "max_position_embeddings", None) or float("inf")
-        room = room_for(len(prompt), request.max_tokens, min(longest, self._network.window))
+        room = room_for(len(prompt), request.max_tokens, self._network.longest)
         return Row(
             index, request, prompt, room, self.ends, self._tokenizer.text, self._constraint(request)
         )

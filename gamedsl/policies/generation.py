@@ -15,6 +15,8 @@ from gamedsl.policies.base import Policy, Role, TokenCounter
 if TYPE_CHECKING:
     import torch
 
+    from gamedsl.policies.chat import Conversation
+
 Ids = tuple[int, ...]
 Turn = tuple[Role, str | Ids]
 """A message. The model's own earlier reply may be given as the ids that it was drawn as."""
@@ -176,6 +178,10 @@ class Generator(Protocol):
 class Tokenizer(TokenCounter, Protocol):
     """A tokenizer as who puts tokens between those that were drawn sees it."""
 
+    def converse(self, turns: Sequence[Turn]) -> Conversation:
+        """Ids of a conversation up to where the next reply begins."""
+        ...
+
     def ids(self, text: str) -> Ids:
         """Ids of a text by itself; what it spells becomes no special token."""
         ...
@@ -188,6 +194,14 @@ class Tokenizer(TokenCounter, Protocol):
 
 class Writing(Policy, Generator, Protocol):
     """A policy that scores options and writes replies."""
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+
+    @property
+    def longest(self) -> int | float:
+        """The most tokens of a prompt and its reply together."""
+        ...
 
 
 def served(session: Session, requests: Sequence[Request], then: Then) -> None:

@@ -110,6 +110,11 @@ class HFPolicy(ChunkedPolicy):
     def adapters(self) -> tuple[str, ...]:
         return self._adapters.names
 
+    @property
+    def longest(self) -> int | float:
+        """The most tokens of a prompt and its reply together."""
+        return self._network.longest
+
     def add_adapter(self, name: str) -> None:
         """Create one more adapter. Raises ValueError if the name cannot be used."""
         self._adapters.add(name)

@@ -67,6 +67,12 @@ class Network:
         return window if window and used else float("inf")
 
     @property
+    def longest(self) -> int | float:
+        """The most tokens of a prompt and its reply together."""
+        most = getattr(self.config, "max_position_embeddings", None) or float("inf")
+        return min(most, self.window)
+
+    @property
     def is_cut(self) -> bool:
         return self._trunk is not None
 

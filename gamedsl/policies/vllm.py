@@ -79,6 +79,11 @@ class VllmPolicy(HFPolicy):
             save=self.save_adapter,
         )
 
+    @property
+    def longest(self) -> int | float:
+        """The most tokens of a prompt and its reply together, in both models."""
+        return min(self._engine.longest, super().longest)
+
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         """Replies by vLLM; see `generation.Generator`."""
         return all_served(self.serve, requests)

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from gamedsl.diagnostics import Problems
 from gamedsl.ir.recipe import Recipe
 from gamedsl.players.replying import text_of
 from gamedsl.policies.base import Notify, Policy
@@ -28,6 +29,7 @@ from gamedsl.train.imitation import described
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.words import rollout as words
+from gamedsl.train.words.context import Context, check_context
 from gamedsl.train.words.loop import writer
 
 _SHOWN = 4
@@ -35,12 +37,17 @@ _PASSES = 3
 """A step's forward and backward, in forward passes."""
 
 
-def dry_run(game: Game, recipe: Recipe, cast: Cast, notify: Notify) -> str:
-    """A text for people. Raises TrainError and ModelError as training would."""
+def dry_run(
+    game: Game, recipe: Recipe, cast: Cast, notify: Notify, problems: Problems | None = None
+) -> str:
+    """A text for people; what training would refuse is added to `problems`. Raises TrainError and
+    ModelError as training would."""
     threads = set_threads(recipe.threads)
     policy = open_policy(game, recipe, notify)
     if recipe.in_words(game.ir):
-        return _in_words(game, recipe, cast, writer(policy), threads)
+        written = writer(policy)
+        context = check_context(game, recipe, written, Problems() if problems is None else problems)
+        return _in_words(game, recipe, cast, written, threads, context)
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe, cast)
     scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
@@ -78,7 +85,9 @@ def dry_run(game: Game, recipe: Recipe, cast: Cast, notify: Notify) -> str:
     return _text(facts, lines, recipe)
 
 
-def _in_words(game: Game, recipe: Recipe, cast: Cast, policy: Writing, threads: int) -> str:
+def _in_words(
+    game: Game, recipe: Recipe, cast: Cast, policy: Writing, threads: int, context: Context | None
+) -> str:
     """The same of a game in which replies are written; one group of its games is played."""
     env = words.env_of(game, recipe, policy, cast)
     started = time.perf_counter()
@@ -95,6 +104,7 @@ def _in_words(game: Game, recipe: Recipe, cast: Cast, policy: Writing, threads: 
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
         ("one group", f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid"),
+        *([("context", context.told(policy.longest))] if context is not None else []),
         *_memory(policy, trained),
         ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),

@@ -15,6 +15,9 @@ from gamedsl.diagnostics import Diagnostic, Problems, codes
 from gamedsl.imports import SUFFIXES, import_file
 from gamedsl.runtime import Game
 from gamedsl.sema.recipe import resolve
+from gamedsl.train.engine import open_policy
+from gamedsl.train.words.context import check_context
+from gamedsl.train.words.loop import writer
 
 
 def _missing(folder: Path) -> str:
@@ -50,6 +53,12 @@ def _no_player(folder: Path) -> str:
     return "held.yaml"
 
 
+def _not_read(folder: Path) -> str:
+    wrong = codes.text_examples("GD0717")[0]
+    (folder / "story.yaml").write_text(wrong + "train: {model: tiny}\n")
+    return "story.yaml"
+
+
 def _imported(code: str) -> Callable[[Path], str]:
     def build(folder: Path) -> str:
         wrong = codes.text_examples(code)[0]
@@ -67,6 +76,7 @@ SPECIAL: dict[str, Callable[[Path], str]] = {
     "GD0004": _not_text,
     "GD0006": _unreadable,
     "GD0711": _no_player,
+    "GD0717": _not_read,
     **{code: _imported(code) for code in codes.codes() if code.startswith("GD08")},
 }
 
@@ -91,5 +101,8 @@ def problems_of(path: Path | str) -> list[Diagnostic]:
 def _of_training(game: Game) -> list[Diagnostic]:
     """What is said when a game is to be trained, and not before."""
     problems = Problems()
-    hire(game, resolve(game.ir, (), problems), game.ir.settings, problems)
+    recipe = resolve(game.ir, (), problems)
+    hire(game, recipe, game.ir.settings, problems)
+    if recipe.model == "tiny" and recipe.in_words(game.ir):
+        check_context(game, recipe, writer(open_policy(game, recipe, print)), problems)
     return problems.sorted()

@@ -12,9 +12,9 @@ from hypothesis.strategies import integers
 
 import gamedsl
 from gamedsl.compiler import compile_file
+from gamedsl.ir.lengths import UnboundedError
 from gamedsl.passes.prompt_bounds import PromptBounds
 from gamedsl.passes.prompted import sample_book, text_of
-from gamedsl.passes.value_lengths import UnboundedError
 from tests.language.test_proofs import Words
 from tests.properties.strategies import game_files
 from tests.properties.walking import load, nodes

@@ -57,7 +57,7 @@ def train_words(
     """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` adds to
     the end record. Raises TrainError, and CastError where no `cast` is given."""
     game = game.of("training")
-    _calls_run_here(game)
+    calls_run_here(game)
     cast = cast or assemble(game, recipe)
     env = env_of(game, recipe, policy, cast)
     optimizer, lineages = optimizer_of(policy, cast, recipe), Lineages()
@@ -119,7 +119,7 @@ def _begin(
     return found.step
 
 
-def _calls_run_here(game: Game) -> None:
+def calls_run_here(game: Game) -> None:
     """Raises TrainError where a function that the game calls cannot run on this machine."""
     for call in walk_steps(game.ir.turns):
         function = lookup(call.function) if isinstance(call, Call) else None

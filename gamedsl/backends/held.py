@@ -7,11 +7,10 @@ from collections.abc import Callable
 from gamedsl.backends.readers import may_read
 from gamedsl.backends.windows import never_repeated
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.lengths import most_before
+from gamedsl.ir.lengths import UnboundedError, most_before
 from gamedsl.ir.program import Binding, Choose, Show, Step
 from gamedsl.ir.recent import Weights, most_since
 from gamedsl.ir.types import Option, PerSeat, Record, Text, Type, has_text
-from gamedsl.passes.value_lengths import UnboundedError
 
 Weigh = Callable[[Binding, str], int]
 """The most that what a seat sees of one run of a step weighs."""
@@ -66,13 +65,18 @@ def tokens_held(ir: GameIR) -> int:
     the form of the game gives no bound."""
     held = 0
     for seat in ir.everyone:
-        found = most_told(ir, seat, _tokens(ir, own=True), _tokens(ir, own=False))
-        for step in ir.steps:
-            told = found[step.id] if seat in step.actors else 0
+        for told in held_at(ir, seat).values():
             if told is None:
                 raise UnboundedError("the form of a loop does not tell how often it runs")
             held = max(held, told)
     return held
+
+
+def held_at(ir: GameIR, seat: str) -> dict[str, int | None]:
+    """The same of the prompts of one seat, by the id of each step at which it is asked; None where
+    a loop gives no bound. `UnboundedError` as above."""
+    found = most_told(ir, seat, _tokens(ir, own=True), _tokens(ir, own=False))
+    return {step.id: found[step.id] for step in ir.steps if seat in step.actors}
 
 
 def _tokens(ir: GameIR, *, own: bool) -> Weigh:

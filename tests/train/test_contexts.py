@@ -1,0 +1,106 @@
+"""How long prompts can get, in tokens of the model, is known before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gamedsl.cli import CLEAN, PROBLEMS, main
+from gamedsl.diagnostics import Problems
+from gamedsl.policies.hf import HFPolicy
+from gamedsl.runtime import Game
+from gamedsl.train.words.context import Context, check_context, largest
+from tests.train.in_words import opened, recipe_of
+
+STORY = """
+game: story
+roles: [ann, bob]
+turns:
+  - {{draw: place, from: [harbour, forest], seen_by: all}}
+  - repeat: {times}
+    turns: [{{each: roles, say: line, max_tokens: 30}}]
+payoffs: 1
+on_invalid: {{then: skip, pay: 0}}
+"""
+WINDOW = "history: {ann: {last: 4}, bob: {last: 4}}\n"
+
+
+def _spoken(game: Game, policy: HFPolicy) -> int:
+    """The most tokens of a prompt and its reply where every reply is as long as it may be."""
+    most, episode = 0, game.env(tokenizer=policy.tokenizer).reset(seed=7)
+    while not episode.done:
+        (decision,) = episode.decisions
+        most = max(most, len(policy.tokenizer.converse(decision.messages).ids) + 30)
+        text = "word " * 5 + "dog."  # 29 tokens, and the end
+        assert policy.tokenizer.count(text) == 29
+        episode.step({decision.seat: text})
+    return most
+
+
+@pytest.mark.parametrize("window", ["", WINDOW], ids=["whole", "window"])
+@pytest.mark.parametrize("times", [1, 3, 12])
+def test_the_most_is_what_the_longest_replies_make(
+    compiled: Callable[[str], Game], times: int, window: str
+) -> None:
+    game = compiled(STORY.format(times=times) + window)
+    recipe = recipe_of(game)
+    policy = opened(game, recipe)
+    found = largest(game, recipe, policy)
+    assert found is not None
+    assert 0.95 * found.most < _spoken(game, policy) <= found.most
+    told = found.told(policy.longest)
+    assert f"about {found.most:,} tokens at most, {found.replies:,} in earlier replies" in told
+    assert told.endswith("of 4,096 that the model reads")
+
+
+def test_only_what_the_policy_is_asked_counts(compiled: Callable[[str], Game]) -> None:
+    game = compiled(
+        "game: pair\nroles: [ann, bob]\n"
+        "turns:\n  - {role: ann, say: one, max_tokens: 9}\n"
+        "  - {role: bob, say: two, max_tokens: 500}\npayoffs: 1\n"
+        "on_invalid: {then: skip, pay: 0}\n"
+    )
+    whole = recipe_of(game)
+    ann = recipe_of(game, **{"roles.bob.player": "random"})
+    policy = opened(game, whole)
+    seats = [largest(game, recipe, policy) for recipe in (whole, ann)]
+    assert [(one.seat, one.room) for one in seats if one] == [("bob", 500), ("ann", 9)]
+
+
+def test_a_loop_without_an_end_has_no_bound_and_is_not_refused() -> None:
+    told = Context("ann", "line", 300, None, 30).told(4096)
+    assert told == "330 tokens in 4 random games, and no bound, of 4,096 that the model reads"
+
+
+def test_it_is_refused_where_the_model_reads_less(
+    compiled: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = compiled(STORY.format(times=3))
+    recipe = recipe_of(game)
+    policy = opened(game, recipe)
+    found = largest(game, recipe, policy)
+    assert found is not None
+    for longest, codes in ((found.most, []), (found.most - 1, ["GD0717"])):
+        monkeypatch.setattr(type(policy), "longest", longest)
+        problems = Problems()
+        check_context(game, recipe, policy, problems)
+        assert [one.code for one in problems.found] == codes
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_run_that_would_outgrow_its_model_does_not_begin(
+    dry: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a window the same game begins."""
+    monkeypatch.setattr(HFPolicy, "longest", 800)
+    size = ["--set", "games=2", "--set", "group_size=2", "--steps", "1", "--model", "tiny"]
+    for window, code in (("", PROBLEMS), (WINDOW, CLEAN)):
+        file, out = tmp_path / "story.yaml", tmp_path / f"run{code}"
+        file.write_text(STORY.format(times=6).lstrip() + window)
+        mode = ["--dry-run"] if dry else ["--out", str(out)]
+        assert main(["train", str(file), *size, *mode, "--format", "concise"]) == code
+        printed = capsys.readouterr()
+        assert ("GD0717" in printed.out + printed.err) == (code == PROBLEMS)
+        assert out.exists() == (code == CLEAN and not dry)
