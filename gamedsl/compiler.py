@@ -85,9 +85,11 @@ def _compile(
     proofs = prove(PASSES, atlas, problems)
     problems.found[before:] = [with_uses(found, uses) for found in problems.found[before:]]
     if ir.settings:
+        from gamedsl.passes.splits import check_split
         from gamedsl.sema.recipe import resolve
 
-        resolve(ir, (), problems)
+        recipe = resolve(ir, (), problems)
+        check_split(ir, recipe, {s.key: s.span for s in ir.settings}, proofs, problems)
     sound = None if problems.errors else ir
     return Result(document, sound, problems.sorted(), summarise(ir), proofs)
 

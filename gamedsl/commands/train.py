@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gamedsl.diagnostics.render import Form
     from gamedsl.ir.game import Setting
     from gamedsl.ir.recipe import Recipe
+    from gamedsl.passes.proof import Proof
     from gamedsl.policies.generation import Writing
     from gamedsl.runtime import Game
     from gamedsl.train.cast import Cast
@@ -116,10 +117,11 @@ def _understand(args: argparse.Namespace) -> Job | None:
     params: dict[str, Any] = read_params(args.param)
     if args.resume is not None:
         return _understand_resume(args, params)
-    game = _compile(args.file, params, args.format)
-    if game is None:
+    compiled = _compile(args.file, params, args.format)
+    if compiled is None:
         return None
-    cast = _cast(game, _flags(args), args.settings, args.format)
+    game = compiled[0]
+    cast = _cast(*compiled, _flags(args), args.settings, args.format)
     return None if cast is None else Job(game, *cast, params, None)
 
 
@@ -138,9 +140,10 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
         raise ValueError(f"{refused[0]} cannot be changed in a run that goes on; start a new run")
     found = open_run(args.resume)
     info = found.info()
-    game = _compile(args.file or info["file"], info["params"], args.format)
-    if game is None:
+    compiled = _compile(args.file or info["file"], info["params"], args.format)
+    if compiled is None:
         return None
+    game = compiled[0]
     if game.hash != info["hash"]:
         raise TrainError(
             f"`{game.name}` is not the game that {args.resume} was training: its file has changed",
@@ -149,29 +152,32 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
     settings = [override(key, value) for key, value in found.settings().items()]
     if args.steps is not None:
         settings.append(override("steps", args.steps))
-    cast = _cast(game, settings, [], args.format, warn=False)
+    cast = _cast(*compiled, settings, [], args.format, warn=False)
     return None if cast is None else Job(game, *cast, info["params"], found)
 
 
-def _compile(file: str, params: dict[str, Any], form: str) -> Game | None:
+def _compile(file: str, params: dict[str, Any], form: str) -> tuple[Game, tuple[Proof, ...]] | None:
+    """The game and what is said of it; None where it has problems, which are printed."""
     from gamedsl.compiler import compile_file
     from gamedsl.runtime import Game
 
     result = compile_file(file, params)
     _print_diagnostics(result.diagnostics, form)
     if result.ir is not None and result.document is not None:
-        return Game(result.ir, result.document.files).of("training")
+        return Game(result.ir, result.document.files).of("training"), result.proofs
     if result.ok and result.document is not None:
         raise ValueError(f"{file} is a {result.document.kind} file, not a game")
     return None
 
 
 def _cast(
-    game: Game, flags: list[Setting], texts: list[str], form: str, *, warn: bool = True
-) -> tuple[Recipe, Cast] | None:
+    game: Game, proofs: tuple[Proof, ...], flags: list[Setting], texts: list[str], form: str, *,
+    warn: bool = True,
+) -> tuple[Recipe, Cast] | None:  # fmt: skip
     """The recipe and who plays by it; None where either has problems, which are printed but where
     the file alone has them. Unless told to `warn`, only errors are."""
     from gamedsl.diagnostics import Problems
+    from gamedsl.passes.splits import check_split
     from gamedsl.sema.recipe import parse_overrides, resolve
     from gamedsl.train.engine import require
 
@@ -179,6 +185,8 @@ def _cast(
     resolve(game.ir, (), said)
     settings = [*parse_overrides(texts), *flags]
     recipe = resolve(game.ir, settings, problems)
+    spans = {one.key: one.span for one in (*game.ir.settings, *settings)}
+    check_split(game.ir, recipe, spans, proofs, problems)
     if not problems.errors:
         require(game.ir, recipe)
         cast = hire(game, recipe, [*game.ir.settings, *settings], problems)

@@ -52,7 +52,7 @@ class Key:
         if self.kind == "name":
             return "a name"
         if self.kind == "flags":
-            return "a list of " + " and ".join(f"`{word}`" for word in self.words)
+            return "a list of any of " + ", ".join(f"`{word}`" for word in self.words)
         if self.kind == "list":
             return "a list of values"
         if self.kind == "map":
@@ -269,7 +269,7 @@ KEYS: tuple[Key, ...] = (
     Key("warm_up.patience", "whole", 5,
         "epochs without a better fit to the held-out games after which it ends", low=1),
     Key("allow", "flags", (), "what is known to move equilibria, and is wanted all the same",
-        words=("group_std", "rotation")),
+        words=("group_std", "rotation", "split")),
     Key("prior", "word", "model",
         "where training starts: as the `model` plays untrained, or at `uniform` play",
         words=("model", "uniform")),

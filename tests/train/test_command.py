@@ -167,3 +167,19 @@ def test_a_warning_is_given_once_and_not_again_by_a_resume(
     assert err.count("nothing reads `project.fit`") == err.count("nothing reads `pool.size`") == 1
     assert _train("--resume", "run", "--steps", "2") == 0
     assert "pool.size" not in capsys.readouterr().err
+
+
+def test_rewards_that_move_equilibria_are_refused_where_these_are_held(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the plays that show it, and before a model is loaded."""
+    path = tmp_path / "game.yaml"
+    path.write_text("game: team\nextends: prisoners_dilemma\nrewards: shared\n")
+    asked = ["train", str(path), "--model", "tabular", "--dry-run", "--set", "method=project"]
+    assert main(asked) == 1
+    assert "error[GD0706]: `project` holds equilibria" in (said := capsys.readouterr().err)
+    assert "`row` has payoff 5, reward 5/2" in said
+    assert main([*asked, "--set", "allow=[split]"]) == 0
+    assert main([*asked[:-1], "method=grpo"]) == 0
+    path.write_text("game: own\nextends: matching_pennies\nrewards: zero_sum\n")
+    assert main(asked) == 0
