@@ -52,6 +52,7 @@ class Project:
     base: Literal["policy", "target"]
     fit: float
     fitter: Literal["auto", "newton", "adam"]
+    rate: Literal["adapted", "held"]
     batch: int | None
     floor: float
 

@@ -234,6 +234,10 @@ KEYS: tuple[Key, ...] = (
     Key("project.fitter", "word", "auto",
         "how the adapters are fitted; `auto`: by `newton` where decisions are few, else by `adam`",
         words=("auto", "newton", "adam")),
+    Key("project.rate", "word", "adapted",
+        "`lr` is `adapted`, halved where a try of `adam` made the fit worse and raised by a tenth"
+        " elsewhere, or it is `held`: with momentum a worse try does not yet mean too long a step",
+        words=("adapted", "held")),
     Key("project.batch", "whole", "all",
         "prompts of an optimiser step of `adam`, drawn in fours that share a beginning; with it"
         " `inner_steps` counts passes through all prompts", low=1, words=("all",), absent="all"),

@@ -19,7 +19,7 @@ MANY_DECISIONS = 256
 INSISTED_DECISIONS = 4096
 """Decisions of a game whose exact exploitability is asked for: scoring all of them is then what
 each step is to cost."""
-MANY_EPISODES = 20_000
+MANY_EPISODES = 40_000
 
 
 def survey(env: Env, seed: int) -> tuple[Decision, ...] | None:
@@ -44,31 +44,35 @@ def walk(
     if not env.ir.labels_last or env.ir.open:
         return None
     found: dict[str, tuple[Decision, Episode]] = {}
-    stack, met = [env.reset(seed=seed, chance="asked")], 0
+    stack, met = [iter([env.reset(seed=seed, chance="asked")])], 0
     while stack:
-        episode = stack.pop()
-        for decision in episode.decisions:
-            found.setdefault(decision.information_set, (decision, episode))
+        episode = next(stack[-1], None)
+        if episode is None:
+            stack.pop()
+            continue
         if episode.done:
             continue
+        for decision in episode.decisions:
+            found.setdefault(decision.information_set, (decision, episode))
         met += episode.outcome_count or prod(len(d.legal) for d in episode.decisions)
         if met > episodes or len(found) > decisions:
             return None
-        stack += [child for child in _children(episode) if not child.done]
+        stack.append(_children(episode))
     return found
 
 
 def _children(episode: Episode) -> Iterator[Episode]:
-    """What may come next, one choice or outcome further."""
+    """What may come next, one choice or outcome further, the last of them first; each is made when
+    it is asked for, so that a walk through a large game ends early."""
     from gamedsl.runtime import Action
 
-    for outcome in range(episode.outcome_count):
+    for outcome in reversed(range(episode.outcome_count)):
         child = episode.fork()
         child.draw(outcome)
         yield child
     decisions = episode.decisions
     if decisions:
-        for joint in product(*(decision.legal for decision in decisions)):
+        for joint in product(*(decision.legal[::-1] for decision in decisions)):
             child = episode.fork()
             seats = (decision.seat for decision in decisions)
             child.step({s: Action(name) for s, name in zip(seats, joint, strict=True)})

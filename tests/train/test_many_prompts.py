@@ -16,7 +16,7 @@ from gamedsl.train.methods.base import Learner
 from gamedsl.train.methods.fitting import TOGETHER, Adam, Goal
 from gamedsl.train.reference import Reference
 from gamedsl.train.scoring import Scorer
-from gamedsl.train.survey import MANY_DECISIONS
+from gamedsl.train.survey import MANY_DECISIONS, survey
 from tests.train.conftest import DILEMMA, StopAfter, policy_of, recipe_of, run_of, same
 from tests.train.test_methods import _weights
 
@@ -48,6 +48,13 @@ def test_all_of_many_decisions_are_measured_where_that_is_asked_for(leduc) -> No
     assert found == pytest.approx(1709 / 720)
     left_open = recipe_of(leduc, exploitability="auto")
     assert not Gauge(leduc.env(tokenizer=policy.tokenizer), left_open).known
+
+
+def test_all_of_a_language_of_32_words_is_known() -> None:
+    """64 decisions, and 32 cubed courses of play: target, word and guess."""
+    found = survey(gamedsl.load("lewis_signaling", params={"shown": 32}).env(), 0)
+    assert found is not None
+    assert [sum(d.role == role for d in found) for role in ("sender", "receiver")] == [32, 32]
 
 
 def _learner(game, **settings) -> tuple[Learner, Gauge]:

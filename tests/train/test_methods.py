@@ -106,6 +106,18 @@ def test_the_policy_is_brought_to_its_targets(compiled) -> None:
     assert off > 0.05
 
 
+def test_a_rate_is_halved_by_each_try_that_was_worse_unless_it_is_held(compiled) -> None:
+    """Of two tries the first is too long and the second goes back: 1/2, then 11/10."""
+    game = compiled(DILEMMA)
+    given = {"method": "project", "project__fitter": "adam", "lr": 2.0, "inner_steps": 2}
+    for rate, factors in (("adapted", 0.55), ("held", 1.0)):
+        learner, measured = _learner(game, recipe_of(game, project__rate=rate, **given))
+        weights = _weights([[3, -3], [-2, 4]], [[10, 10], [10, 10]])
+        record = method_of(learner).update(measured.queries, weights, 1)
+        assert record["fitted"] == 2
+        assert record["lr"] == pytest.approx(2.0 * factors)
+
+
 def test_decisions_that_no_game_came_to_are_pulled_to_the_magnet(compiled) -> None:
     game = compiled(DILEMMA)
     recipe = recipe_of(game, method="project", magnet__weight=[1, 1], project__eta=[1, 1])

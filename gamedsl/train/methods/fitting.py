@@ -147,7 +147,9 @@ def digest(queries: Sequence[Query]) -> str:
 class Adam:
     """Optimiser steps down the gradient of the divergence.
 
-    The learning rate is halved when a try made the fit worse, and grows by a tenth otherwise.
+    The learning rate is halved when a try made the fit worse, and grows by a tenth otherwise, or it
+    is held: momentum carries a fit over its goal and back, and targets of many prompts are learned
+    only by going on.
     """
 
     def __init__(self, learner: Learner) -> None:
@@ -172,8 +174,9 @@ class Adam:
                 learner.scorer.forget()
             tries, before = tries + 1, left
             left = goal.divergence()
-            factor = FASTER if left < before else SLOWER
-            self._rate = min(max(self._rate * factor, SLOWEST), FASTEST)
+            if recipe.project.rate == "adapted":
+                factor = FASTER if left < before else SLOWER
+                self._rate = min(max(self._rate * factor, SLOWEST), FASTEST)
         return {
             "loss": left, "wanted": first, "fitted": tries, "grad_norm": norm,
             "lr": lr * self._rate,
