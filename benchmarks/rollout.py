@@ -1,8 +1,9 @@
-"""What a rollout costs, in turns and in tokens.
+r"""What a rollout costs, in turns and in tokens.
 
     pip install -c constraints.txt -e ".[bench]" verifiers==0.4.0 uv
     python benchmarks/rollout.py --part turns --out benchmarks/results/rollout_turns.json
-    python benchmarks/rollout.py --part tokens --threads 1 --out benchmarks/results/rollout_tokens.json
+    python benchmarks/rollout.py --part tokens --threads 1 \
+        --out benchmarks/results/rollout_tokens.json
 
 `turns` plays Kuhn poker with a model that answers at once, beside TextArena and verifiers
 (`rollout_turns.py`); `tokens` has replies generated beside transformers (`rollout_tokens.py`).
