@@ -17,6 +17,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.commands.arguments import count, from_zero, positive, whole
 
 if TYPE_CHECKING:
     from gamedsl.evaluate.contestants import Contestant
@@ -52,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--referee", action="append", default=[], metavar="REFEREE=SPEC",
         help="who referees (default: as the recipe of the first run has it, else of the game: its "
         "player, or the model as it comes); may be repeated")  # fmt: skip
-    add("--games", type=_count, metavar="N",
+    add("--games", type=count, metavar="N",
         help=f"games a pairing, where it is sampled (default: {GAMES:,}; in games in words "
         f"{FEW_GAMES})")  # fmt: skip
     add("--seed", type=int, default=0, metavar="N", help="of the games, labels and draws")
@@ -63,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--utility", choices=("payoffs", "rewards"), default="payoffs",
         help="what is compared: the game's payoffs, or what seats are trained on")  # fmt: skip
-    add("--search", type=_whole, default=500, metavar="N",
+    add("--search", type=whole, default=500, metavar="N",
         help="games simulated for each seat's reply, which bounds exploitability in large games; "
         "0 leaves it out (default: 500)")  # fmt: skip
     add(
@@ -76,7 +77,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--transcripts", type=Path, metavar="DIR",
         help="write the games there, in games in words, for `gamedsl replay`")  # fmt: skip
     _boards(parser)
+    _engines(parser)
     _endpoints(parser)
+
+
+def _engines(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("engines").add_argument
+    add("--engine", choices=("hf", "vllm"), default="hf",
+        help="what writes the replies of models and runs in games in words: the model itself "
+        "(default), or vLLM, one for each model")  # fmt: skip
+    add("--vllm-cache", type=positive, metavar="GIB",
+        help="keys and values that each vLLM keeps (default: as its run has it, else "
+        "2)")  # fmt: skip
+    add("--vllm-context", type=count, metavar="N",
+        help="the most tokens of a prompt and its reply together under vLLM (default: as its run "
+        "has it, else as the model has)")  # fmt: skip
 
 
 def _boards(parser: argparse.ArgumentParser) -> None:
@@ -94,19 +109,19 @@ def _endpoints(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("endpoints").add_argument
     add("--key-env", metavar="NAME",
         help="the environment variable that holds the key (default: OPENAI_API_KEY)")  # fmt: skip
-    add("--concurrency", type=_count, default=8, metavar="N", help="calls at a time (default: 8)")
-    add("--timeout", type=_positive, default=60.0, metavar="S",
+    add("--concurrency", type=count, default=8, metavar="N", help="calls at a time (default: 8)")
+    add("--timeout", type=positive, default=60.0, metavar="S",
         help="seconds until a call is given up and tried again (default: 60)")  # fmt: skip
-    add("--retries", type=_whole, default=5, metavar="N",
+    add("--retries", type=whole, default=5, metavar="N",
         help="attempts after the first, with growing pauses (default: 5)")  # fmt: skip
-    add("--calls", type=_count, default=1000, metavar="N",
+    add("--calls", type=count, default=1000, metavar="N",
         help="the most calls to one endpoint, repeated ones included (default: 1,000)")  # fmt: skip
-    add("--tokens", type=_count, metavar="N",
+    add("--tokens", type=count, metavar="N",
         help="the most tokens of an endpoint, as it counts them (default: any number)")  # fmt: skip
-    add("--temperature", type=_from_zero, metavar="T",
+    add("--temperature", type=from_zero, metavar="T",
         help="of endpoints, and of models as they come (default: 1; of an endpoint in a closed "
         "game as the server has it)")  # fmt: skip
-    add("--max-tokens", type=_count, metavar="N",
+    add("--max-tokens", type=count, metavar="N",
         help="of a reply (default: as the server has it; in games in words as the game "
         "has it)")  # fmt: skip
     add("--constrain", choices=CONSTRAIN,
@@ -165,11 +180,32 @@ def _evaluate(args: argparse.Namespace) -> int:
         options = Options(
             args.games or (FEW_GAMES if game.ir.in_words else GAMES), args.seed, args.utility,
             args.method, args.search, args.decisions, settings, tell, keeper(args.transcripts),
+            _vllm(args, game),
         )  # fmt: skip
         found = evaluate(game, plan, options, _keeper(args, game, plan, options))
     _keep_exploitability(args, found)
     _print(args, found)
     return CLEAN if found.stopped is None else PROBLEMS
+
+
+def _vllm(args: argparse.Namespace, game: Game) -> dict[str, Any] | None:
+    """The settings of vLLM that were given, where it writes. Raises EvalError where it cannot, or
+    where something is said of it and it does not."""
+    from gamedsl.evaluate.errors import EvalError
+
+    given = {"cache": args.vllm_cache, "context": args.vllm_context}
+    said = {name: value for name, value in given.items() if value is not None}
+    if args.engine == "vllm":
+        if not game.ir.written:
+            raise EvalError(
+                f"`--engine vllm` writes replies, and in {game.name} none is written: options are "
+                "scored", "leave `--engine` out",
+            )  # fmt: skip
+        return said
+    if said:
+        raise EvalError(f"`--vllm-{next(iter(said))}` is about vLLM, which writes nothing here",
+                        "add `--engine vllm`, or leave it out")  # fmt: skip
+    return None
 
 
 def _check_boards(args: argparse.Namespace) -> None:
@@ -351,45 +387,3 @@ def _shown() -> Iterator[Tell]:
             bars.update(task, description=what, completed=done, total=total or None)
 
         yield tell
-
-
-def _count(text: str) -> int:
-    """A number from 1 up, with separators or not."""
-    return _at_least(text, 1)
-
-
-def _whole(text: str) -> int:
-    """A number from 0 up."""
-    return _at_least(text, 0)
-
-
-def _at_least(text: str, least: int) -> int:
-    try:
-        value = int(text.replace(",", "").replace("_", ""))
-    except ValueError:
-        value = least - 1
-    if value < least:
-        raise argparse.ArgumentTypeError(f"`{text}` is no number from {least} up")
-    return value
-
-
-def _positive(text: str) -> float:
-    value = _number(text)
-    if not value > 0:
-        raise argparse.ArgumentTypeError(f"`{text}` is no number above 0")
-    return value
-
-
-def _from_zero(text: str) -> float:
-    value = _number(text)
-    if not value >= 0:
-        raise argparse.ArgumentTypeError(f"`{text}` is no number from 0 up")
-    return value
-
-
-def _number(text: str) -> float:
-    """NaN for what is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")

@@ -16,6 +16,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.commands.arguments import count
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
@@ -38,9 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
     add_params(parser)
     parser.add_argument("--method", default="auto", metavar="M", help="see below (default: auto)")
-    parser.add_argument(
-        "--iterations", type=_count, metavar="N", help="of the methods that iterate"
-    )
+    parser.add_argument("--iterations", type=count, metavar="N", help="of the methods that iterate")
     parser.add_argument(
         "--utility", choices=("payoffs", "rewards"), default="payoffs",
         help="what the seats want: the game's payoffs, or what they are trained on",
@@ -50,13 +49,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--save", type=Path, metavar="POLICY.json", help="keep the policy in a file"
     )
     parser.add_argument(
-        "--pick", type=_count, metavar="N", help="of several equilibria, the one to keep"
+        "--pick", type=count, metavar="N", help="of several equilibria, the one to keep"
     )
     parser.add_argument(
-        "--rows", type=_count, default=24, metavar="N", help="information sets shown (default: 24)"
+        "--rows", type=count, default=24, metavar="N", help="information sets shown (default: 24)"
     )
     parser.add_argument(
-        "--limit", type=_count, default=LIMIT, metavar="N",
+        "--limit", type=count, default=LIMIT, metavar="N",
         help=f"histories up to which a game is written out as a tree (default: {LIMIT:,})",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is sampled")
@@ -176,17 +175,6 @@ def _shown() -> Iterator[Progress]:
 
 def _silent(what: str, done: int, total: int | None, state: str) -> None:
     pass
-
-
-def _count(text: str) -> int:
-    """A number from 1 up, with separators or not."""
-    try:
-        value = int(text.replace(",", "").replace("_", ""))
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is no number from 1 up")
-    return value
 
 
 def _no_method(wanted: str, known: dict[str, str]) -> str:

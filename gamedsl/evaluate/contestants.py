@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -170,9 +170,11 @@ class Opener:
     """Opens the players of contestants."""
 
     def __init__(
-        self, game: Game, seed: int, endpoints: EndpointSettings, allow_code: bool = True
-    ) -> None:
-        self.game, self.seed, self.endpoints = game, seed, endpoints
+        self, game: Game, seed: int, endpoints: EndpointSettings, allow_code: bool = True,
+        vllm: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        """vllm: settings of vLLM, where that writes what models reply."""
+        self.game, self.seed, self.endpoints, self._vllm = game, seed, endpoints, vllm
         self._allow_code = allow_code
         self._open: dict[str, Player] = {}
         """Players that may serve many seats, by their specs: one model, one budget of calls."""
@@ -199,9 +201,11 @@ class Opener:
             temperature, constrain = self.endpoints.temperature, self.endpoints.constrain
             return untrained(
                 argument, self.game, seed=self.seed, constrain=constrain is not None,
-                temperature=1.0 if temperature is None else temperature,
+                temperature=1.0 if temperature is None else temperature, vllm=self._vllm,
             )  # fmt: skip
-        return open_player(spec, self.game, seed=self.seed, allow_code=self._allow_code)
+        return open_player(
+            spec, self.game, seed=self.seed, allow_code=self._allow_code, vllm=self._vllm
+        )
 
     @property
     def called(self) -> dict[str, Endpoint]:

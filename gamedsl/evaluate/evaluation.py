@@ -59,7 +59,7 @@ class _Bench:
     def __init__(self, game: Game, plan: Plan, options: Options) -> None:
         self.game, self.plan, self.options = game, plan, options
         self.env = game.env(run_seed=options.seed)
-        self.opener = Opener(game, options.seed, options.endpoints)
+        self.opener = Opener(game, options.seed, options.endpoints, vllm=options.vllm)
         self.players: dict[str, Player] = {
             one.name: self.opener.open(one) for one in plan.everybody
         }

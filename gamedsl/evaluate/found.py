@@ -44,6 +44,8 @@ class Options:
     tell: Tell = silent
     keep: Keep = lambda holders, records: None
     """What becomes of the transcripts of games in words."""
+    vllm: Mapping[str, Any] | None = None
+    """Settings of vLLM, where that writes what models reply; see `VllmSettings`."""
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ def as_record(found: Evaluation) -> dict[str, Any]:
             for one in found.plan.everybody
         ],
         "referees": {seat: one.name for seat, one in found.plan.referees.items()},
+        "engine": "hf" if options.vllm is None else "vllm",
         "own_ends": _plain(found.own_ends) if found.in_words else None,
         "replies": [_replies(place, count) for place, count in found.said.items()],
         "endpoints": {name: spent._asdict() for name, spent in found.spent.items()},

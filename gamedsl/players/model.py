@@ -75,12 +75,16 @@ class ModelPlayer(DrawingPlayer):
 
 
 def untrained(
-    name: str, game: Game, *, seed: int, temperature: float = 1.0, constrain: bool = False
-) -> ModelPlayer | SpeakingPlayer:
+    name: str, game: Game, *, seed: int, temperature: float = 1.0, constrain: bool = False,
+    vllm: Mapping[str, Any] | None = None,
+) -> ModelPlayer | SpeakingPlayer:  # fmt: skip
     """A model as it comes; `seed` draws the labels too, and `constrain` holds JSON to its schema.
-    Raises `PlayerError`."""
+    With `vllm`, settings of vLLM, that writes its replies. Raises `PlayerError`."""
     policy = load_policy(
-        {"shared": name}, {"shared": None}, finetuning="lora" if game.ir.written else None
+        {"shared": name},
+        {"shared": None},
+        finetuning="lora" if game.ir.written else None,
+        vllm=vllm if game.ir.written else None,
     )  # the same weights, and copies of whole models do not write
     roles = (*game.ir.roles, *game.ir.referees)
     return player_of(
@@ -118,17 +122,18 @@ def player_of(
 def load_policy(
     models: Mapping[str, str], adapters: Mapping[str, Any], lora: Mapping[str, Any] | None = None,
     dtype: str | None = None, finetuning: str | None = None,
+    vllm: Mapping[str, Any] | None = None,
 ) -> Policy:  # fmt: skip
     """The `models` of adapters, and each adapter: a folder that was saved, a state as
-    `adapter_state` gives it, or None for a new one. `lora` and `finetuning` are as in a recipe.
-    Raises `PlayerError`."""
+    `adapter_state` gives it, or None for a new one. `lora` and `finetuning` are as in a recipe;
+    with `vllm`, settings of vLLM, that writes replies. Raises `PlayerError`."""
     from gamedsl.policies.errors import ModelError
 
     try:
         from gamedsl.policies.several import by_model, joined
 
         opened = [
-            _opened(model, names, lora, dtype, fully_trained(model, finetuning))
+            _opened(model, names, lora, dtype, fully_trained(model, finetuning), vllm)
             for model, names in by_model({name: models[name] for name in adapters}).items()
         ]
         policy = joined(opened, tuple(adapters), together(one.tokenizer for one in opened))
@@ -155,6 +160,7 @@ def _opened(
     lora: Mapping[str, Any] | None,
     dtype: str | None,
     full: bool,
+    vllm: Mapping[str, Any] | None,
 ) -> Policy:
     if model == TABULAR:
         from gamedsl.policies.tabular import TabularPolicy
@@ -175,4 +181,10 @@ def _opened(
     from gamedsl.policies.lora import LoraSpec
 
     shape = LoraSpec(**lora) if lora else LoraSpec(rank=1, layers=1)
+    if vllm is not None:
+        from gamedsl.policies.vllm import VllmPolicy
+        from gamedsl.policies.vllm_engine import VllmSettings
+
+        settings = VllmSettings(**vllm)
+        return VllmPolicy(model, adapters, settings=settings, lora=shape, dtype=number)
     return HFPolicy(model, adapters, lora=shape, dtype=number)

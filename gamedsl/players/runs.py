@@ -28,9 +28,11 @@ _FORM = "write `run:FOLDER`, or `run:FOLDER@STEP` for a checkpoint"
 
 
 def run_player(
-    argument: str, game: Game, held_by: Callable[[str], Player], *, seed: int
-) -> ModelPlayer | SpeakingPlayer:
-    """The player of `FOLDER` or `FOLDER@STEP`; `held_by` opens the players that held roles.
+    argument: str, game: Game, held_by: Callable[[str], Player], *, seed: int,
+    vllm: Mapping[str, Any] | None = None,
+) -> ModelPlayer | SpeakingPlayer:  # fmt: skip
+    """The player of `FOLDER` or `FOLDER@STEP`; `held_by` opens the players that held roles. With
+    `vllm` that writes its replies, by these settings and, where they say nothing, the run's.
 
     Raises `PlayerError` for what is no run, a run of other rules, and a step without checkpoint.
     """
@@ -54,7 +56,11 @@ def run_player(
     if missing := [name for name in models if name not in kept]:
         raise PlayerError(f"`{folder}` has no adapter `{missing[0]}`", "name another run")
     adapters = {name: state for name, state in kept.items() if name in models}
-    policy = load_policy(models, adapters, lora, dtype, finetuning)
+    free = recipe.get("replies") == "free"
+    if vllm is not None:
+        vllm = {**_vllm(recipe), **vllm}
+    writes = game.ir.written or free
+    policy = load_policy(models, adapters, lora, dtype, finetuning, vllm if writes else None)
     return player_of(
         policy,
         game,
@@ -62,9 +68,15 @@ def run_player(
         {part.role: held_by(part.player) for part in parts if part.player is not None},
         run_seed=recipe["seed"],
         temperature=recipe["temperature"],
-        free=recipe.get("replies") == "free",
+        free=free,
         seed=seed,
     )
+
+
+def _vllm(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """The cache and the context that a run's vLLM had, as far as its recipe says."""
+    given = recipe.get("vllm") or {}
+    return {name: given[name] for name in ("cache", "context") if given.get(name, "auto") != "auto"}
 
 
 def _read(file: Path, read: Callable[[str], Any], needed: Sequence[str]) -> dict[str, Any]:

@@ -7,9 +7,9 @@ recipes, on the command line and from Python, it is named like this.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for: the text after the name, the game, the seed, and whether code may run."""
+    """What is asked for: the text after the name, the game, the seed, whether code may run, and the
+    settings of vLLM, where that writes what models reply."""
 
     argument: str
     game: Game
     seed: int
     allow_code: bool
+    vllm: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,15 @@ class Row:
         return f"{self.name}:{self.argument}" if self.argument else self.name
 
 
-def open_player(spec: str, game: Game, *, seed: int, allow_code: bool = False) -> Player:
+def open_player(
+    spec: str, game: Game, *, seed: int, allow_code: bool = False,
+    vllm: Mapping[str, Any] | None = None,
+) -> Player:  # fmt: skip
     """The player that a text names, ready to hold any seats of a game.
 
     `allow_code` lets `module:` run a Python file: for texts that come from who runs the program,
-    never for those of a file that was handed on. Raises `PlayerError`.
+    never for those of a file that was handed on. With `vllm`, settings of vLLM, that writes what
+    models reply. Raises `PlayerError`.
     """
     name, _, argument = (part.strip() for part in spec.partition(":"))
     row = PLAYERS.get(name)
@@ -67,7 +73,7 @@ def open_player(spec: str, game: Game, *, seed: int, allow_code: bool = False) -
             f"the player `{name}` chooses among options, and something is said in {game.name}",
             "write `random`, which says something at random",
         )
-    return row.open(Request(argument, game, seed, allow_code))
+    return row.open(Request(argument, game, seed, allow_code, vllm))
 
 
 CLOSED = ("minimax", "mcts", "equilibrium", "best_response", "policy")
@@ -237,15 +243,17 @@ def _run(request: Request) -> Player:
     def held_by(spec: str) -> Player:
         if not request.game.ir.written:
             return _drawing(request, spec)
-        return open_player(spec, request.game, seed=request.seed, allow_code=request.allow_code)
+        return open_player(
+            spec, request.game, seed=request.seed, allow_code=request.allow_code, vllm=request.vllm
+        )
 
-    return run_player(request.argument, request.game, held_by, seed=request.seed)
+    return run_player(request.argument, request.game, held_by, seed=request.seed, vllm=request.vllm)
 
 
 def _model(request: Request) -> Player:
     from gamedsl.players.model import untrained
 
-    return untrained(request.argument, request.game, seed=request.seed)
+    return untrained(request.argument, request.game, seed=request.seed, vllm=request.vllm)
 
 
 OPEN = "games in which everybody sees everything"

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from weakref import WeakSet
 
 import torch
 
@@ -106,6 +107,7 @@ class VllmEngine:
         self._vllm: Any = _start(
             where, rank=fitting, adapters=adapters, dtype=dtype, device=device, settings=settings
         )
+        _RUNNING.add(self)
         self._folder = tempfile.TemporaryDirectory(prefix="gamedsl-vllm-")
 
     @property
@@ -130,13 +132,18 @@ class VllmEngine:
             self._vllm.reset_prefix_cache()
 
     def close(self) -> None:
-        """Stop vLLM and free what it holds; there is no way back."""
+        """Stop vLLM and free what it holds, once no other engine of this process is open: vLLM
+        takes down with one what all share. There is no way back."""
         from vllm.distributed import cleanup_dist_env_and_memory
 
-        self._vllm.engine_core.shutdown()
+        _RUNNING.discard(self)
+        _CLOSED.append(self._vllm.engine_core)
         self._vllm = None
-        cleanup_dist_env_and_memory()
         self._folder.cleanup()
+        if not _RUNNING:
+            while _CLOSED:
+                _CLOSED.pop().shutdown()
+            cleanup_dist_env_and_memory()
 
     def session(self) -> Asking:
         """Begin to take requests; what slept wakes up with the first."""
@@ -270,6 +277,12 @@ class Asking:
     def close(self) -> None:
         if self._pending:  # something was raised
             self._engine.give_up(list(self._pending))
+
+
+_RUNNING: WeakSet[VllmEngine] = WeakSet()
+"""The engines of this process that were not closed."""
+_CLOSED: list[Any] = []
+"""The cores of those that were, while others are open."""
 
 
 def _final_only() -> Any:

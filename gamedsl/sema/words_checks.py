@@ -34,12 +34,6 @@ def check_words(
             f"`engine: {recipe.engine}` writes replies, and in this game none is written: options"
             " are scored", "leave `engine` out", "engine",
         )  # fmt: skip
-    if recipe.engine == "vllm" and len(set(recipe.models(ir).values())) > 1:
-        clash(
-            f"vLLM writes for one model, and here are several: {recipe.shown_models(ir)}",
-            "write `engine: hf`, or give all roles one model",
-            *(f"roles.{part.role}.model" for part in recipe.roles), "engine",
-        )  # fmt: skip
     if not recipe.in_words(ir):
         return
     what = "is not for games in words, whose decisions cannot be listed"

@@ -148,7 +148,9 @@ def _memory(policy: Policy, trained: int) -> list[tuple[str, str]]:
     chunked = [one for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
     passes = [one.activations for one in chunked]
     size = _gigabytes(trained) + sum(one.most for one in passes) / 1e9
-    return [*(("a pass", one.told()) for one in passes), ("memory", f"about {size:.1f} GB")]
+    named = [f"{one.name}: " if len(chunked) > 1 else "" for one in chunked]
+    told = [("a pass", name + one.told()) for name, one in zip(named, passes, strict=True)]
+    return [*told, ("memory", f"about {size:.1f} GB")]
 
 
 def _gigabytes(trained: int) -> float:

@@ -249,9 +249,9 @@ def holders_of(
 
 
 def _seated(game: Game, cast: Cast, player: Player) -> dict[str, Player]:
-    """A player in all seats that have none of their own."""
+    """A player in all seats that have none of their own, those of referees too."""
     role_of = game.ir.role_of
-    return {seat: cast.players.get(role_of[seat], player) for seat in game.ir.seats}
+    return {seat: cast.players.get(role_of[seat], player) for seat in game.ir.everyone}
 
 
 def _held_out(fit: Fit) -> Record:

@@ -33,14 +33,6 @@ def test_vllm_writes_in_games_in_words_alone() -> None:
     assert "options are scored" in problems.found[0].message
 
 
-def test_vllm_writes_for_one_model() -> None:
-    _, problems = recipe_of("debate_by_rule", ["engine=vllm", "roles.pro.model=other/model"])
-    one = [found for found in problems.found if found.code == "GD0704"]
-    assert [found.message for found in one] == [
-        "vLLM writes for one model, and here are several: other/model + smollm2-135m"
-    ]
-
-
 def test_what_only_vllm_reads_is_told() -> None:
     _, problems = recipe_of("guess_in_words", ["vllm.cache=0.5"])
     assert [(found.code, found.severity) for found in problems.found] == [("GD0716", "warning")]

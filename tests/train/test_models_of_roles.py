@@ -30,6 +30,7 @@ from gamedsl.train.runfolder import RunFolder, create
 from gamedsl.train.words.loop import train_words
 from gamedsl.train.words.rollout import Trial, env_of, play
 from gamedsl.train.words.update import Lesson, learn
+from gamedsl.train.words.warm_up import chats_of
 from gamedsl.train.words.weigh import Worth, advantages
 from tests.train import conftest, in_words
 from tests.train.conftest import StopAfter, same
@@ -246,8 +247,12 @@ def test_a_run_of_several_models_is_evaluated(
     train = ["train", file, "--steps", "1", "--set", "games=4", "--set=group_size=4"]
     assert main([*train, "--out", str(run), "--format", "json"]) == 0
     capsys.readouterr()
-    assert main(["eval", str(run), "--games", "4", "--format", "json"]) == 0
+    kept = tmp_path / "kept"
+    flags = ["--games", "4", "--format", "json", "--transcripts", str(kept)]
+    assert main(["eval", str(run), *flags]) == 0
     told = json.loads(capsys.readouterr().out)
+    for games in (*kept.iterdir(), *(run / "transcripts").iterdir()):
+        assert main(["replay", file, str(games)]) == 0
     assert told["referees"] == {"judge": "small"}
     assert "tiny (ann), small (bob, judge)" in (run / "report.html").read_text("utf-8")
 
@@ -292,3 +297,21 @@ def test_closed_games_are_trained_with_models_of_roles(
     policy = conftest.policy_of(game, recipe)
     assert train(game, recipe, RunFolder(part.path), policy).finished
     same(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_what_a_player_says_is_learned_by_the_model_of_its_role(game: Game) -> None:
+    """Tokens are those of each model; the player is the referee too, and of that nothing is
+    learned."""
+    recipe = recipe_of(game, **{"warm_up.expert": "random", "warm_up.games": 6})
+    policy, cast = opened(game), Cast(game.ir, recipe)
+    learned, _ = chats_of(game, env_of(game, recipe, policy, cast), recipe, cast, policy)
+    rows = [row for chat in learned.chats for row in chat.rows]
+    taken = [query.adapter for chat in learned.chats for query, _ in chat.taken]
+    assert {row.adapter for row in rows} == set(taken) == set(SIDES)
+    for row in rows:
+        model: Any = policy.of(row.adapter)
+        assert row.ids[row.positions[-1]] in model.tokenizer.ends
+        assert "<|im_start|>system" in model.tokenizer.text(row.ids)
+    learned.learn(policy, range(len(learned)))
+    moved = {n for n in MODELS if any(p.grad is not None for p in policy.parameters(n))}
+    assert moved == set(SIDES)
