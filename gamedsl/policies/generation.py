@@ -137,6 +137,11 @@ class Generator(Protocol):
         """The tokenizer of the model that an adapter belongs to. Raises KeyError."""
         ...
 
+    def longest_of(self, adapter: str) -> int | float:
+        """The most tokens of a prompt and its reply together, for the model that an adapter belongs
+        to. Raises KeyError."""
+        ...
+
     def session(self) -> Session:
         """Begin to take requests. An engine has one session at a time."""
         ...
@@ -194,14 +199,6 @@ class Tokenizer(TokenCounter, Protocol):
 
 class Writing(Policy, Generator, Protocol):
     """A policy that scores options and writes replies."""
-
-    @property
-    def tokenizer(self) -> Tokenizer: ...
-
-    @property
-    def longest(self) -> int | float:
-        """The most tokens of a prompt and its reply together."""
-        ...
 
 
 def served(session: Session, requests: Sequence[Request], then: Then) -> None:

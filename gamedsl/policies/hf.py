@@ -110,8 +110,7 @@ class HFPolicy(ChunkedPolicy):
     def adapters(self) -> tuple[str, ...]:
         return self._adapters.names
 
-    @property
-    def longest(self) -> int | float:
+    def longest_of(self, adapter: str) -> int | float:
         """The most tokens of a prompt and its reply together."""
         return self._network.longest
 

@@ -124,6 +124,9 @@ class SeveralWriters(SeveralPolicy):
     def tokenizer_of(self, adapter: str) -> Tokenizer:
         return self._writer(adapter).tokenizer_of(adapter)
 
+    def longest_of(self, adapter: str) -> int | float:
+        return self._writer(adapter).longest_of(adapter)
+
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         return all_served(self.serve, requests)
 

@@ -79,10 +79,9 @@ class VllmPolicy(HFPolicy):
             save=self.save_adapter,
         )
 
-    @property
-    def longest(self) -> int | float:
+    def longest_of(self, adapter: str) -> int | float:
         """The most tokens of a prompt and its reply together, in both models."""
-        return min(self._engine.longest, super().longest)
+        return min(self._engine.longest, super().longest_of(adapter))
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         """Replies by vLLM; see `generation.Generator`."""

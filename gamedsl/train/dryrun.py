@@ -104,7 +104,7 @@ def _in_words(
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
         ("one group", f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid"),
-        *([("context", context.told(policy.longest))] if context is not None else []),
+        *([("context", context.told())] if context is not None else []),
         *_memory(policy, trained),
         ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),

@@ -50,7 +50,7 @@ def test_the_most_is_what_the_longest_replies_make(
     found = largest(game, recipe, policy)
     assert found is not None
     assert 0.95 * found.most < _spoken(game, policy) <= found.most
-    told = found.told(policy.longest)
+    told = found.told()
     assert f"about {found.most:,} tokens at most, {found.replies:,} in earlier replies" in told
     assert told.endswith("of 4,096 that the model reads")
 
@@ -70,7 +70,7 @@ def test_only_what_the_policy_is_asked_counts(compiled: Callable[[str], Game]) -
 
 
 def test_a_loop_without_an_end_has_no_bound_and_is_not_refused() -> None:
-    told = Context("ann", "line", 300, None, 30).told(4096)
+    told = Context("ann", "line", 300, None, 30, 4096, "tiny").told()
     assert told == "330 tokens in 4 random games, and no bound, of 4,096 that the model reads"
 
 
@@ -83,7 +83,7 @@ def test_it_is_refused_where_the_model_reads_less(
     found = largest(game, recipe, policy)
     assert found is not None
     for longest, codes in ((found.most, []), (found.most - 1, ["GD0717"])):
-        monkeypatch.setattr(type(policy), "longest", longest)
+        monkeypatch.setattr(policy, "longest_of", lambda adapter, most=longest: most)
         problems = Problems()
         check_context(game, recipe, policy, problems)
         assert [one.code for one in problems.found] == codes
@@ -94,7 +94,7 @@ def test_a_run_that_would_outgrow_its_model_does_not_begin(
     dry: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a window the same game begins."""
-    monkeypatch.setattr(HFPolicy, "longest", 800)
+    monkeypatch.setattr(HFPolicy, "longest_of", lambda self, adapter: 800)
     size = ["--set", "games=2", "--set", "group_size=2", "--steps", "1", "--model", "tiny"]
     for window, code in (("", PROBLEMS), (WINDOW, CLEAN)):
         file, out = tmp_path / "story.yaml", tmp_path / f"run{code}"

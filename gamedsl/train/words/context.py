@@ -20,7 +20,7 @@ from gamedsl.ir.recipe import Recipe
 from gamedsl.players.random import RandomPlayer
 from gamedsl.players.replying import AROUND, query_of
 from gamedsl.policies.base import Message
-from gamedsl.policies.generation import Writing
+from gamedsl.policies.generation import Tokenizer, Writing
 from gamedsl.train.words.loop import calls_run_here
 
 if TYPE_CHECKING:
@@ -31,22 +31,26 @@ PLAYS = 4
 
 @dataclass(frozen=True)
 class Context:
-    """Where a prompt with its reply is longest; counts of tokens. `replies` is what the prompt
-    holds of them, None where the form of the game gives no bound: `rest` is then what was met."""
+    """Where a prompt with its reply is longest for its model, which reads `limit` and is called
+    `model`; counts of tokens. `replies` is what the prompt holds of them, None where the form of
+    the game gives no bound: `rest` is then what was met."""
 
     seat: str
     step: str
     rest: int
     replies: int | None
     room: int
+    limit: int | float
+    model: str
 
     @property
     def most(self) -> int:
         return self.rest + (self.replies or 0) + self.room
 
-    def told(self, limit: float) -> str:
+    def told(self) -> str:
         """For people."""
-        known = "" if limit == float("inf") else f", of {int(limit):,} that the model reads"
+        bound = self.limit != float("inf")
+        known = f", of {int(self.limit):,} that the model reads" if bound else ""
         if self.replies is None:
             return f"{self.most:,} tokens in {PLAYS} random games, and no bound{known}"
         return f"about {self.most:,} tokens at most, {self.replies:,} in earlier replies{known}"
@@ -59,13 +63,13 @@ def check_context(
     Raises TrainError where the game calls what cannot run here."""
     calls_run_here(game)
     found = largest(game, recipe, policy)
-    if found is None or found.replies is None or found.most <= policy.longest:
+    if found is None or found.replies is None or found.most <= found.limit:
         return found
     step = next(step for step in game.ir.steps if step.id == found.step)
     problems.add(
         "GD0717",
-        f"a prompt and its reply can have about {found.most:,} tokens, and `{policy.name}` reads "
-        f"{int(policy.longest):,}",
+        f"a prompt and its reply can have about {found.most:,} tokens, and `{found.model}` reads "
+        f"{int(found.limit):,}",
         step.span, why=f"asked of {found.seat}",
         help="give the role a window (`history: {" + found.seat + ": {last: 4}}`), lower"
         " `max_tokens` or how often this is asked, or take a model that reads more",
@@ -82,17 +86,31 @@ def largest(game: Game, recipe: Recipe, policy: Writing) -> Context | None:
     """Of all steps at which the policy is asked."""
     free = recipe.replies == "free"
     rest: dict[tuple[str, str], tuple[int, int]] = {}
+    parts = {part.role: part for part in recipe.parts(game.ir)}
+    by_seat = {seat: parts[role] for seat, role in game.ir.role_of.items()}
+    adapters = {seat: part.adapter for seat, part in by_seat.items() if part.adapter is not None}
     for seed in range(PLAYS):
         for place, (decision, said) in _met(game, recipe, policy, seed).items():
             size, room = rest.get(place, (0, 0))
-            size = max(size, _besides(policy, decision, said))
-            rest[place] = size, max(room, _room(policy, decision, free=free))
+            tokenizer = policy.tokenizer_of(adapters[place[0]])
+            size = max(size, _besides(tokenizer, decision, said))
+            rest[place] = size, max(room, _room(tokenizer, decision, free=free))
     held = {seat: _held(game, seat) for seat in dict.fromkeys(seat for seat, _ in rest)}
     found = [
-        Context(seat, step, size, held[seat][step], room)
+        Context(
+            seat,
+            step,
+            size,
+            held[seat][step],
+            room,
+            policy.longest_of(adapters[seat]),
+            by_seat[seat].model or recipe.model,
+        )
         for (seat, step), (size, room) in rest.items()
     ]
-    return max(found, key=lambda one: (one.replies is None, one.most), default=None)
+    return max(
+        found, key=lambda one: (one.replies is None, one.most - one.limit, one.most), default=None
+    )
 
 
 def _met(
@@ -123,11 +141,11 @@ def _held(game: Game, seat: str) -> dict[str, int | None]:
         return dict.fromkeys((step.id for step in game.ir.steps), None)
 
 
-def _besides(policy: Writing, decision: Decision, said: Sequence[str]) -> int:
+def _besides(tokenizer: Tokenizer, decision: Decision, said: Sequence[str]) -> int:
     """Tokens of a prompt, without the earlier replies that it tells."""
     messages = cast("tuple[Message, ...]", decision.messages)
-    whole = len(policy.tokenizer.converse(messages).ids)
-    return whole - sum(map(policy.tokenizer.count, _told(_text(decision), said)))
+    whole = len(tokenizer.converse(messages).ids)
+    return whole - sum(map(tokenizer.count, _told(_text(decision), said)))
 
 
 def _text(decision: Decision) -> str:
@@ -142,10 +160,9 @@ def _told(text: str, said: Sequence[str]) -> Iterator[str]:
             yield reply
 
 
-def _room(policy: Writing, decision: Decision, *, free: bool) -> int:
+def _room(tokenizer: Tokenizer, decision: Decision, *, free: bool) -> int:
     """The most tokens of the reply."""
     if decision.said is not None:
         return decision.said.max_tokens
-    count = policy.tokenizer.count
-    longest = max(map(count, query_of(decision, "").labels))
+    longest = max(map(tokenizer.count, query_of(decision, "").labels))
     return longest + (decision.form.think or 0) + (AROUND if free else 0)
