@@ -95,8 +95,9 @@ def main() -> int:
 
 def run(args: argparse.Namespace, found: Found) -> None:
     """Measure the games that are named, and keep each as soon as it is done."""
-    policy = load_policy(args.model, {"shared": None})  # one copy plays all games, and is served
-    one_copy = patch("gamedsl.players.model.load_policy", lambda *_: policy)
+    # one copy plays all games, and is served
+    policy = load_policy({"shared": args.model}, {"shared": None})
+    one_copy = patch("gamedsl.players.model.load_policy", lambda *_, **__: policy)
     with one_copy, serving_model(policy) as served, tempfile.TemporaryDirectory() as folder:
         for name in args.only:
             file = shortened(name, Path(folder))

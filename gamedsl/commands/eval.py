@@ -17,7 +17,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
-from gamedsl.commands.arguments import count, from_zero, positive, whole
+from gamedsl.commands._arguments import count, from_zero, positive, whole
 
 if TYPE_CHECKING:
     from gamedsl.evaluate.contestants import Contestant

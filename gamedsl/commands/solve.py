@@ -16,7 +16,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
-from gamedsl.commands.arguments import count
+from gamedsl.commands._arguments import count
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game

@@ -30,7 +30,8 @@ SLOW = {"first_price_auction", "jury", "leduc_poker", "repeated_prisoners_dilemm
         "repeated_stag_hunt", "running_total"}  # fmt: skip
 LARGER = {"bargaining", "commons", "connect_four", "guess_the_number", "hanabi",
           "iterated_prisoners_dilemma", "lewis_signaling", "liars_dice", "nim", "pursuit",
-          "serial_dictatorship", "small_hanabi", "small_hanabi_thinking", "spread",
+          "serial_dictatorship", "small_hanabi", "small_hanabi_thinking", "small_hanabi_told",
+          "small_hanabi_tools", "spread",
           "tic_tac_toe"}  # fmt: skip
 """Games of more nodes than `NODES`."""
 

@@ -127,7 +127,7 @@ def thinker(decision: Decision, random: Random) -> str:
 
 SPEAKERS: dict[str, Speaker] = {
     "code_team": team, "support": helpdesk, "village": neighbour, "kuhn_poker_thinking": thinker,
-    "kuhn_poker_tools": thinker, "small_hanabi_thinking": thinker,
+    "kuhn_poker_tools": thinker, "small_hanabi_thinking": thinker, "small_hanabi_tools": thinker,
 }  # fmt: skip
 
 
@@ -330,7 +330,7 @@ def test_a_diary_is_for_its_owner() -> None:
 @pytest.mark.parametrize(
     ("variant", "plain"),
     [("kuhn_poker_thinking", "kuhn_poker"), ("kuhn_poker_tools", "kuhn_poker"),
-     ("small_hanabi_thinking", "small_hanabi")],
+     ("small_hanabi_thinking", "small_hanabi"), ("small_hanabi_tools", "small_hanabi")],
 )  # fmt: skip
 def test_rules_stay_what_they_are(variant: str, plain: str) -> None:
     games = [game_of(name).ir for name in (variant, plain)]
