@@ -105,12 +105,11 @@ def player_of(
             policy, adapters, held=cast("Mapping[str, DrawingPlayer]", held), run_seed=run_seed,
             temperature=temperature, seed=seed,
         )  # fmt: skip
-    if not hasattr(policy, "generate"):
-        from gamedsl.policies.several import models_of
+    from gamedsl.policies.several import mute_model
 
-        mute = [one.name for one in models_of(policy) if not hasattr(one, "generate")]
+    if (mute := mute_model(policy)) is not None:
         raise PlayerError(
-            f"replies are written in {game.name}, and `{mute[0]}` only scores labels",
+            f"replies are written in {game.name}, and `{mute}` only scores labels",
             "take a language model, such as `model:smollm2-135m`",
         )
     return SpeakingPlayer(

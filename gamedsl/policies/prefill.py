@@ -22,7 +22,7 @@ from gamedsl.policies.prefix_tree import Segment
 
 _SIZES = (16, 32, 64, 128, 256)
 _READ_COST = 1 / 8  # of a slot that a piece reads, against a token that it computes
-_PASS_COST = 64  # of a pass, in tokens; and the padding that is worth another one
+PASS_COST = 64  # of a pass, in tokens; and the padding that is worth another one
 _READ_LIMIT = 2**17  # slots that the pieces of one pass read
 
 Sequence_ = tuple[str, Sequence[int]]
@@ -87,7 +87,7 @@ def _planned(
 def _cost(pieces: Sequence[_Piece]) -> float:
     """What a pass costs, in tokens that are computed."""
     longest = max(piece.end for piece in pieces)
-    return _PASS_COST + len(pieces) * (max(map(len, pieces)) + _READ_COST * longest)
+    return PASS_COST + len(pieces) * (max(map(len, pieces)) + _READ_COST * longest)
 
 
 def _cut(
@@ -117,7 +117,7 @@ def _passes(pieces: Sequence[_Piece], max_tokens: int) -> list[list[_Piece]]:
         wider, deeper = max(width, len(piece)), max(longest, piece.end)
         more = padding + rows * wider - (rows - 1) * width - len(piece)
         if (
-            not rows or more > _PASS_COST
+            not rows or more > PASS_COST
             or rows * wider > max_tokens or rows * deeper > _READ_LIMIT
         ):  # fmt: skip
             groups.append([])

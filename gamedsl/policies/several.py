@@ -204,8 +204,8 @@ def joined(models: Sequence[Policy], adapters: Sequence[str], tokenizer: TokenCo
     """Models as one policy, which writes if all of them do; one alone is itself."""
     if len(models) == 1:
         return models[0]
-    writes = all(hasattr(model, "generate") for model in models)
-    return (SeveralWriters if writes else SeveralPolicy)(models, adapters, tokenizer)
+    mute = any(map(mute_model, models))
+    return (SeveralPolicy if mute else SeveralWriters)(models, adapters, tokenizer)
 
 
 def by_model(models: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
@@ -219,6 +219,12 @@ def by_model(models: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 def models_of(policy: Policy) -> tuple[Policy, ...]:
     """The models that a policy is made of, one at least."""
     return policy.models if isinstance(policy, SeveralPolicy) else (policy,)
+
+
+def mute_model(policy: Policy) -> str | None:
+    """The name of the first model that only scores labels; None where all write."""
+    mute = (one.name for one in models_of(policy) if not hasattr(one, "generate"))
+    return next(mute, None)
 
 
 def _at(items: Sequence[T], places: Iterable[int]) -> list[T]:

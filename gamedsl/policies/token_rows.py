@@ -20,12 +20,10 @@ import torch
 from gamedsl.policies.generation import TokenRow, Weigh
 from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
-from gamedsl.policies.prefill import segments
+from gamedsl.policies.prefill import PASS_COST, segments
 from gamedsl.policies.prefix_tree import TreeBuilder, common_prefix
 
 _HEAD_ELEMENTS = 2**25  # float32 logits at a time: 128 MiB
-_PASS_COST = {"cpu": 64}  # of a pass, in tokens
-_LAUNCHES = 512  # the same elsewhere: what a GPU does while a pass is launched
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class TokenRows:
         groups: list[list[int]] = []
         used = 0
         last: TokenRow | None = None
-        apart = _PASS_COST.get(self._network.device.type, _LAUNCHES) * self._weights
+        apart = PASS_COST * self._weights
         for index in sorted(indices, key=lambda i: (rows[i].adapter, _input(rows[i]))):
             row, alone = rows[index], len(_input(rows[index]))
             new = alone
@@ -118,12 +116,11 @@ class TokenRows:
         """Rows of like length together, the padding counted as tokens."""
         groups: list[list[int]] = []
         width = padding = 0
-        most = _PASS_COST.get(self._network.device.type, _LAUNCHES)
         for index in sorted(indices, key=lambda i: -len(_input(rows[i]))):
             size = len(_input(rows[index]))
             padding += width - size
             full = bool(groups) and (len(groups[-1]) + 1) * width > self._max_tokens
-            if not groups or full or padding > most:
+            if not groups or full or padding > PASS_COST:
                 groups.append([])
                 width, padding = size, 0
             groups[-1].append(index)

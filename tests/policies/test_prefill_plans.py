@@ -7,7 +7,7 @@ import random
 import pytest
 
 from gamedsl.policies.kv_pool import KVPool
-from gamedsl.policies.prefill import _PASS_COST, _Piece, _planned
+from gamedsl.policies.prefill import PASS_COST, _Piece, _planned
 
 MOST = 512
 
@@ -64,7 +64,7 @@ def test_passes_are_bounded_and_hardly_padded(seed: int) -> None:
     for pieces in _plan(_sequences(seed), 0):
         width = max(map(len, pieces))
         assert len(pieces) == 1 or len(pieces) * width <= MOST
-        assert len(pieces) * width - sum(map(len, pieces)) <= _PASS_COST
+        assert len(pieces) * width - sum(map(len, pieces)) <= PASS_COST
 
 
 def test_prompts_of_many_lengths_are_computed_with_little_padding() -> None:

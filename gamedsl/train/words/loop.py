@@ -21,7 +21,7 @@ from gamedsl.ir.recipe import Recipe
 from gamedsl.players.replying import text_of
 from gamedsl.policies.base import Policy
 from gamedsl.policies.generation import Writing
-from gamedsl.policies.several import models_of
+from gamedsl.policies.several import mute_model
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
@@ -211,10 +211,9 @@ def _told(trials: Sequence[Trial]) -> Iterator[dict[str, Any]]:
 
 def writer(policy: Policy) -> Writing:
     """The policy, as one that writes. Raises TrainError where it only scores labels."""
-    if not hasattr(policy, "generate"):
-        mute = [one.name for one in models_of(policy) if not hasattr(one, "generate")]
+    if (mute := mute_model(policy)) is not None:
         raise TrainError(
-            f"this game is played in words, and `{mute[0]}` only scores labels",
+            f"this game is played in words, and `{mute}` only scores labels",
             "take a language model, such as `--model smollm2-135m`, with LoRA adapters",
         )
     return cast("Writing", policy)
