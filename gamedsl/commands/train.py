@@ -309,14 +309,16 @@ class _JsonLines:
 def _conclude(folder: RunFolder, tree: Any, end: Record) -> Record:
     """What the end record says: the run in a few sentences."""
     from gamedsl.train.summary import summarise
-    from gamedsl.train.telling.words import population, sentences
+    from gamedsl.train.telling.words import contributed, contributions, population, sentences
 
     records = folder.records()
     steps = [record for record in records if record["event"] == "step"]
     labels = folder.labels()
     summary = summarise(records[0], steps[-1], tree, first=steps[0], labels=labels)
+    added = contributions(end, steps)
+    roles = [contributed(added)] if added else []
     pool = [population(end["population"])] if "population" in end else []
-    return {"summary": " ".join([summary, *sentences(records[0], steps), *pool])}
+    return {"summary": " ".join([summary, *sentences(records[0], steps), *roles, *pool])}
 
 
 def _print_diagnostics(found: list[Any], form: str) -> None:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from gamedsl.report.gather import Run
 from gamedsl.report.svg import heat_map, number
+from gamedsl.train.telling import words
 from gamedsl.train.telling.after import FIRST
 from gamedsl.train.telling.extinction import said
 from gamedsl.train.telling.words import decisions, interval, likeliest, ranges_for
@@ -104,8 +105,8 @@ def rounds(run: Run) -> list[Figure]:
 
 def contributions(run: Run) -> list[tuple[str, str]]:
     """What each role adds to what all earn, where the run measured it."""
-    found = (run.end or {}).get("contributions") or (_last(run) or {}).get("contributions") or {}
-    return [(role, number(value)) for role, value in found.items() if value is not None]
+    found = words.contributions(run.end, run.steps)
+    return [(role, number(value)) for role, value in found.items()]
 
 
 class CrossPlay(NamedTuple):

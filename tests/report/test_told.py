@@ -13,7 +13,13 @@ from test_screen import panel, screen
 
 from gamedsl.report.svg import Series, heat_map, line_chart
 from gamedsl.solve import tabulate
-from gamedsl.train.telling.words import alarms, meanings, sentences
+from gamedsl.train.telling.words import (
+    alarms,
+    contributed,
+    contributions,
+    meanings,
+    sentences,
+)
 
 JACK, KING = "first:open [first.card=J]", "first:open [first.card=K]"
 RANGES = {
@@ -63,6 +69,19 @@ def test_sentences_at_the_end() -> None:
     )
     assert told[1] == "row:move plays cooperate 50% at first, 25% after (cooperate, defect)."
     assert sentences(None, []) == []
+
+
+def test_contributions_as_they_were_measured_last() -> None:
+    steps = [step(1, 0.2, contributions={"scout": 0.5, "digger": -0.125}), step(2, 0.2)]
+    found = contributions(None, steps)
+    assert contributed(found) == (
+        "What each role adds to what all earn, over random play: scout +0.50, digger -0.12."
+    )
+    assert contributions({"event": "end", "contributions": {"scout": 2.0}}, steps) == {"scout": 2}
+    assert contributions({"event": "end"}, steps[1:]) == {}
+    many = contributed({f"role_{n}": n / 10 for n in range(10)})
+    assert "role_9 +0.90" in many
+    assert many.endswith("role_2 +0.20 and 2 more.")
 
 
 def test_many_alarms_of_one_step_are_counted() -> None:

@@ -183,3 +183,13 @@ def test_rewards_that_move_equilibria_are_refused_where_these_are_held(
     assert main([*asked[:-1], "method=grpo"]) == 0
     path.write_text("game: own\nextends: matching_pennies\nrewards: zero_sum\n")
     assert main(asked) == 0
+
+
+def test_a_run_ends_by_saying_what_each_role_adds(
+    game_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _train("dilemma.yaml", "--model", "tabular", "--steps", "2", "--out", "run") == 0
+    found = open_run(Path("run")).records()[-1]["contributions"]
+    ranked = sorted(found.items(), key=lambda one: -one[1])
+    told = ", ".join(f"{role} {value:+.2f}" for role, value in ranked)
+    assert f"to what all earn, over random play: {told}." in capsys.readouterr().out

@@ -86,6 +86,22 @@ def likeliest(probs: Mapping[str, float]) -> str:
     return max(probs, key=lambda name: probs[name])
 
 
+def contributions(end: Record | None, steps: Sequence[Record]) -> Mapping[str, float]:
+    """What each role adds, as it was measured last: at the end, or in a step."""
+    for record in (*((end,) if end else ()), *reversed(steps)):
+        if found := record.get("contributions"):
+            return dict(found)
+    return {}
+
+
+def contributed(found: Mapping[str, float]) -> str:
+    """What each role adds to what all earn together, the most first."""
+    ranked = sorted(found.items(), key=lambda one: -one[1])
+    shown = ", ".join(f"{role} {value:+.2f}" for role, value in ranked[:MANY_TYPES])
+    more = f" and {len(ranked) - MANY_TYPES} more" if len(ranked) > MANY_TYPES else ""
+    return f"What each role adds to what all earn, over random play: {shown}{more}."
+
+
 def population(found: Record) -> str:
     """What came of a pool, of `population` in the end record."""
     members = found["members"]
