@@ -1,6 +1,7 @@
 """A run's numbers for other programs: TensorBoard, Weights & Biases, MLflow.
 
-A tracker is an observer of the loop that sends each record on as flat numbers. Whatever happens to
+A tracker is an observer of the loop that sends each record on as flat numbers, the epochs of a
+warm-up on an axis of their own, and the mapping of each signal as a table. Whatever happens to
 it, training goes on: what it raises is said once, and it is then left alone. A tracker takes up its
 own run where a run is resumed; `trackers.json` in the run folder says which that is.
 
@@ -19,11 +20,12 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gamedsl.train.errors import TrainError
 from gamedsl.train.files import write_text
 from gamedsl.train.runfolder import RunFolder
+from gamedsl.train.telling.words import likeliest, meanings_of
 
 Record = Mapping[str, Any]
 
@@ -31,10 +33,31 @@ _LEFT_OUT = frozenset({"event", "step", "ranges", "prediction", "adapters", "war
 """What is no number over time."""
 
 
+WARM_UP = "warm_up"
+
+
+class Table(NamedTuple):
+    """What a signal's words stand for: a row for each type, under the names of its columns."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | float, ...], ...]
+
+    @property
+    def markdown(self) -> str:
+        lines = (self.columns, ("---",) * len(self.columns), *self.rows)
+        return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
+
+
 class Tracker(Protocol):
     """One program that takes numbers."""
 
     def send(self, numbers: Mapping[str, float], step: int) -> None: ...
+
+    def warm_up(self, numbers: Mapping[str, float], epoch: int) -> None:
+        """Take the numbers of an epoch of a warm-up, whose axis is not that of the steps."""
+
+    def show(self, name: str, table: Table, step: int) -> None:
+        """Take a table as it is at a step."""
 
     def close(self, summary: str | None) -> None:
         """The run is over, or stopped: then without a summary."""
@@ -44,6 +67,25 @@ def numbers(record: Record) -> dict[str, float]:
     """The numbers of a record under flat names: `reward/first`, `policy/hunter_1:move/stag`. Of a
     mapping only what is one number."""
     return dict(_flat("", {k: v for k, v in record.items() if k not in _LEFT_OUT}))
+
+
+def tables(record: Record) -> dict[str, Table]:
+    """The mapping of each signal of a record: the likeliest word of each type, with its
+    probability, the type's share of the games, and whether another type has the same word."""
+    found = {}
+    for signal, told in (record.get("mapping") or {}).items():
+        rows = []
+        for row in meanings_of(told):
+            word = likeliest(row.probs)
+            share = told["types"][row.name]["share"]
+            rows.append((row.name, word, row.probs[word], share, "yes" if row.mark else "no"))
+        columns = ("type", "word", "probability", "share of games", "word shared")
+        found[f"mapping/{signal}"] = Table(columns, tuple(rows))
+    return found
+
+
+def _cell(value: str | float) -> str:
+    return value.replace("|", "\\|") if isinstance(value, str) else f"{value:g}"
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, float]]:
@@ -69,6 +111,8 @@ class Guarded:
         self._notify = notify
         self._tracker: Tracker | None = None
         self._broken = False
+        self._shown: dict[str, Table] = {}
+        self._pending: dict[str, Table] = {}
 
     def __enter__(self) -> Guarded:
         return self
@@ -80,17 +124,32 @@ class Guarded:
         self._try(lambda tracker: None)
 
     def warm_up(self, record: Record) -> None:
-        """What comes before the first step is not sent: it has no place among the steps."""
+        """Send an epoch of a warm-up, under names of its own."""
+        found = {f"{WARM_UP}/{name}": x for name, x in numbers(record).items() if name != "epoch"}
+        self._try(lambda tracker: tracker.warm_up(found, record["epoch"]))
 
     def step(self, record: Record) -> None:
+        """Send a step, and its tables where a type has got another word."""
         self._try(lambda tracker: tracker.send(numbers(record), record["step"]))
+        self._pending = tables(record)
+        for name, table in self._pending.items():
+            if name not in self._shown or _words(table) != _words(self._shown[name]):
+                self._show(name, table, record["step"])
 
     def end(self, record: Record) -> None:
-        """Send what was measured at the end, such as contributions, with the last step."""
+        """Send what was measured at the end, such as contributions, with the last step, and the
+        last tables as they came to be."""
         found = numbers(record)
         if found:
             self._try(lambda tracker: tracker.send(found, record["step"]))
+        for name, table in self._pending.items():
+            if table != self._shown.get(name):
+                self._show(name, table, record["step"])
         self._close(record.get("summary"))
+
+    def _show(self, name: str, table: Table, step: int) -> None:
+        self._shown[name] = table
+        self._try(lambda tracker: tracker.show(name, table, step))
 
     def _close(self, summary: str | None) -> None:
         if self._tracker is not None:
@@ -110,31 +169,57 @@ class Guarded:
             self._notify(f"{self._name} takes no more numbers, training goes on: {said}")
 
 
+def _words(table: Table) -> list[tuple[str | float, ...]]:
+    """What stands for what, without how sure it is."""
+    return [row[:2] for row in table.rows]
+
+
 class _TensorBoard:
+    """A warm-up is a run of its own there, in a folder below: what a run that goes on takes back is
+    all that came after a step, and an epoch is none."""
+
     def __init__(self, run: RunFolder) -> None:
-        self._folder = str(run.path / "tensorboard")
-        self._writer: Any = None
+        self._folder = run.path / "tensorboard"
+        self._writers: dict[Path, Any] = {}
 
     def send(self, numbers: Mapping[str, float], step: int) -> None:
-        if self._writer is None:
+        self._send(self._folder, numbers, step)
+
+    def warm_up(self, numbers: Mapping[str, float], epoch: int) -> None:
+        self._send(self._folder / WARM_UP, numbers, epoch)
+
+    def show(self, name: str, table: Table, step: int) -> None:
+        writer = self._writer(self._folder, step)
+        writer.add_text(name, table.markdown, step)
+        writer.flush()
+
+    def close(self, summary: str | None) -> None:
+        for folder, writer in self._writers.items():
+            if summary and folder == self._folder:
+                writer.add_text("summary", summary)
+            writer.close()
+
+    def _send(self, folder: Path, numbers: Mapping[str, float], step: int) -> None:
+        writer = self._writer(folder, step)
+        for name, value in numbers.items():
+            writer.add_scalar(name, value, step)
+        writer.flush()
+
+    def _writer(self, folder: Path, step: int) -> Any:
+        if folder not in self._writers:
             from tensorboardX import SummaryWriter
 
             # What a run that was killed wrote beyond its last checkpoint is taken back.
-            self._writer = SummaryWriter(
-                self._folder, purge_step=step, filename_suffix=f".{step:06d}"
+            self._writers[folder] = SummaryWriter(
+                str(folder), purge_step=step, filename_suffix=f".{step:06d}"
             )
-        for name, value in numbers.items():
-            self._writer.add_scalar(name, value, step)
-        self._writer.flush()
-
-    def close(self, summary: str | None) -> None:
-        if self._writer is not None:
-            if summary:
-                self._writer.add_text("summary", summary)
-            self._writer.close()
+        return self._writers[folder]
 
 
 class _WandB:
+    """Names are drawn over `step`, those of a warm-up over its epochs; W&B's own count of what was
+    logged, which never goes back, is left to it."""
+
     def __init__(self, run: RunFolder) -> None:
         import wandb
 
@@ -147,9 +232,28 @@ class _WandB:
             settings=wandb.Settings(silent=True, console="off"),
         )  # fmt: skip
         _remember(run, "wandb", self._run.id)
+        self._drawn: set[str] = set()
 
     def send(self, numbers: Mapping[str, float], step: int) -> None:
-        self._run.log(dict(numbers), step=step)
+        self._log(numbers, "step", step)
+
+    def warm_up(self, numbers: Mapping[str, float], epoch: int) -> None:
+        self._log(numbers, f"{WARM_UP}/epoch", epoch)
+
+    def show(self, name: str, table: Table, step: int) -> None:
+        import wandb
+
+        made = wandb.Table(columns=list(table.columns), data=[list(row) for row in table.rows])
+        self._run.log({f"{name}/table": made, "step": step})
+
+    def _log(self, numbers: Mapping[str, float], axis: str, at: int) -> None:
+        heads = {f"{name.partition('/')[0]}/*" if "/" in name else name for name in numbers}
+        if axis not in self._drawn:
+            self._run.define_metric(axis)
+        for head in sorted(heads - self._drawn):
+            self._run.define_metric(head, step_metric=axis)
+        self._drawn |= {axis, *heads}
+        self._run.log({**numbers, axis: at})
 
     def close(self, summary: str | None) -> None:
         if summary:
@@ -186,6 +290,13 @@ class _MLflow:
         metrics = [Metric(_plain(name), value, now, step) for name, value in numbers.items()]
         for first in range(0, len(metrics), 1000):
             self._client.log_batch(self._id, metrics[first : first + 1000])
+
+    def warm_up(self, numbers: Mapping[str, float], epoch: int) -> None:
+        self.send(numbers, epoch)  # each name has an axis of its own
+
+    def show(self, name: str, table: Table, step: int) -> None:
+        file = f"{_plain(name).replace(':', '_')}/step-{step:06d}.md"
+        self._client.log_text(self._id, table.markdown, file)
 
     def close(self, summary: str | None) -> None:
         if summary:

@@ -13,7 +13,7 @@ import pytest
 from gamedsl.cli import main
 from gamedsl.train.errors import TrainError
 from gamedsl.train.runfolder import RunFolder, open_run
-from gamedsl.train.trackers import Guarded, numbers, require, tracker
+from gamedsl.train.trackers import Guarded, Table, numbers, require, tables, tracker
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of
 
 RECORD = {
@@ -24,6 +24,13 @@ RECORD = {
                                 "information": 0.5, "entropy": 1.0, "collisions": 0}},
     "alarms": [{"probability": 0.1}], "extinct": 1,
 }  # fmt: skip
+EPOCH = {"event": "warm_up", "epoch": 1, "loss": 0.5, "held_out_loss": 0.75}
+
+
+def mapping(*rows: tuple[str, str, float]) -> dict:
+    """A step's record in which types have words, each with a probability."""
+    types = {kind: {"share": 0.5, "probs": {word: p}} for kind, word, p in rows}
+    return {"mapping": {"sender:word": {"types": types}}}
 
 
 def test_a_record_as_flat_numbers() -> None:
@@ -34,14 +41,33 @@ def test_a_record_as_flat_numbers() -> None:
     }  # fmt: skip
 
 
+def test_a_mapping_as_a_table() -> None:
+    found = tables(mapping(("apple", "x|y", 0.75), ("bell", "x|y", 1.0), ("cup", "z", 0.5)))
+    table = found["mapping/sender:word"]
+    assert table.rows[0] == ("apple", "x|y", 0.75, 0.5, "yes")
+    assert table.rows[2] == ("cup", "z", 0.5, 0.5, "no")
+    lines = table.markdown.split("\n")
+    assert lines[0] == "| type | word | probability | share of games | word shared |"
+    assert lines[2] == r"| apple | x\|y | 0.75 | 0.5 | yes |"
+    assert tables({"step": 1}) == {}
+
+
 class Kept:
     """Keeps what it is sent."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[int, dict[str, float]]] = []
+        self.warmed: list[tuple[int, dict[str, float]]] = []
+        self.shown: list[tuple[int, str, Table]] = []
 
     def send(self, numbers: Mapping[str, float], step: int) -> None:
         self.sent.append((step, dict(numbers)))
+
+    def warm_up(self, numbers: Mapping[str, float], epoch: int) -> None:
+        self.warmed.append((epoch, dict(numbers)))
+
+    def show(self, name: str, table: Table, step: int) -> None:
+        self.shown.append((step, name, table))
 
     def close(self, summary: str | None) -> None:
         assert summary
@@ -60,6 +86,36 @@ def test_what_is_measured_at_the_end_is_sent_with_the_last_step(
     assert [step for step, _ in kept.sent] == [1, 2, 2]
     found = run.records()[-1]["contributions"]
     assert kept.sent[-1][1] == {f"contributions/{role}": found[role] for role in ("row", "column")}
+
+
+def test_tables_are_sent_where_a_word_changes_and_at_the_end() -> None:
+    kept = Kept()
+    steps = [("x", 0.6), ("x", 0.7), ("z", 0.6), ("z", 0.8)]
+    with Guarded("wandb", lambda: kept, print) as observer:
+        for number, (word, p) in enumerate(steps, 1):
+            record = mapping(("apple", word, p), ("bell", "y", 1.0))
+            observer.step({"event": "step", "step": number, **record})
+        observer.end({"event": "end", "step": 4, "summary": "Done."})
+    assert [(step, table.rows[0][1:3]) for step, _, table in kept.shown] == [
+        (1, ("x", 0.6)), (3, ("z", 0.6)), (4, ("z", 0.8))
+    ]  # fmt: skip
+
+
+def test_a_warm_up_is_sent_by_epochs(compiled: Any, tmp_path: Path) -> None:
+    game, kept = compiled(DILEMMA), Kept()
+    plan = {"expert": "fixed:defect", "games": 8, "epochs": 2, "held_out": 0.5}
+    recipe = recipe_of(game, steps=1, **{f"warm_up__{key}": x for key, x in plan.items()})
+    with Guarded("wandb", lambda: kept, print) as observer:
+        run, _ = run_of(
+            game, recipe, tmp_path / "run", observers=[observer],
+            conclude=lambda run, tree, end: {"summary": "Done."},
+        )  # fmt: skip
+    epochs = run.records()[0]["warm_up"]["epochs"]
+    assert kept.warmed == [
+        (number, {f"warm_up/{name}": x for name, x in epoch.items()})
+        for number, epoch in enumerate(epochs, 1)
+    ]
+    assert len(epochs) == 2
 
 
 class Broken:
@@ -110,11 +166,14 @@ def _tracked(name: str, run: RunFolder, steps: range) -> None:
     """Send the numbers of some steps, as a run that begins or goes on."""
     heard = list[str]()
     with tracker(name, run, heard.append) as observer:
+        if steps.start == 1:
+            observer.warm_up(EPOCH)
+            observer.warm_up({**EPOCH, "epoch": 2, "loss": 0.25})
         observer.start({"event": "start", "step": 0})
         for step in steps:
             observer.step({**RECORD, "step": step, "exploitability": 1 / step})
         if steps.stop == 5:
-            observer.end({"event": "end", "summary": "All is well."})
+            observer.end({"event": "end", "step": 4, "summary": "All is well."})
     assert heard == []
 
 
@@ -138,6 +197,12 @@ def test_tensorboard_reads_what_was_written(run: RunFolder) -> None:
         if "exploitability" in values:
             found[step] = values["exploitability"]
     assert found == pytest.approx({1: 1, 2: 1 / 2, 3: 1 / 3, 4: 1 / 4})
+    warmed = {s: v for s, _, v in _events(run.path / "tensorboard" / "warm_up") if v}
+    assert {s: v for s, v in warmed.items() if "warm_up/held_out_loss" in v} == {
+        1: {"warm_up/held_out_loss": 0.75}, 2: {"warm_up/held_out_loss": 0.75}
+    }  # fmt: skip
+    told = b"".join(file.read_bytes() for file in (run.path / "tensorboard").glob("events.*"))
+    assert b"| a | x | 1 | 1 | no |" in told
 
 
 def _events(folder: Path) -> Iterator[tuple[int, bool, dict[str, float]]]:
@@ -171,6 +236,11 @@ def test_mlflow_keeps_one_run_over_two_sittings(
     history = client.get_metric_history(kept.info.run_id, "exploitability")
     assert {m.step: m.value for m in history} == {n: 1 / n for n in range(1, 5)}
     assert kept.data.metrics["policy/row:move/defect"] == 0.75
+    warmed = client.get_metric_history(kept.info.run_id, "warm_up/loss")
+    assert {m.step: m.value for m in warmed} == {1: 0.5, 2: 0.25}
+    (shown,) = client.list_artifacts(kept.info.run_id, "mapping/sender_word")[:1]
+    text = Path(client.download_artifacts(kept.info.run_id, shown.path)).read_text()
+    assert "| a | x | 1 | 1 | no |" in text
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -179,7 +249,10 @@ def test_wandb_writes_offline(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("WANDB_MODE", "offline")
     _tracked("wandb", run, range(1, 5))
     (file,) = (run.path / "wandb").glob("offline-run-*/run-*.wandb")
-    texts = (b"mapping/sender:word/information", b"All is well.", b"dilemma")
+    texts = (
+        b"mapping/sender:word/information", b"mapping/sender:word/table", b"warm_up/epoch",
+        b"warm_up/held_out_loss", b"All is well.", b"dilemma",
+    )  # fmt: skip
     until = time.monotonic() + 20  # a process of its own writes, and may end after `finish`
     while not all(text in file.read_bytes() for text in texts) and time.monotonic() < until:
         time.sleep(0.1)

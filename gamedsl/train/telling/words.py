@@ -57,13 +57,17 @@ def decisions(ranges: Record | None, policy: Record) -> list[Row]:
 
 def meanings(record: Record) -> list[Row]:
     """The mapping of every signal, a row a type."""
-    rows = []
-    for told in (record.get("mapping") or {}).values():
-        best = {kind: likeliest(row["probs"]) for kind, row in told["types"].items()}
-        words = list(best.values())
-        for kind, row in told["types"].items():
-            rows.append(Row(kind, row["probs"], "=" if words.count(best[kind]) > 1 else ""))
-    return rows
+    return [row for told in (record.get("mapping") or {}).values() for row in meanings_of(told)]
+
+
+def meanings_of(told: Record) -> list[Row]:
+    """The mapping of one signal."""
+    best = {kind: likeliest(row["probs"]) for kind, row in told["types"].items()}
+    words = list(best.values())
+    return [
+        Row(kind, row["probs"], "=" if words.count(best[kind]) > 1 else "")
+        for kind, row in told["types"].items()
+    ]
 
 
 def rounds(record: Record) -> list[Row]:
