@@ -145,6 +145,27 @@ def test_silence_is_none_and_leaves_what_others_said(tmp_path: Path) -> None:
     assert silent.payoffs == {"ann": 0, "bob": 0}
 
 
+@pytest.mark.parametrize("turn", ["each", "role"])
+def test_a_closed_game_goes_on_without_a_choice(tmp_path: Path, turn: str) -> None:
+    """One after another, or at once; as generated code, which knows options alone, and as the
+    reference has it."""
+    text = IN_TURN.replace("say: talk, max_tokens: 9", "choose: talk, from: [hi, ho]")
+    if turn == "role":
+        text = text.replace("each: roles", "role: all")
+    path = tmp_path / "case.yaml"
+    path.write_text(text.lstrip(), encoding="utf-8")
+    for backend in ("generated", "interpreter"):
+        episode = gamedsl.load(path).env(backend=backend).reset()
+        joint = len(episode.decisions) == 2
+        replies(episode, **({"ann": "", "bob": "ho"} if joint else {"ann": ""}))
+        if not joint:
+            replies(episode, bob="ho")
+        assert [step["choices"] for step in episode.transcript["steps"]] == (
+            [{"ann": "", "bob": "ho"}] if joint else [{"ann": ""}, {"bob": "ho"}]
+        )
+        assert episode.payoffs == {"ann": 0, "bob": 0}, backend
+
+
 def test_play_takes_the_option(tmp_path: Path) -> None:
     text = TALK.replace("payoffs: 1 if hit.me else 0", "payoffs: 1 if move == right else 0")
     episode = load(tmp_path, text, "on_invalid: {bob: {then: play, play: right}}\n").reset()

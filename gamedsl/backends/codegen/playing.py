@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gamedsl.backends.chance import Lottery, Single, ticket
 from gamedsl.backends.codegen.sites import Go
-from gamedsl.backends.events import Seen, appended, occurrences
+from gamedsl.backends.events import SILENCE, Seen, appended, occurrences
 from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome
 from gamedsl.backends.told import key_from
 from gamedsl.ir.outcome import Settlement
@@ -127,6 +127,10 @@ class Play(ABC):
     # moving
 
     def choose(self, names: Sequence[str]) -> None:
+        if SILENCE in names:  # no option, and the generated code knows options alone
+            self._replay()
+            self.choose(names)
+            return
         place = self._site.place
         self._take(tuple([place(s, name) for s, name in zip(self.asked, names, strict=True)]))
 
