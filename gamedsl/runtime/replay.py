@@ -26,7 +26,15 @@ from gamedsl.runtime.env import Env
 from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.game import Game
 from gamedsl.runtime.memory import begun
-from gamedsl.runtime.retelling import drawn, failed, indented, invalid, said
+from gamedsl.runtime.retelling import (
+    Thoughts,
+    chosen,
+    drawn,
+    failed,
+    indented,
+    invalid,
+    said,
+)
 from gamedsl.runtime.transcripts import (
     Chosen,
     Drawn,
@@ -119,11 +127,11 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
         faults = (*faults, Fault(str(error), transcript.given[0].line))
     if faults:
         return Replay(transcript, episode, (), faults)
-    moves: list[Move] = []
+    moves, thoughts = list[Move](), Thoughts(head)
     for number, happening in enumerate(transcript.happenings, start=1):
         before = _seen(episode)
         try:
-            headline, said = _play(episode, happening, head.get("mistakes"))
+            headline, said = _play(episode, happening, head.get("mistakes"), thoughts)
         except (DisagreementError, EvaluationError) as error:
             fault = Fault(str(error), happening.line, number)
             return Replay(transcript, episode, tuple(moves), (fault,))
@@ -221,7 +229,7 @@ Told = tuple[str, tuple[str, ...]]
 """How a move reads, and the events that say no more than that."""
 
 
-def _play(episode: Episode, happening: Happening, mistakes: Any) -> Told:
+def _play(episode: Episode, happening: Happening, mistakes: Any, thoughts: Thoughts) -> Told:
     """Make one move, after the invalid replies that came before. `DisagreementError` where the
     game does not allow it."""
     if episode.done:
@@ -230,7 +238,7 @@ def _play(episode: Episode, happening: Happening, mistakes: Any) -> Told:
         case Drawn():
             return _draw(episode, happening), ()
         case Chosen():
-            return _choose(episode, happening, mistakes)
+            return _choose(episode, happening, mistakes, thoughts)
         case Failed():
             return _fail(episode, happening, mistakes), ()
 
@@ -251,23 +259,21 @@ def _draw(episode: Episode, happened: Drawn) -> str:
     raise DisagreementError(f"`{happened.outcome}` cannot be drawn for {place} here, only {names}")
 
 
-def _choose(episode: Episode, chosen: Chosen, mistakes: Any) -> Told:
-    asked = episode.decisions
-    if episode.asking != chosen.step:
-        raise DisagreementError(f"nobody chooses {chosen.step} here: {_asked(episode)}")
-    if {decision.seat for decision in asked} != set(chosen.choices):
-        who = ", ".join(chosen.choices) or "nobody"
-        raise DisagreementError(f"{who} cannot choose {chosen.step} here: {_asked(episode)}")
+def _choose(episode: Episode, happened: Chosen, mistakes: Any, thoughts: Thoughts) -> Told:
+    asked, step, choices = episode.decisions, happened.step, happened.choices
+    if episode.asking != step:
+        raise DisagreementError(f"nobody chooses {step} here: {_asked(episode)}")
+    if {decision.seat for decision in asked} != set(choices):
+        who = ", ".join(choices) or "nobody"
+        raise DisagreementError(f"{who} cannot choose {step} here: {_asked(episode)}")
     for decision in asked:
-        _allowed(episode, decision, chosen.choices[decision.seat])
-    episode.step({seat: Action(name) for seat, name in chosen.choices.items()})
-    lines = [line for decision in asked for line in invalid(mistakes, decision)]
+        _allowed(episode, decision, choices[decision.seat])
+    episode.step({seat: Action(name) for seat, name in choices.items()})
+    lines = [line for d in asked for line in (*invalid(mistakes, d), *thoughts.before(d))]
     spoken = [d for d in asked if d.said is not None]
-    by_seat = {d.seat: said(d, chosen.step, chosen.choices[d.seat]) for d in spoken}
+    by_seat = {d.seat: said(d, step, choices[d.seat]) for d in spoken}
     lines += [headline for headline, _ in by_seat.values()]
-    others = {seat: name for seat, name in chosen.choices.items() if seat not in by_seat}
-    if others:
-        lines.append(", ".join(f"{seat} chooses {chosen.step} = {n}" for seat, n in others.items()))
+    lines += chosen(step, {seat: name for seat, name in choices.items() if seat not in by_seat})
     return "\n".join(lines), tuple(event for _, event in by_seat.values() if event)
 
 

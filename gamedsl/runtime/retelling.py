@@ -6,11 +6,13 @@ What a model wrote may hold anything: no character of it reaches a terminal that
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.backends.events import SILENCE, Event, known
-from gamedsl.backends.replies import REASONS
+from gamedsl.backends.forms import split_thought
+from gamedsl.backends.replies import REASONS, ParseFailure
 
 if TYPE_CHECKING:
     from gamedsl.runtime.decision import Decision
@@ -37,16 +39,59 @@ def drawn(place: str, name: str, probability: Any) -> str:
 def invalid(mistakes: Any, decision: Decision, but_last: bool = False) -> list[str]:
     """How the invalid replies to a decision read, in order, of what a header calls `mistakes`; any
     value is taken. `but_last`: the last is told elsewhere."""
-    if not isinstance(mistakes, list):
-        return []
+    found = _invalid(mistakes, decision)
+    return [failed(decision.seat, str(one.get("reason")), one["text"])
+            for one in found[: len(found) - but_last]]  # fmt: skip
+
+
+class Thoughts:
+    """What was thought before closed decisions, of a header's `replies`: what models wrote, as it
+    came and in order. Any values are taken."""
+
+    def __init__(self, head: Mapping[str, Any]) -> None:
+        self._mistakes = head.get("mistakes")
+        self._texts: dict[tuple[str, str], deque[str]] = defaultdict(deque)
+        replies = head.get("replies")
+        for one in replies if isinstance(replies, list) else ():
+            told = [one.get(key) for key in ("seat", "step", "text")] if type(one) is dict else ()
+            if told and all(isinstance(part, str) for part in told):
+                seat, step, text = told
+                self._texts[seat, step].append(text)
+
+    def before(self, decision: Decision) -> list[str]:
+        """How the thought reads that came before what was chosen; each reply is told once."""
+        texts = self._texts[decision.seat, decision.step]
+        if decision.said is not None or len(decision.legal) == 1:
+            return []
+        tries = len(_invalid(self._mistakes, decision))
+        for _ in range(min(tries, len(texts))):
+            texts.popleft()
+        costs = decision.env.ir.costs
+        if not texts or tries > costs[decision.seat].retry:
+            return []
+        split = split_thought(texts.popleft())
+        if isinstance(split, ParseFailure) or not split[0]:
+            return []
+        return [f"{decision.seat} thinks:\n{quoted(split[0])}"]
+
+
+def _invalid(mistakes: Any, decision: Decision) -> list[dict[str, Any]]:
+    """The invalid replies to a decision."""
     place = (decision.seat, decision.step, decision.occurrence)
-    found = [
-        one for one in mistakes
+    return [
+        one for one in (mistakes if isinstance(mistakes, list) else ())
         if isinstance(one, dict) and isinstance(one.get("text"), str)
         and (one.get("seat"), one.get("step"), one.get("occurrence")) == place
     ]  # fmt: skip
-    return [failed(decision.seat, str(one.get("reason")), one["text"])
-            for one in found[: len(found) - but_last]]  # fmt: skip
+
+
+def chosen(step: str, choices: Mapping[str, str]) -> list[str]:
+    """How closed choices of a step read."""
+    made = {seat: name for seat, name in choices.items() if name != SILENCE}
+    lines = [f"{seat} chooses nothing as {step}" for seat in choices if seat not in made]
+    if made:
+        lines.append(", ".join(f"{seat} chooses {step} = {name}" for seat, name in made.items()))
+    return lines
 
 
 def failed(seat: str, reason: str, text: str) -> str:

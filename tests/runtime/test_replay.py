@@ -337,3 +337,57 @@ def test_what_ended_a_game_in_words_is_told_after_the_tries_before_it(tmp_path: 
     for odd in (None, 3, [1], [{"seat": "ann", "step": "note", "occurrence": 0, "text": 4}]):
         broken = replace(transcript, head={**transcript.head, "mistakes": odd})
         assert replay(game, broken).text.count("gives no valid reply") == 1
+
+
+THINKING = """
+game: thinking
+roles: [ann, bob]
+turns:
+  - repeat: 2
+    turns:
+      - {role: ann, choose: card, from: [red, tan]}
+      - {role: bob, choose: call, from: [red, tan]}
+payoffs: 0
+respond: {form: tag, think: 20}
+on_invalid: {retry: 1, then: skip, pay: -1}
+"""
+THOUGHT = """\
+1  ann gives no valid reply: it has no answer of the form that is asked for:
+       | hm
+   ann thinks:
+       | Red is
+       | best.
+   ann chooses card = red
+2  bob gives no valid reply: it has no answer of the form that is asked for:
+       | what?
+   bob gives no valid reply: it has no answer of the form that is asked for:
+       | ?
+   bob chooses nothing as call
+3  ann thinks:
+       | \\x1b[2J
+   ann chooses card = tan
+4  bob chooses call = tan"""
+
+
+def test_thoughts_stand_before_what_was_chosen(tmp_path: Path) -> None:
+    """As runs and evaluations keep what was written; a reply without a thought has none."""
+    game, said = written(tmp_path, THINKING), list[dict[str, str]]()
+    episode = game.env().reset()
+    for seat, step, text in (
+        ("ann", "card", "hm"),
+        ("ann", "card", "<think>\nRed is\nbest.\n</think>\n<answer>red</answer>"),
+        ("bob", "call", "what?"),
+        ("bob", "call", "?"),
+        ("ann", "card", "\x1b[2J</think><answer>tan</answer>"),
+        ("bob", "call", "<answer>tan</answer>"),
+    ):
+        episode.step({seat: text})
+        said.append({"seat": seat, "step": step, "text": text})
+    (transcript,) = read(json.dumps({**episode.transcript, "replies": said}))
+    again = replay(game, transcript)
+    assert again.faults == ()
+    lines = [line for line in again.text.splitlines() if not line.strip().startswith("all:")]
+    assert "\n".join(lines[1:-1]) == THOUGHT
+    for odd in (None, 3, [1], [{"seat": "ann", "step": [], "text": 4}], said[:2]):
+        broken = replace(transcript, head={**transcript.head, "replies": odd})
+        assert not replay(game, broken).faults
