@@ -53,9 +53,10 @@ class Thoughts:
         self._texts: dict[tuple[str, str], deque[str]] = defaultdict(deque)
         replies = head.get("replies")
         for one in replies if isinstance(replies, list) else ():
-            told = [one.get(key) for key in ("seat", "step", "text")] if type(one) is dict else ()
-            if told and all(isinstance(part, str) for part in told):
-                seat, step, text = told
+            if not isinstance(one, dict):
+                continue
+            seat, step, text = (one.get(key) for key in ("seat", "step", "text"))
+            if isinstance(seat, str) and isinstance(step, str) and isinstance(text, str):
                 self._texts[seat, step].append(text)
 
     def before(self, decision: Decision) -> list[str]:
