@@ -61,11 +61,18 @@ class Lessons:
 
     games: int = 0
     counts_A: dict[Query, np.ndarray] = field(default_factory=dict)
+    queries: list[Query] = field(init=False)
+    """The distinct prompts, in the order in which they were first counted."""
+
+    def __post_init__(self) -> None:
+        self.queries = list(self.counts_A)
 
     def add(self, query: Query, odds_A: Sequence[float] | np.ndarray, games: int) -> None:
         """Count a prompt that so many games came to, and the odds [labels] there."""
-        counts_A = self.counts_A.setdefault(query, np.zeros(len(query.labels)))
-        counts_A += games * np.asarray(odds_A)
+        if query not in self.counts_A:
+            self.counts_A[query] = np.zeros(len(query.labels))
+            self.queries.append(query)
+        self.counts_A[query] += games * np.asarray(odds_A)
 
     def take(self, other: Lessons) -> None:
         """Count the games of others, too."""
@@ -74,11 +81,7 @@ class Lessons:
             self.add(query, counts_A, 1)
 
     def __len__(self) -> int:
-        return len(self.counts_A)
-
-    @property
-    def queries(self) -> list[Query]:
-        return list(self.counts_A)
+        return len(self.queries)
 
     @property
     def targets(self) -> list[torch.Tensor]:
@@ -93,9 +96,8 @@ class Lessons:
     def learn(self, policy: Policy, chosen: Sequence[int]) -> float:
         """Add the gradient of the mean cross-entropy at some of `queries` to the adapters; returns
         that mean."""
-        rows = list(self.counts_A.items())
-        queries = [rows[i][0] for i in chosen]
-        targets = [_odds(rows[i][1]) for i in chosen]
+        queries = [self.queries[i] for i in chosen]
+        targets = [_odds(self.counts_A[query]) for query in queries]
         weights = [-target / len(chosen) for target in targets]
         log_pi = policy.backward(queries, weights)
         return sum(float((w * lp).sum()) for w, lp in zip(weights, log_pi, strict=True))
