@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gamedsl.backends.codegen.standing_in import StandIn
 from gamedsl.backends.interpreter import Interpreter
@@ -27,6 +27,9 @@ from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Draw, walk_steps
 from gamedsl.ir.types import domain
 from gamedsl.syntax.parser import cache_folder
+
+if TYPE_CHECKING:
+    from gamedsl.backends.viewing import Tellings
 
 KEPT = 256
 """Modules that are kept in the process."""
@@ -77,28 +80,50 @@ _MODULES: dict[str, ModuleType | None] = {}
 def module_of(ir: GameIR) -> ModuleType | None:
     """The module of a game, from this process, the cache folder or the generator; None for a game
     that it cannot write."""
-    name = f"{ir.kept_hash[:24]}_{_generator()}"
+    from gamedsl.backends.codegen.module import write
+
+    return _kept(f"{ir.kept_hash[:24]}_{_generator()}", lambda: write(ir))
+
+
+def shown_of(ir: GameIR) -> Tellings:
+    """What works out the values that each seat is told at each step (`GameIR.told_at`), where there
+    is such a telling and the generator can write them."""
+    from gamedsl.backends.codegen.views import write
+
+    told = {(seat, step.id): ir.told_at(seat, step.id) for seat in ir.everyone for step in ir.steps}
+    tellings = {place: entries for place, entries in told.items() if entries is not None}
+    each = {id(entries): entries for entries in tellings.values()}
+    if not each:
+        return {}
+    name = f"{ir.kept_hash[:24]}_{_generator()}_views"
+    module = _kept(name, lambda: write(ir, tuple(each.values())))
+    if module is None:
+        return {}
+    found = dict(zip(each, module.SHOWN, strict=True))
+    return {place: found[id(entries)] for place, entries in tellings.items()}
+
+
+def _kept(name: str, write: Callable[[], str]) -> ModuleType | None:
+    """The module of a name, which is written where there is none yet; None where it cannot be."""
     if name not in _MODULES:
         if len(_MODULES) >= KEPT:
             _MODULES.clear()
         try:
-            _MODULES[name] = _load(name, ir)
+            _MODULES[name] = _load(name, write)
         except Exception:
             _MODULES[name] = None
     return _MODULES[name]
 
 
-def _load(name: str, ir: GameIR) -> ModuleType:
-    from gamedsl.backends.codegen.module import write
-
+def _load(name: str, write: Callable[[], str]) -> ModuleType:
     try:
         folder = cache_folder() / "games"
         path = folder / f"{name}.py"
         if not path.exists():
-            _save(path, write(ir))
+            _save(path, write())
         return _imported(path)
     except Exception:  # a folder that cannot be used, or a file that is not what was saved
-        return _compiled(name, write(ir))
+        return _compiled(name, write())
 
 
 def _save(path: Path, text: str) -> None:

@@ -21,7 +21,7 @@ loads Jinja2.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
@@ -36,7 +36,7 @@ from gamedsl.backends.spoken import written_said
 from gamedsl.backends.swapping import exchanged_events, exchanged_names
 from gamedsl.backends.templating import Fields, compiled, template_for, variables_before
 from gamedsl.backends.value_text import titled
-from gamedsl.backends.viewing import Viewing
+from gamedsl.backends.viewing import Tellings, Viewing
 from gamedsl.backends.windows import Windows
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, Call, Choose, Show, walk_steps
@@ -71,11 +71,12 @@ class RenderError(Exception):
 class Prompter:
     """Renders the prompts of one game. It has no state but a cache; episodes may share it."""
 
-    def __init__(self, ir: GameIR) -> None:
+    def __init__(self, ir: GameIR, shown: Callable[[], Tellings] = dict) -> None:
+        """`shown` as of `Viewing`."""
         self.ir = ir
         self.shown_role = role_names(ir)
         self._steps = {step.id: step for step in walk_steps(ir.turns) if isinstance(step, Binding)}
-        self.viewing = Viewing(ir, self.shown_role)
+        self.viewing = Viewing(ir, self.shown_role, shown)
         self.windows = Windows(ir)
         self._swaps = dict(ir.swaps)
         self.is_chat = ir.is_chat

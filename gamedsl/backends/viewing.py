@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
 from typing import Any
 
 from gamedsl.backends.labels import LabelBook
@@ -11,18 +12,32 @@ from gamedsl.backends.value_text import Words, as_text
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.expr import Apply, Expr, Get, LastBy, Past, Read
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose
+from gamedsl.ir.program import Choose, Entry
 from gamedsl.ir.values import name_of
+
+Shown = Callable[[Mapping[str, Any], str], tuple[Any, ...]]
+"""The values of some entries, of what variables hold (`gamedsl.backends.kernel.State.variables`)
+and for a seat."""
+
+Tellings = Mapping[tuple[str, str], Shown]
+"""What works out what seats are told, by seat and step."""
 
 _PICKING = frozenset({"first", "last", "list", "prev", "reversed"})
 """Built-ins whose result is some of their first argument."""
 
 
 class Viewing:
-    """Works out the views of one game. `shown_role` is how prompts call each seat."""
+    """Works out the views of one game. `shown_role` is how prompts call each seat.
 
-    def __init__(self, ir: GameIR, shown_role: Mapping[str, str]) -> None:
+    What `shown` gives, by seat and step, works out their values faster than the reference does; it
+    is asked for when there is a view to show.
+    """
+
+    def __init__(
+        self, ir: GameIR, shown_role: Mapping[str, str], shown: Callable[[], Tellings] = dict
+    ) -> None:
         self._ir = ir
+        self._find_shown = shown
         self._shown_role = shown_role
         masked = ir.labels.kind == "masked"
         self._on_board = (
@@ -47,10 +62,26 @@ class Viewing:
         entries = self._ir.told_at(seat, step.id)
         if entries is None:
             return None
-        scope = Scope(self._ir.seats, variables, self._ir.lets_by_name, {}, seat)
+        values = self._values(seat, step, entries, variables)
         return tuple(
-            self._text(entry.value, evaluate(entry.value, scope), book) for entry in entries
+            self._text(entry.value, value, book)
+            for entry, value in zip(entries, values, strict=True)
         )
+
+    def _values(
+        self, seat: str, step: Choose, entries: Sequence[Entry], variables: Mapping[str, Any]
+    ) -> Sequence[Any]:
+        """By generated code, where there is some; else, and where that raises, by the reference."""
+        shown = self._shown.get((seat, step.id))
+        if shown is not None:
+            with suppress(Exception):
+                return shown(variables, seat)
+        scope = Scope(self._ir.seats, variables, self._ir.lets_by_name, {}, seat)
+        return [evaluate(entry.value, scope) for entry in entries]
+
+    @cached_property
+    def _shown(self) -> Tellings:
+        return self._find_shown()
 
     def chosen(self, expr: Expr) -> Mapping[Any, str]:
         """The names of the options whose values an expression shows as they are; none where it

@@ -5,7 +5,7 @@ Same rules, run seed, tokenizer and seed: same episode, byte for byte (`gamedsl.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
 from gamedsl.backends.calling import Caller, registered
@@ -19,7 +19,7 @@ from gamedsl.ir.program import Choose
 from gamedsl.runtime.decision import Decision, key_of
 from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.history import Position, Tree
-from gamedsl.runtime.kernels import kernel_of
+from gamedsl.runtime.kernels import kernel_of, shown_by
 from gamedsl.runtime.least import Amount, least_payoffs
 from gamedsl.runtime.memory import Memory, begun, key_of_memory
 from gamedsl.runtime.transcripts import params_as_data
@@ -46,7 +46,7 @@ class Env:
         self.run_seed = run_seed
         self.tokenizer = tokenizer
         self.kernel = kernel_of(ir, backend, caller)
-        self.prompter = Prompter(ir)
+        self.prompter = Prompter(ir, partial(shown_by, self.kernel))
         self._steps = {step.id: step for step in ir.steps}
         self._begun: dict[str, Position] = {}
         self.outcomes = lru_cache(maxsize=16)(_outcomes)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from gamedsl.backends.calling import Caller, registered
 from gamedsl.backends.interpreter import Interpreter
 from gamedsl.backends.kernel import Kernel
+from gamedsl.backends.viewing import Tellings
 from gamedsl.ir.game import GameIR
 
 
@@ -44,6 +45,16 @@ def kernel_of(ir: GameIR, backend: str | None = None, caller: Caller = registere
     if name not in BACKENDS:
         raise ValueError(f"no backend `{name}`; there are {', '.join(BACKENDS)}")
     return BACKENDS[name](ir)
+
+
+def shown_by(kernel: Kernel) -> Tellings:
+    """What works out the values that prompts tell, beside this backend; nothing beside the
+    interpreter, which needs no generated code."""
+    if isinstance(kernel, Interpreter):
+        return {}
+    from gamedsl.backends.generated import shown_of
+
+    return shown_of(kernel.ir)
 
 
 def _interpreted(ir: GameIR, backend: str | None, caller: Caller) -> Kernel:

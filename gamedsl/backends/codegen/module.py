@@ -25,11 +25,7 @@ Comments give lines of the game's files. `s` is the state: `s.v_x` is the variab
 
 from fractions import Fraction
 
-from gamedsl.backends.chance import weighted
-from gamedsl.backends.codegen.lots import FromBag, draw_from, draw_one, remember
-from gamedsl.backends.codegen.playing import Play
-from gamedsl.backends.codegen.sites import Asks, Draws
-from gamedsl.backends.codegen.support import (
+{play}from gamedsl.backends.codegen.support import (
     {imports},
 )
 from gamedsl.ir import types
@@ -37,6 +33,13 @@ from gamedsl.ir.builtins import BUILTINS
 from gamedsl.ir.outcome import Settlement
 
 '''
+
+PLAY = """\
+from gamedsl.backends.chance import weighted
+from gamedsl.backends.codegen.lots import FromBag, draw_from, draw_one, remember
+from gamedsl.backends.codegen.playing import Play
+from gamedsl.backends.codegen.sites import Asks, Draws
+"""
 
 EMPTY_SLOTS = {
     "v": "None",  # a variable
@@ -170,11 +173,15 @@ def _assemble(ir: GameIR, run: Flow, module: Module, facts: Facts) -> str:
     lines("")
     _write_variables(ir, lines, slots, facts)
     module.add(lines)
+    return headed(ir, module.text(), PLAY)
+
+
+def headed(ir: GameIR, text: str, play: str = "") -> str:
+    """The text of a module below its imports; `play` are those that only the rules need."""
     shown = "".join(c if c.isprintable() and c not in '"\\' else " " for c in ir.name)
-    text = module.text()
     used = set(re.findall(r"\w+", text))
     imports = ",\n    ".join(name for name in support.__all__ if name in used or name == "Bag")
-    return HEAD.format(name=shown, hash=ir.rules_hash, imports=imports) + text
+    return HEAD.format(name=shown, hash=ir.rules_hash, play=play, imports=imports) + text
 
 
 def _write_variables(ir: GameIR, lines: Lines, slots: dict[str, str], facts: Facts) -> None:
