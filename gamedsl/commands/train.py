@@ -126,13 +126,16 @@ def _understand(args: argparse.Namespace) -> Job | None:
 
 
 def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job | None:
-    """A run is resumed as it was asked for; only the number of steps may be another."""
-    from gamedsl.sema.recipe import override
+    """A run is resumed as it was asked for; only the number of steps may be another, and what
+    endpoints may use up."""
+    from gamedsl.sema.recipe import override, parse_overrides
     from gamedsl.train.errors import TrainError
     from gamedsl.train.runfolder import open_run
 
+    more = [text for text in args.settings if text.startswith("budget.")]
+    others = [text for text in args.settings if text not in more]
     refused = [
-        name for name, value in (("--set", args.settings), ("--param", params), ("--out", args.out),
+        name for name, value in (("--set", others), ("--param", params), ("--out", args.out),
                                  ("--seed", args.seed), ("--model", args.model))
         if value is not None and value != [] and value != {}
     ]  # fmt: skip
@@ -152,6 +155,7 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
     settings = [override(key, value) for key, value in found.settings().items()]
     if args.steps is not None:
         settings.append(override("steps", args.steps))
+    settings += parse_overrides(more)
     cast = _cast(*compiled, settings, [], args.format, warn=False)
     return None if cast is None else Job(game, *cast, info["params"], found)
 
@@ -268,8 +272,13 @@ def _close(outcome: Outcome, folder: RunFolder, report: Path, form: str) -> int:
     if outcome.finished:
         print(f"run folder: {folder.path}\nreport: {report}", file=stream)
         return CLEAN
+    resume, spent = f"gamedsl train --resume {folder.path}", outcome.spent
+    if spent is not None:
+        print(f"stopped after step {outcome.step}: {spent.fact}; everything is saved", file=stream)
+        print(f"go on with: {resume} --set budget.{spent.what}={2 * spent.most}", file=stream)
+        return PROBLEMS
     print(f"stopped after step {outcome.step}; everything is saved", file=stream)
-    print(f"go on with: gamedsl train --resume {folder.path}", file=stream)
+    print(f"go on with: {resume}", file=stream)
     return INTERRUPTED
 
 

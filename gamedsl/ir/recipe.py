@@ -205,6 +205,14 @@ class Vllm:
 
 
 @dataclass(frozen=True)
+class Spending:
+    """What the endpoints of a run may use up together, however often it is resumed; None: any."""
+
+    calls: int | None
+    tokens: int | None
+
+
+@dataclass(frozen=True)
 class Recipe:
     """Every setting of a training run. The documentation of each is in
     `gamedsl.sema.recipe_keys.KEYS`."""
@@ -227,6 +235,7 @@ class Recipe:
     opponents: tuple[tuple[str, float], ...]
     """Whom the policy meets, with shares of any sum: `self`, `pool`, or a player. Empty: itself."""
     pool: PoolSettings
+    budget: Spending
     lora: Lora
     lr: float
     lr_schedule: Literal["constant", "linear", "cosine"]
@@ -289,6 +298,14 @@ class Recipe:
         """Whether the policy meets a population."""
         return any(name == "pool" for name, _ in self.opponents)
 
+    @property
+    def players(self) -> tuple[str, ...]:
+        """All players that it names, in roles, as opponents, and as those that are imitated."""
+        roles = (part.player for part in self.roles)
+        met = (name for name, _ in self.opponents if name not in ("self", "pool"))
+        taught = self.warm_up.expert, self.warm_up.opponents, self.expert.teacher
+        return tuple(name for name in (*roles, *met, *taught) if name is not None)
+
     def part(self, role: str) -> Part:
         """Who answers for a role, in full."""
         return self._said(role).of_role(self.model, per_role=self.adapters == "per_role")
@@ -322,7 +339,8 @@ _ABSENT = {
     "dtype": "auto", "context": "auto", "pass_tokens": "auto",
     "threads": "auto", "finetuning": "auto", "expert": "none", "opponents": "expert",
     "teacher": "none", "extinct": "off", "bound_every": "never", "max_change": "off",
-    "exploitability": "never", "lines_every": "never", "batch": "all",
+    "exploitability": "never", "lines_every": "never", "batch": "all", "calls": "any",
+    "tokens": "any",
 }  # fmt: skip
 """How a value of None is written, by field."""
 

@@ -14,6 +14,7 @@ from gamedsl.backends.forms import CLOSE
 from gamedsl.backends.replies import ParseFailure
 from gamedsl.players.base import Answered, Dice, Posed
 from gamedsl.players.replying import OPENED, closing_of, query_of
+from gamedsl.policies.budget import Budget
 from gamedsl.policies.endpoint import Endpoint, EndpointError, EndpointSettings
 from gamedsl.policies.endpoint_wire import Answer, Constrain
 from gamedsl.policies.generation import Request
@@ -36,12 +37,14 @@ class EndpointPlayer:
         self.endpoint, self._dice = endpoint, Dice(seed)
 
     @classmethod
-    def of(cls, argument: str, settings: EndpointSettings | None = None) -> EndpointPlayer:
+    def of(
+        cls, argument: str, settings: EndpointSettings | None = None, budget: Budget | None = None
+    ) -> EndpointPlayer:
         """The player of `URL#MODEL`. Raises EndpointError and ImportError as `Endpoint` does."""
         url, _, model = argument.partition("#")
         if not model:
             raise EndpointError(f"`{argument}` names no model", f"write `endpoint:{url}#MODEL`")
-        return cls(Endpoint(url, model, settings))
+        return cls(Endpoint(url, model, settings, budget))
 
     def act(self, decision: Decision, episode: Episode) -> Action | str | ParseFailure:
         seed = self._dice[decision.seat].getrandbits(31)

@@ -15,19 +15,22 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 
 if TYPE_CHECKING:
+    from gamedsl.policies.budget import Budget
     from gamedsl.runtime import Game
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for: the text after the name, the game, the seed, whether code may run, and the
-    settings of vLLM, where that writes what models reply."""
+    """What is asked for: the text after the name, the game, the seed, whether code may run, the
+    settings of vLLM, where that writes what models reply, and what endpoints may use up together.
+    """
 
     argument: str
     game: Game
     seed: int
     allow_code: bool
     vllm: Mapping[str, Any] | None = None
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,13 @@ class Row:
 
 def open_player(
     spec: str, game: Game, *, seed: int, allow_code: bool = False,
-    vllm: Mapping[str, Any] | None = None,
+    vllm: Mapping[str, Any] | None = None, budget: Budget | None = None,
 ) -> Player:  # fmt: skip
     """The player that a text names, ready to hold any seats of a game.
 
     `allow_code` lets `module:` run a Python file: for texts that come from who runs the program,
     never for those of a file that was handed on. With `vllm`, settings of vLLM, that writes what
-    models reply. Raises `PlayerError`.
+    models reply; a `budget` is what endpoints may use up together. Raises `PlayerError`.
     """
     name, _, argument = (part.strip() for part in spec.partition(":"))
     row = PLAYERS.get(name)
@@ -73,7 +76,7 @@ def open_player(
             f"the player `{name}` chooses among options, and something is said in {game.name}",
             "write `random`, which says something at random",
         )
-    return row.open(Request(argument, game, seed, allow_code, vllm))
+    return row.open(Request(argument, game, seed, allow_code, vllm, budget))
 
 
 CLOSED = ("minimax", "mcts", "equilibrium", "best_response", "policy")
@@ -232,7 +235,7 @@ def _endpoint(request: Request) -> Player:
     from gamedsl.policies.endpoint import EndpointError
 
     try:
-        return EndpointPlayer.of(request.argument)
+        return EndpointPlayer.of(request.argument, budget=request.budget)
     except EndpointError as error:
         raise PlayerError(error.fact, error.fix) from error
 
@@ -244,8 +247,9 @@ def _run(request: Request) -> Player:
         if not request.game.ir.written:
             return _drawing(request, spec)
         return open_player(
-            spec, request.game, seed=request.seed, allow_code=request.allow_code, vllm=request.vllm
-        )
+            spec, request.game, seed=request.seed, allow_code=request.allow_code,
+            vllm=request.vllm, budget=request.budget,
+        )  # fmt: skip
 
     return run_player(request.argument, request.game, held_by, seed=request.seed, vllm=request.vllm)
 

@@ -24,6 +24,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from gamedsl.policies.base import Message
+from gamedsl.policies.budget import Budget, BudgetSpent, EndpointError
 from gamedsl.policies.endpoint_wire import (
     Answer,
     Body,
@@ -39,25 +40,13 @@ from gamedsl.policies.generation import Generated, Request
 if TYPE_CHECKING:
     import httpx2
 
+__all__ = ["Budget", "BudgetSpent", "Endpoint", "EndpointError", "EndpointSettings"]
+
 KEY_ENV = "OPENAI_API_KEY"
 PASSING = frozenset({408, 409, 425, 429})
 """Statuses below 500 that are worth another attempt."""
 LONGEST_WAIT = 60.0
 """The longest back-off, in seconds; a server may ask for more."""
-
-
-class EndpointError(Exception):
-    """An endpoint that cannot be used, or does not answer. The text states the fact, then the
-    fix."""
-
-    def __init__(self, fact: str, fix: str) -> None:
-        super().__init__(f"{fact}\n  fix: {fix}")
-        self.fact = fact
-        self.fix = fix
-
-
-class BudgetSpent(EndpointError):
-    """All calls that were allowed have been made, or all tokens used."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +64,7 @@ class EndpointSettings:
     first_wait: float = 0.5
     """The first back-off; each further one is twice as long."""
     calls: int = 1000
-    """The most attempts in all."""
+    """The most attempts in all, where the endpoint has no budget together with others."""
     tokens: int | None = None
     """The most tokens in all, of prompts and replies, as the server counts them: no call is made
     after so many. None: any number."""
@@ -91,30 +80,38 @@ class EndpointSettings:
 class Endpoint:
     """One model behind one address; may be called from several threads."""
 
-    def __init__(self, url: str, model: str, settings: EndpointSettings | None = None) -> None:
-        """Raises EndpointError for an address or a key that cannot be used, and ImportError
-        without httpx2."""
+    def __init__(
+        self, url: str, model: str, settings: EndpointSettings | None = None,
+        budget: Budget | None = None,
+    ) -> None:  # fmt: skip
+        """`budget` is one that is shared with others; None is one of its own, as the settings say.
+
+        Raises EndpointError for an address or a key that cannot be used, and ImportError without
+        httpx2."""
         self.url, self.model = _address(url), model
         self.settings = settings or EndpointSettings()
+        self.budget = budget or Budget(
+            self.settings.calls, self.settings.tokens, of=self.url,
+            more="allow more with --{}, or play fewer games with --games",
+        )  # fmt: skip
+        self.budget.in_use = True
         self._key = _key(self.settings.key_env)
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._client = _client(headers, self.settings)
         weakref.finalize(self, self._client.close)
-        self._calls = self._tokens = 0
         self._kept = Kept(self.settings.kept)
-        self._lock = threading.Lock()
         self._failed = threading.Event()
         self._jitter = random.Random(0)
 
     @property
     def calls(self) -> int:
-        """Attempts made so far."""
-        return self._calls
+        """Attempts made so far, by all who share its budget."""
+        return self.budget.calls
 
     @property
     def tokens(self) -> int:
-        """Tokens of prompts and replies so far, as the server counts them."""
-        return self._tokens
+        """Tokens of prompts and replies so far, as the server counts them, of the same."""
+        return self.budget.tokens
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         """The same as `answers`, as engines have it: without ids or log-probabilities."""
@@ -188,18 +185,7 @@ class Endpoint:
         """The reply; or why there is none this time, and how long to wait at least."""
         import httpx2
 
-        with self._lock:
-            if self._calls >= self.settings.calls:
-                raise BudgetSpent(
-                    f"the budget of {self.settings.calls:,} calls to {self.url} is spent",
-                    "allow more with --calls, or play fewer games with --games",
-                )
-            if self.settings.tokens is not None and self._tokens >= self.settings.tokens:
-                raise BudgetSpent(
-                    f"the budget of {self.settings.tokens:,} tokens of {self.url} is spent",
-                    "allow more with --tokens, or play fewer games with --games",
-                )
-            self._calls += 1
+        self.budget.call()
         try:
             answer = self._client.post(f"{self.url}/chat/completions", json=body)
         except httpx2.TimeoutException:
@@ -227,8 +213,7 @@ class Endpoint:
                 "give the address that ends before `/chat/completions`, such as "
                 "http://localhost:8000/v1",
             ) from error
-        with self._lock:
-            self._tokens += tokens_of(found)
+        self.budget.use(tokens_of(found))
         return read
 
     def _said(self, answer: httpx2.Response) -> str:

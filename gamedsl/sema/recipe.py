@@ -24,6 +24,7 @@ from gamedsl.ir.recipe import (
     PoolSettings,
     Project,
     Recipe,
+    Spending,
     Until,
     Vllm,
     WarmUp,
@@ -39,7 +40,7 @@ _BY_NAME = {key.name: key for key in KEYS if key.kind != "map"}
 _MAPS = tuple(key.name for key in KEYS if key.kind == "map")
 _PARTS: dict[str, Any] = {
     "until": Until, "learn": Learn, "curriculum": Curriculum, "lora": Lora, "magnet": Magnet,
-    "pool": PoolSettings, "project": Project,
+    "pool": PoolSettings, "budget": Spending, "project": Project,
     "expert": Expert, "vllm": Vllm, "warm_up": WarmUp,
 }  # fmt: skip
 """Groups of settings, and what the recipe holds them in."""

@@ -148,6 +148,13 @@ KEYS: tuple[Key, ...] = (
         words=("equilibrium", "uniform")),
     Key("pool.games", "whole", 64,
         "games of each pair of members at the end, where their worth is not exact", low=2),
+    Key("budget.calls", "whole", 1000,
+        "the most calls of the whole run to endpoints, repeated ones included; then it ends with a"
+        " checkpoint, and goes on where more are allowed",
+        low=1, words=("any",), absent="any"),
+    Key("budget.tokens", "whole", "any",
+        "the most tokens of prompts and replies, as endpoints count them",
+        low=1, words=("any",), absent="any"),
     Key("lora.rank", "whole", 16, "rank of the adapters", low=1),
     Key("lora.alpha", "whole", 32, "scale of the adapters: their output times alpha / rank", low=1),
     Key("lora.layers", "whole", 10,

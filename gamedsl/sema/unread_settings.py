@@ -25,6 +25,11 @@ def _under(*methods: str) -> Callable[[Recipe], bool]:
     return lambda recipe: recipe.method in methods
 
 
+def _calls(recipe: Recipe) -> bool:
+    """Whether an endpoint may be asked: that of a player, or of one that a run was trained with."""
+    return any(name.partition(":")[0].strip() in ("endpoint", "run") for name in recipe.players)
+
+
 READINGS = (
     Reading(("project",), "method", _under("project"), "`method: project`"),
     Reading(("magnet",), "method", _under("magnet", "project"), "`method: magnet`"),
@@ -49,6 +54,9 @@ READINGS = (
     ),
     Reading(
         ("pool",), "opponents", lambda recipe: recipe.keeps_pool, "`opponents: {self: 1, pool: 1}`"
+    ),
+    Reading(
+        ("budget",), "roles", _calls, "a player such as `endpoint:URL#MODEL`"
     ),
     Reading(
         ("warm_up",), "warm_up.expert", lambda recipe: recipe.warm_up.expert is not None,

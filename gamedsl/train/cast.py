@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.recipe import SHARED, Recipe
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError, Posed, Speaker, answer
+from gamedsl.policies.budget import Budget
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Episode, ParseFailure
@@ -77,13 +78,16 @@ class Cast:
         players: Mapping[str, Player] | None = None,
         reopen: Callable[[str, int], Player] | None = None,
         opponents: Mapping[str, Player] | None = None,
+        budget: Budget | None = None,
     ) -> None:
-        """`reopen` gives the player of a setting anew, for a seed; without it the same goes on."""
+        """`reopen` gives the player of a setting anew, for a seed; without it the same goes on.
+        `budget` is what endpoints among the players may use up; None is the recipe's, untouched."""
         parts = recipe.parts(ir)
         self.learners = frozenset(part.role for part in parts if part.learns)
         self._adapters = {part.role: part.adapter for part in parts if part.adapter is not None}
         self.players, self.opponents = dict(players or {}), dict(opponents or {})
         self.pool: Pool | None = None
+        self.budget = budget or budget_of(recipe)
         self.sides = _sides(ir, [part.role for part in parts if part.learns])
         self._met = [name for name, _ in recipe.opponents]
         self._shares = np.array([share for _, share in recipe.opponents], dtype=np.float64)
@@ -95,6 +99,10 @@ class Cast:
     def adapters(self) -> Mapping[str, str]:
         """The adapters of the roles and referees that no player holds."""
         return self._adapters
+
+    def spent(self) -> dict[str, Any]:
+        """What a record says of endpoints: what they have used up so far; nothing without any."""
+        return {"endpoints": self.budget.state()} if self.budget.in_use else {}
 
     def adapter(self, role: str) -> str:
         """The adapter that answers for a role, or a referee; `shared` where a player does."""
@@ -187,10 +195,17 @@ class CastError(PlayerError):
         self.setting = setting
 
 
-def assemble(game: Game, recipe: Recipe) -> Cast:
-    """The cast of a run, with its players opened. Raises CastError."""
+def budget_of(recipe: Recipe) -> Budget:
+    """What the endpoints of a run may use up together, all of it."""
+    return Budget(recipe.budget.calls, recipe.budget.tokens)
+
+
+def assemble(game: Game, recipe: Recipe, budget: Budget | None = None) -> Cast:
+    """The cast of a run, with its players opened; `budget` is what a run under way has left for its
+    endpoints. Raises CastError."""
     from gamedsl.players.table import open_player
 
+    budget = budget or budget_of(recipe)
     roles = {part.role: part.player for part in recipe.roles if part.player is not None}
     met = [name for name, _ in recipe.opponents if name not in ("self", "pool")]
     specs = {f"roles.{role}.player": spec for role, spec in roles.items()}
@@ -198,10 +213,10 @@ def assemble(game: Game, recipe: Recipe) -> Cast:
 
     def opened(setting: str, seed: int) -> Player:
         try:
-            return open_player(specs[setting], game, seed=seed)
+            return open_player(specs[setting], game, seed=seed, budget=budget)
         except PlayerError as error:
             raise CastError(setting, error) from error
 
     players = {role: opened(f"roles.{role}.player", recipe.seed) for role in roles}
     opponents = {spec: opened(f"opponents.{spec}", recipe.seed) for spec in met}
-    return Cast(game.ir, recipe, players, opened, opponents)
+    return Cast(game.ir, recipe, players, opened, opponents, budget)

@@ -22,7 +22,7 @@ from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.recipe import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
-from gamedsl.train.cast import Cast, assemble
+from gamedsl.train.cast import Cast, assemble, budget_of
 from gamedsl.train.errors import TrainError
 from gamedsl.train.gauge import earned
 from gamedsl.train.loop import Conclude, Observer, Outcome, train
@@ -97,6 +97,7 @@ def climb(
             game, recipe, run, policy,
             observers=observers, conclude=conclude, interrupt=interrupt, cast=cast,
         )  # fmt: skip
+    budget = budget_of(recipe) if cast is None else cast.budget
     params = dict(run.info()["params"])
     games = {
         level: _at_level(game, {**params, plan.param: level}, load)
@@ -111,7 +112,7 @@ def climb(
         other = games[level]
         env = other.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
         scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
-        batch = play(env, scorer, recipe, recipe.steps + 1, cast=assemble(other, recipe))
+        batch = play(env, scorer, recipe, recipe.steps + 1, cast=assemble(other, recipe, budget))
         record = earned(batch)
         return {**record, "success": success(record, reached.bounds[level])}
 
@@ -123,7 +124,7 @@ def climb(
         level = reached.level
         outcome = train(
             games[level], recipe, run, policy, observers=observers, conclude=concluded,
-            interrupt=interrupt, cast=assemble(games[level], recipe), levels=reached,
+            interrupt=interrupt, cast=assemble(games[level], recipe, budget), levels=reached,
         )  # fmt: skip
         if outcome.finished or reached.level == level:
             return outcome

@@ -70,6 +70,7 @@ def dry_run(
         ("distinct tokens", f"{batch.tokens:,} a step"),
         *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
         *_memory(policy, trained),
+        *_endpoints(recipe, cast, 2),
         ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
     ]  # fmt: skip
@@ -106,6 +107,7 @@ def _in_words(
         ("one group", f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid"),
         *([("context", context.told())] if context is not None else []),
         *_memory(policy, trained),
+        *_endpoints(recipe, cast, recipe.group_size / recipe.games),
         ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
     ]  # fmt: skip
@@ -129,6 +131,19 @@ def _models(policy: Policy) -> list[tuple[str, str]]:
 
 def _size(policy: Policy) -> int:
     return sum(parameter.numel() for parameter in policy.parameters())
+
+
+def _endpoints(recipe: Recipe, cast: Cast, steps: float) -> list[tuple[str, str]]:
+    """What endpoints would be asked, by what they were asked in so many steps, and what a run may
+    ask them."""
+    if not cast.budget.in_use:
+        return []
+    calls, tokens = (
+        "any number of" if most is None else f"at most {most:,}"
+        for most in (recipe.budget.calls, recipe.budget.tokens)
+    )
+    told = f"about {round(cast.budget.calls / steps):,} calls a step; in all {calls} calls"
+    return [("endpoints", f"{told}, {tokens} tokens")]
 
 
 def _text(facts: list[tuple[str, str]], shown: list[str], recipe: Recipe) -> str:

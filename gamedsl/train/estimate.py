@@ -25,6 +25,7 @@ from gamedsl.train.scoring import Scorer
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Env, Game
+    from gamedsl.train.cast import Cast
     from gamedsl.train.gauge import Gauge
 
 Estimate = tuple[Sequence[Query], Weights]
@@ -33,12 +34,12 @@ Estimator = Callable[[Batch, Scorer, Collection[str]], Estimate]
 
 
 def estimator_of(
-    game: Game, env: Env, recipe: Recipe, gauge: Gauge, advantages: Advantages
+    game: Game, env: Env, recipe: Recipe, gauge: Gauge, advantages: Advantages, cast: Cast
 ) -> Estimator:
     """The estimator that a recipe names. Raises TrainError where there is no tree to take, or no
     teacher."""
     if recipe.method == "expert":
-        return _examples(game, recipe, advantages)
+        return _examples(game, recipe, advantages, cast)
     if recipe.estimator == "sampled":
         return lambda batch, _, learns: _counted(batch.queries, advantages.weigh(batch, learns))
     from gamedsl.solve import TooLarge, tabulate
@@ -55,9 +56,9 @@ def estimator_of(
     return _exact(tree, recipe.games, gauge)
 
 
-def _examples(game: Game, recipe: Recipe, advantages: Advantages) -> Estimator:
+def _examples(game: Game, recipe: Recipe, advantages: Advantages, cast: Cast) -> Estimator:
     """What the method `expert` imitates, beside the rest."""
-    teacher = None if recipe.expert.teacher is None else Teacher(game, recipe)
+    teacher = None if recipe.expert.teacher is None else Teacher(game, recipe, cast.budget)
 
     def estimate(batch: Batch, _: Scorer, learns: Collection[str]) -> Estimate:
         weights = advantages.weigh(batch, learns)

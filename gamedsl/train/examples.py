@@ -26,6 +26,7 @@ from gamedsl.train.rollout import Batch, Sample, generator
 
 if TYPE_CHECKING:
     from gamedsl.players.base import Player
+    from gamedsl.policies.budget import Budget
     from gamedsl.runtime import Game
 
 
@@ -71,9 +72,10 @@ class Teacher:
     """The player that a recipe names as teacher. One that draws without telling its odds is opened
     anew at each step, so that a run that was stopped goes on with the same answers."""
 
-    def __init__(self, game: Game, recipe: Recipe) -> None:
-        """Raises TrainError where there is no such player."""
-        self._game, self._recipe = game, recipe
+    def __init__(self, game: Game, recipe: Recipe, budget: Budget) -> None:
+        """`budget` is what an endpoint may use up. Raises TrainError where there is no such
+        player."""
+        self._game, self._recipe, self._budget = game, recipe, budget
         self._player = self._open(recipe.seed)
 
     def labels(self, batch: Batch, learns: Collection[str]) -> list[np.ndarray]:
@@ -103,6 +105,8 @@ class Teacher:
 
         assert self._recipe.expert.teacher is not None, "the recipe names no teacher"
         try:
-            return open_player(self._recipe.expert.teacher, self._game, seed=seed)
+            return open_player(
+                self._recipe.expert.teacher, self._game, seed=seed, budget=self._budget
+            )
         except PlayerError as error:
             raise TrainError(error.message, error.help) from error

@@ -238,10 +238,10 @@ def holders_of(
     assert plan.expert is not None, "there is no warm-up"
     taught = [seat for seat in game.ir.seats if role_of[seat] in cast.learners]
     try:
-        expert = open_player(plan.expert, game, seed=recipe.seed)
+        expert = open_player(plan.expert, game, seed=recipe.seed, budget=cast.budget)
         if plan.opponents is None:
             return [_seated(game, cast, expert)], [frozenset(taught)]
-        other = open_player(plan.opponents, game, seed=recipe.seed + 1)
+        other = open_player(plan.opponents, game, seed=recipe.seed + 1, budget=cast.budget)
     except PlayerError as error:
         raise TrainError(error.message, error.help) from error
     holders = [_seated(game, cast, other) | {seat: expert} for seat in taught]

@@ -19,13 +19,14 @@ from typing import Any, Protocol
 
 from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
+from gamedsl.policies.budget import BudgetSpent
 from gamedsl.runtime.game import Game
 from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.ending import Goal
 from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.methods.base import Record, idle
 from gamedsl.train.runfolder import RunFolder, write_adapters
-from gamedsl.train.training import Levels, prepare
+from gamedsl.train.training import Levels, Training, prepare
 from gamedsl.train.transcripts import transcripts
 
 
@@ -48,10 +49,12 @@ there is none), and what the record says so far."""
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call of `train` ended: the last step done, and whether all were."""
+    """How a call of `train` ended: the last step done, whether all were, and whether that was for
+    want of calls to endpoints."""
 
     step: int
     finished: bool
+    spent: BudgetSpent | None = None
 
 
 def train(
@@ -68,7 +71,22 @@ def train(
     at = prepare(game, recipe, run, policy, cast, levels, hear, lambda: stop.asked)
     if at is None:
         return Outcome(0, finished=False)
+    try:
+        return _steps(at, run, observers, conclude, stop, levels)
+    except BudgetSpent as spent:
+        step = at.fall_back()
+        write_adapters(run, policy)
+        return Outcome(step, finished=False, spent=spent)
+
+
+def _steps(
+    at: Training, run: RunFolder, observers: Sequence[Observer], conclude: Conclude,
+    stop: Interrupt, levels: Levels | None,
+) -> Outcome:  # fmt: skip
+    """All steps that are left, and the end. Raises BudgetSpent, in a state to fall back from."""
+    recipe, hear = at.recipe, partial(tell, observers)
     step, level = at.beginning.step, levels and levels.level
+    at.mark(step)
     batch = at.play(step + 1)
     if not run.records():
         run.append(at.opening(batch))
@@ -102,10 +120,11 @@ def train(
         if step % recipe.checkpoint_every == 0:
             at.keep(step)
         hear(record)
+        at.mark(step)
         batch = ahead
 
     at.keep(step)
-    write_adapters(run, policy)
+    write_adapters(run, at.policy)
     finished = step >= recipe.steps or goal.reached
     if finished:
         end = at.closing(step)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from gamedsl.ir.recipe import Recipe
@@ -63,6 +64,8 @@ class Training:
     pool: Pool | None
     levels: Levels | None
     lasting: dict[str, Lasting]
+    marked: list[Checkpoint] = field(default_factory=list)
+    """The state to fall back to, where there may be need of one."""
 
     def play(self, step: int) -> Batch:
         """The games of a step, by the policy as it is; in a small game all decisions are scored."""
@@ -75,10 +78,28 @@ class Training:
 
     def keep(self, step: int) -> None:
         """Write the checkpoint of a step."""
+        checkpoints.save(self.run, self._state(step), self.recipe.keep_checkpoints)
+
+    def mark(self, step: int) -> None:
+        """Remember a step to fall back to, where endpoints may run out of calls in the next."""
+        if self.cast.budget.in_use:
+            state = self._state(step)
+            optimizer, parts = deepcopy(state.optimizer), deepcopy(state.parts)
+            self.marked[:] = [replace(state, optimizer=optimizer, parts=parts)]
+
+    def fall_back(self) -> int:
+        """Put the policy back to the step that was remembered, and write its checkpoint, with what
+        endpoints have used up since; returns the step."""
+        (state,) = self.marked
+        state.parts["budget"] = self.cast.budget.state()
+        checkpoints.put_back(self.policy, state.adapters)
+        checkpoints.save(self.run, state, self.recipe.keep_checkpoints)
+        return state.step
+
+    def _state(self, step: int) -> Checkpoint:
         learned = checkpoints.adapters_of(self.policy), self.beginning.optimizer.state_dict()
         first, parts = self.beginning.reference.adapters, state_of(self.lasting)
-        state = Checkpoint(step, self.game.hash, *learned, first, parts)
-        checkpoints.save(self.run, state, self.recipe.keep_checkpoints)
+        return Checkpoint(step, self.game.hash, *learned, first, parts)
 
     def opening(self, batch: Batch) -> Record:
         """The record of the start, of the policy that played a batch."""
@@ -97,6 +118,7 @@ class Training:
         record |= {**self.bounds.measured(self.scorer, step), **self.schedule.told(step)}
         record |= self.lines.measured(self.scorer, step)
         record |= self.pool.told() if self.pool is not None else {}
+        record |= self.cast.spent()
         return record | (self.levels.see(record) if self.levels is not None else {})
 
     def closing(self, step: int) -> Record:
@@ -124,7 +146,7 @@ def prepare(
     scorer = scorer_of(policy, recipe, gauge.known)
     advantages = Advantages(recipe, Replays(recipe, scorer, cast))
     schedule = Schedule(game.ir, recipe)
-    estimate = estimator_of(game, env, recipe, gauge, advantages)
+    estimate = estimator_of(game, env, recipe, gauge, advantages, cast)
     beginning = begin(
         game, env, run, recipe, policy, gauge, cast, tell=tell, asked_to_stop=asked_to_stop
     )
@@ -135,7 +157,7 @@ def prepare(
     )
     method, pool = method_of(learner), pool_of(run, recipe, policy, cast, gauge.queries)
     lasting: dict[str, Lasting] = {
-        "method": method, "advantages": advantages, "schedule": schedule,
+        "method": method, "advantages": advantages, "schedule": schedule, "budget": cast.budget,
         **({} if pool is None else {"pool": pool}),
         **({} if levels is None else {"curriculum": levels}),
     }  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from gamedsl.ir.program import Call, walk_steps
 from gamedsl.ir.recipe import Recipe
 from gamedsl.players.replying import text_of
 from gamedsl.policies.base import Policy
+from gamedsl.policies.budget import BudgetSpent
 from gamedsl.policies.generation import Writing
 from gamedsl.policies.several import mute_model
 from gamedsl.runtime.env import Env
@@ -27,7 +28,7 @@ from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.begin import learning, optimizer_of, take_up
 from gamedsl.train.cast import Cast, assemble
-from gamedsl.train.checkpoint import Checkpoint, adapters_of
+from gamedsl.train.checkpoint import Checkpoint, Lasting, adapters_of
 from gamedsl.train.errors import TrainError
 from gamedsl.train.gauge import earned, met
 from gamedsl.train.imitation import warm_up
@@ -61,13 +62,14 @@ def train_words(
     cast = cast or assemble(game, recipe)
     env = env_of(game, recipe, policy, cast)
     optimizer, lineages = optimizer_of(policy, cast, recipe), Lineages()
-    step = _begin(run, policy, optimizer, lineages)
+    lasting: dict[str, Lasting] = {"lineages": lineages, "budget": cast.budget}
+    step, spent = _begin(run, policy, optimizer, lasting), None
 
     def stopped() -> bool:
         return interrupt is not None and interrupt.asked
 
     def keep() -> None:
-        parts = checkpoints.state_of({"lineages": lineages})
+        parts = checkpoints.state_of(lasting)
         state = Checkpoint(step, game.hash, adapters_of(policy), optimizer.state_dict(), {}, parts)
         checkpoints.save(run, state, recipe.keep_checkpoints)
 
@@ -82,10 +84,15 @@ def train_words(
     while step < recipe.steps and not stopped():
         started = time.perf_counter()
         step += 1
-        trials = play(env, policy, recipe, step, cast, lineages)
+        try:
+            trials = play(env, policy, recipe, step, cast, lineages)
+        except BudgetSpent as error:  # nothing was learned yet
+            step, spent = step - 1, error
+            break
         lineages.carry_on(trials)
         record: Record = {"event": "step", "step": step}
         record |= _learnt(trials, policy, optimizer, recipe, cast, step)
+        record |= cast.spent()
         record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)
         if step == recipe.steps or step % recipe.transcripts_every == 0:
@@ -102,19 +109,20 @@ def train_words(
         end |= conclude(run, None, end)
         run.append(end)
         tell(observers, end)
-    return Outcome(step, finished)
+    return Outcome(step, finished, spent)
 
 
 def _begin(
-    run: RunFolder, policy: Writing, optimizer: torch.optim.Optimizer, lineages: Lineages
-) -> int:
+    run: RunFolder, policy: Writing, optimizer: torch.optim.Optimizer,
+    lasting: Mapping[str, Lasting],
+) -> int:  # fmt: skip
     """Put policy and run folder into the state of the last checkpoint, or of step 0."""
     found = checkpoints.latest(run)
     if found is None:
         run.rewind(None)
         return 0
     take_up(run, found, policy, optimizer)
-    checkpoints.restore({"lineages": lineages}, found.parts)
+    checkpoints.restore(lasting, found.parts)
     policy.forget()
     return found.step
 
