@@ -111,6 +111,9 @@ class Curriculum:
 
     A level is passed when its last `over` steps had a success of `at` on average. Levels held out
     are played at the end, and never trained on.
+
+    `rows` names what is drawn from a data file, by success but for a share `floor` of the draws;
+    None: all rows alike. See `gamedsl.train.rows`.
     """
 
     param: str | None
@@ -118,6 +121,8 @@ class Curriculum:
     at: float
     over: int
     held_out: tuple[int | float | str | bool, ...]
+    rows: str | None
+    floor: float
 
 
 @dataclass(frozen=True)
@@ -294,6 +299,11 @@ class Recipe:
         return ir.in_words or self.replies == "free"
 
     @property
+    def holds(self) -> bool:
+        """Whether the method settles at mixed equilibria of what is rewarded."""
+        return self.method in ("magnet", "project")
+
+    @property
     def keeps_pool(self) -> bool:
         """Whether the policy meets a population."""
         return any(name == "pool" for name, _ in self.opponents)
@@ -335,8 +345,8 @@ class Recipe:
 _MAPS = ("roles", "opponents", "start")
 
 _ABSENT = {
-    "order": "roles", "param": "none", "layers": "all", "targets": "all", "every": "never",
-    "dtype": "auto", "context": "auto", "pass_tokens": "auto",
+    "order": "roles", "param": "none", "rows": "none", "layers": "all", "targets": "all",
+    "every": "never", "dtype": "auto", "context": "auto", "pass_tokens": "auto",
     "threads": "auto", "finetuning": "auto", "expert": "none", "opponents": "expert",
     "teacher": "none", "extinct": "off", "bound_every": "never", "max_change": "off",
     "exploitability": "never", "lines_every": "never", "batch": "all", "calls": "any",

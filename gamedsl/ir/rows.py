@@ -11,16 +11,29 @@ and hashes are those of the whole game.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from itertools import takewhile
 from typing import Any
 
 from gamedsl.ir.expr import Const
 from gamedsl.ir.game import GameIR, Rows
 from gamedsl.ir.hashing import canonical
-from gamedsl.ir.program import Block, Draw, Loop, Source, Stage, Step, walk_steps
-from gamedsl.ir.types import List
+from gamedsl.ir.program import (
+    Block,
+    Call,
+    Do,
+    Draw,
+    Loop,
+    Pay,
+    Show,
+    Source,
+    Stage,
+    Step,
+    walk_steps,
+)
+from gamedsl.ir.types import List, Record
 
 _BITS = 64
 
@@ -37,6 +50,41 @@ def holds_out(ir: GameIR) -> bool:
     """Whether a game keeps some rows from training, whichever share of them it has."""
     steps = walk_steps((ir.whole or ir).turns)
     return any(isinstance(step, Draw) and step.source.held_out is not None for step in steps)
+
+
+def row_draws(ir: GameIR) -> dict[str, Draw | None]:
+    """What is drawn from data files, by name: the draw, where every game makes it once and before
+    anybody acts, and None elsewhere."""
+    first = {step.id for step in _first(ir.turns)}
+    found: dict[str, Draw | None] = {}
+    for step in walk_steps(ir.turns):
+        if isinstance(step, Draw) and rows_of(step) is not None:
+            one = step.condition is None and not step.per and step.source.take is None
+            alone = one and step.id in first and step.variable not in found
+            found[step.variable] = step if alone else None
+    return found
+
+
+def rows_of(draw: Draw) -> tuple[Any, ...] | None:
+    """The rows of a data file that a draw is from, in order; None where it is from no such file."""
+    values = draw.source.values
+    if not isinstance(values, Const) or not isinstance(values.type, List):
+        return None
+    return tuple(values.value) if isinstance(values.type.of, Record) else None
+
+
+def _first(steps: tuple[Step, ...]) -> Iterator[Step]:
+    """Steps with those of blocks that always are gone through, up to the first at which something
+    else can happen than what is drawn, shown, worked out and paid."""
+    return takewhile(lambda step: isinstance(step, Draw | Show | Do | Pay | Call), _flat(steps))
+
+
+def _flat(steps: tuple[Step, ...]) -> Iterator[Step]:
+    for step in steps:
+        if isinstance(step, Block) and step.condition is None:
+            yield from _flat(step.body)
+        else:
+            yield step
 
 
 def of_rows(ir: GameIR, rows: Rows) -> GameIR:

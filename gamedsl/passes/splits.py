@@ -11,9 +11,6 @@ from gamedsl.ir.recipe import Recipe
 from gamedsl.passes.proof import Proof
 from gamedsl.source.spans import Span
 
-HOLD = ("magnet", "project")
-"""Methods that settle at mixed equilibria of the rewards."""
-
 
 def check_split(
     ir: GameIR, recipe: Recipe, spans: Mapping[str, Span], proofs: Collection[Proof],
@@ -21,7 +18,7 @@ def check_split(
 ) -> None:  # fmt: skip
     """GD0706: the split of payoffs into rewards moves the equilibria that the method holds.
     `spans`: where settings of the recipe were given."""
-    if recipe.method not in HOLD or "split" in recipe.allow:
+    if not recipe.holds or "split" in recipe.allow:
         return
     found = [p for p in proofs if p.name == "rewards.incentives" and p.grade == "refuted"]
     for proof in found:

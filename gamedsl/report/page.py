@@ -19,7 +19,7 @@ from gamedsl.report.gather import Run, course, gather
 from gamedsl.report.portrait import picture
 from gamedsl.report.svg import Series, line_chart
 from gamedsl.train.summary import policy_of, predicted, summarise
-from gamedsl.train.telling.words import sentences
+from gamedsl.train.telling.words import STANDINGS, sentences
 
 MANY_CHARTS = 16
 MANY_LINES = 6
@@ -197,6 +197,13 @@ def _curves(run: Run) -> list[tuple[str, str, Markup]]:
     entropy = [Series(r, course(run.steps, "entropy", r), i) for i, r in enumerate(kinds)]
     found.append(("Entropy", "of the policy, in nats, by role", line_chart(
         "Entropy per role", steps, entropy, low=0.0)))  # fmt: skip
+    rows = [record["rows"] for record in run.steps if "rows" in record]
+    if rows:
+        standing = [
+            Series(name, [one[name] for one in rows], i) for i, name in enumerate(STANDINGS)
+        ]
+        found.append(("Rows", "how many are solved, and how many now and then", line_chart(
+            "Rows by success", steps, standing, low=0.0)))  # fmt: skip
     return [(title, note, Markup(svg)) for title, note, svg in found if svg]
 
 

@@ -5,6 +5,7 @@ Same rules, run seed, tokenizer and seed: same episode, byte for byte (`gamedsl.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
@@ -59,6 +60,7 @@ class Env:
         chance: Literal["drawn", "asked"] = "drawn",
         forced: Literal["taken", "asked"] = "taken",
         memory: Memory | None = None,
+        given: Mapping[str, int] | None = None,
     ) -> Episode:
         """Start an episode. The seed fixes everything that chance decides in it.
 
@@ -66,11 +68,14 @@ class Env:
         (`Episode.memory`); without one, or where nothing is left, it begins as declared. ValueError
         for a memory that is not of this game.
 
+        `given` says what chance brings at a step, by its id, whatever the seed: the number of an
+        outcome, of those in `Episode.chance`. IndexError for one that there is not.
+
         `chance="asked"` stops at chance nodes instead, for `Episode.draw`. `forced="asked"` asks
         for decisions with one legal action too, and stops at chance nodes with one outcome.
         """
         book = self._labels if self.ir.labels.per != "episode" else self._labels_of(seed)
-        return Episode(self, seed, book, chance == "asked", forced == "asked", memory)
+        return Episode(self, seed, book, chance == "asked", forced == "asked", memory, given)
 
     @cached_property
     def _labels(self) -> LabelBook:

@@ -33,13 +33,13 @@ class Episode:
     """One play of a game, driven by `step` (and `draw`) until `done`."""
 
     __slots__ = (
-        "_began", "_book", "_chance", "_failed", "_forced", "_held", "_position", "env", "failures",
-        "mistakes", "payoffs", "rewards", "seed",
+        "_began", "_book", "_chance", "_failed", "_forced", "_given", "_held", "_position", "env",
+        "failures", "mistakes", "payoffs", "rewards", "seed",
     )  # fmt: skip
 
     def __init__(
         self, env: Env, seed: int, book: LabelBook, chance: bool = False, forced: bool = False,
-        memory: Memory | None = None,
+        memory: Memory | None = None, given: Mapping[str, int] | None = None,
     ) -> None:  # fmt: skip
         self.env = env
         self.seed = seed
@@ -59,6 +59,7 @@ class Episode:
         self._chance = chance
         self._forced = forced
         self._began: Memory = memory or {}
+        self._given = given or {}
         self._go_on(env.begin(memory))
 
     @property
@@ -184,12 +185,9 @@ class Episode:
 
         ValueError where it is not chance's turn; IndexError for a number that there is not.
         """
-        count = self.outcome_count
-        if not count:
+        if not self.outcome_count:
             raise ValueError("it is not chance's turn")
-        if not 0 <= outcome < count:
-            raise IndexError(f"no outcome {outcome} of {count}, counted from 0")
-        self._go_on(self._position.after(outcome))
+        self._go_on(self._position.after(_within(outcome, self.outcome_count)))
 
     def seen(self, seat: str) -> Seen:
         """The events that a seat has seen so far, in order, in canonical names."""
@@ -228,7 +226,7 @@ class Episode:
         """An independent copy at the same point."""
         copy = Episode.__new__(Episode)
         copy.env, copy.seed, copy._book = self.env, self.seed, self._book
-        copy._began = self._began
+        copy._began, copy._given = self._began, self._given
         copy._chance, copy._forced = self._chance, self._forced
         copy._position = self._position
         copy.payoffs, copy.rewards = dict(self.payoffs), dict(self.rewards)
@@ -278,13 +276,24 @@ class Episode:
                 certain = state.outcome_count == 1
                 if self._chance and (self._forced or not certain):
                     break
-                position = position.after(0 if certain else state.pick(self.seed))
+                position = position.after(0 if certain else self._drawn(state))
             else:
                 if self._forced or any(count != 1 for count in state.counts):
                     break
                 position = position.after(tuple(ask.legal[0] for ask in state.asks))
         self._position = position
         self.payoffs, self.rewards = dict(position.payoffs), dict(position.rewards)
+
+    def _drawn(self, state: State) -> int:
+        """What chance brings: what was given, else what the seed draws."""
+        given = self._given.get(state.draws[0]) if self._given else None
+        return state.pick(self.seed) if given is None else _within(given, state.outcome_count)
+
+
+def _within(outcome: int, count: int) -> int:
+    if not 0 <= outcome < count:
+        raise IndexError(f"no outcome {outcome} of {count}, counted from 0")
+    return outcome
 
 
 def _text(amount: Amount) -> str | None:

@@ -1,4 +1,5 @@
-"""Checks of `curriculum`: that its param is one, and that its levels are levels."""
+"""Checks of `curriculum`: that its param is one, that its levels are levels, and that its rows can
+be drawn by success."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Setting
 from gamedsl.ir.recipe import Recipe
+from gamedsl.ir.rows import row_draws
 
 
 def check_curriculum(
@@ -36,4 +38,47 @@ def check_curriculum(
         clash(
             f"the level {shared[0]} is trained on and held out",
             "leave it out of one of the two", "curriculum.levels", "curriculum.held_out",
+        )  # fmt: skip
+    if plan.rows is not None:
+        _rows(ir, recipe, plan.rows, given["curriculum.rows"], clash, problems)
+
+
+def _rows(
+    ir: GameIR, recipe: Recipe, name: str, setting: Setting, clash: Callable[..., None],
+    problems: Problems,
+) -> None:  # fmt: skip
+    """Rows are drawn where every game has one, and another chance moves no equilibrium that is
+    held."""
+    draws = row_draws(ir)
+    if name not in draws:
+        near = did_you_mean(name, draws)
+        known = f"what is drawn from data: {', '.join(draws)}"
+        help = f"did you mean `{near}`?" if near else known if draws else "leave it out"
+        problems.add(
+            "GD0705", f"`curriculum.rows` names nothing that is drawn from a data file: `{name}`",
+            setting.span, why="unknown here" if draws else "this game draws no rows", help=help,
+        )  # fmt: skip
+    elif draws[name] is None:
+        clash(
+            f"not every game draws `{name}` once, before anybody acts, so it has no one row",
+            "draw it first, one and without `if`, or leave `curriculum.rows` out",
+            "curriculum.rows",
+        )  # fmt: skip
+    if recipe.holds:
+        problems.add(
+            "GD0706", f"`{recipe.method}` holds equilibria, and those of a game with rows drawn by"
+            " success are others", setting.span, why="changes the odds of chance",
+            help="leave `curriculum.rows` out, or write `method: grpo`",
+        )  # fmt: skip
+    if recipe.estimator == "tree":
+        clash(
+            "the `tree` goes through all rows, and none are drawn",
+            "write `estimator: sampled`, or leave `curriculum.rows` out",
+            "estimator", "curriculum.rows",
+        )  # fmt: skip
+    if recipe.curriculum.param is not None:
+        clash(
+            "a curriculum goes through levels or through rows: success in one level says nothing"
+            " of another", "leave `curriculum.param` and its levels out, or `curriculum.rows`",
+            "curriculum.param", "curriculum.rows",
         )  # fmt: skip

@@ -131,6 +131,12 @@ KEYS: tuple[Key, ...] = (
         " that the level pays", low=0, high=1, above=True),
     Key("curriculum.over", "whole", 5, "steps over which success is averaged", low=1),
     Key("curriculum.held_out", "list", (), "levels that are played at the end, and not trained on"),
+    Key("curriculum.rows", "name", "none",
+        "trains on the rows of a data file that the policy succeeds at now and then: the name of"
+        " what is drawn from it, as in `draw: task`", words=("none",), absent="none"),
+    Key("curriculum.floor", "number", Fraction(1, 5),
+        "share of the rows that are drawn as without it, so that none is forgotten",
+        low=0, high=1, above=True),
     Key(OPPONENTS, "map", None,
         "whom the policy meets, with shares: `self`, the `pool` of its past, or players",
         form="`self`, `pool` or a player to its share"),

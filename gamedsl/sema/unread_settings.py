@@ -71,6 +71,14 @@ READINGS = (
         ("until.over",), "until.exploitability",
         lambda recipe: recipe.until.exploitability is not None, "`until.exploitability`",
     ),
+    Reading(
+        ("curriculum.at", "curriculum.over", "curriculum.held_out"), "curriculum.param",
+        lambda recipe: recipe.curriculum.param is not None, "`curriculum.param` and its levels",
+    ),
+    Reading(
+        ("curriculum.floor",), "curriculum.rows",
+        lambda recipe: recipe.curriculum.rows is not None, "`curriculum.rows`",
+    ),
     Reading(("vllm",), "engine", lambda recipe: recipe.engine == "vllm", "`engine: vllm`"),
     Reading(
         ("learn.every",), "learn.who", lambda recipe: recipe.learn.who != "all",

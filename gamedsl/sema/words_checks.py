@@ -18,8 +18,9 @@ _ALLOWED: dict[str, tuple[object, ...]] = {
 """What these settings may be, by the recipe's values."""
 
 _REFUSED = frozenset({
-    "bound_every", "contributions", "curriculum", "expert", "exploitability", "extinct", "learn",
-    "magnet", "opponents.pool", "pool", "project", "replays", "start", "until", "warm_up.rounds",
+    "bound_every", "contributions", "curriculum.at", "curriculum.held_out", "curriculum.levels",
+    "curriculum.over", "curriculum.param", "expert", "exploitability", "extinct", "learn", "magnet",
+    "opponents.pool", "pool", "project", "replays", "start", "until", "warm_up.rounds",
 })  # fmt: skip
 """What cannot be set."""
 

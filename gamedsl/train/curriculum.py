@@ -2,23 +2,18 @@
 
 Every level is the game compiled anew, and a run of its own that goes on from the checkpoint of the
 one before: adapters, optimiser and all that lasts. A level is passed when the success of the last
-`over` steps is `at` or more on average. Success is where the mean payoff of the roles that learn
-lies between the least and the most that the level pays their seats, 0 to 1; in a game that is won
-or lost it is the share of wins. The bounds are those of all plays where these can be listed, else
-those that the form of the payoffs shows; neither reaches the update.
+`over` steps is `at` or more on average (`gamedsl.train.success`).
 
 Levels that are held out are never trained on: the run ends with their success.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics.model import CompileError
-from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.recipe import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
@@ -29,7 +24,7 @@ from gamedsl.train.loop import Conclude, Observer, Outcome, train
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.scoring import Scorer
-from gamedsl.train.survey import survey
+from gamedsl.train.success import bounds_of, success
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Policy
@@ -37,7 +32,6 @@ if TYPE_CHECKING:
 
 Level = int | float | str | bool
 Record = dict[str, Any]
-Bounds = dict[str, tuple[float, float]]
 Load = Callable[[Path, dict[str, Any]], Game]
 """Compiles a file with some params. Raises CompileError."""
 NAME = "curriculum"
@@ -139,53 +133,6 @@ class _Started:
         self.warm_up, self.step, self.end = observer.warm_up, observer.step, observer.end
 
     def start(self, record: Record) -> None: ...
-
-
-def success(record: Record, bounds: Bounds) -> float:
-    """Where the mean payoffs of a step's record lie between their bounds, 0 to 1, on average over
-    the roles that have some; see the module docstring."""
-    found = [
-        (record["payoff"][role] - low) / (high - low)
-        for role, (low, high) in bounds.items()
-        if record["payoff"].get(role) is not None and high > low
-    ]
-    return sum(found) / len(found) if found else 0.0
-
-
-def bounds_of(game: Game, recipe: Recipe) -> Bounds:
-    """The least and the most that a seat of each role that learns can be paid. Raises TrainError
-    where no bounds are seen."""
-    spans = _listed(game, recipe) or {
-        seat: Payoffs(game.ir, seat).interval() for seat in game.ir.seats
-    }
-    found: dict[str, list[float]] = defaultdict(list)
-    for seat, span in spans.items():
-        role = game.ir.role_of[seat]
-        if not recipe.part(role).learns:
-            continue
-        if span is None:
-            raise TrainError(
-                f"nothing bounds what `{seat}` can be paid, so its success has no scale",
-                "bound the variables that its payoffs read, or leave `curriculum` out",
-            )
-        found[role] += map(float, span)
-    return {role: (min(ends), max(ends)) for role, ends in found.items()}
-
-
-def _listed(game: Game, recipe: Recipe) -> dict[str, Any] | None:
-    """The least and the most of each seat over all plays; None where they are too many."""
-    from gamedsl.solve import ImperfectRecall, TooLarge, tabulate
-
-    env = game.env()
-    try:
-        tree = tabulate(env) if survey(env, recipe.seed) is not None else None
-    except (TooLarge, ImperfectRecall):
-        return None
-    if tree is None:
-        return None
-    ends = [tree.payoffs[node] for node in tree.terminals]
-    paid = zip(tree.seats, zip(*ends, strict=True), strict=True)
-    return {seat: (min(amounts), max(amounts)) for seat, amounts in paid}
 
 
 def _at_level(game: Game, params: dict[str, Any], load: Load) -> Game:

@@ -63,7 +63,8 @@ class Gauge:
         """What players do, by information set: the odds of their moves, or None."""
         self.told = all(row_A is not None for _, row_A in self._held.values())
         """Whether the odds of everybody's moves are known, if all decisions are."""
-        self._all_learn = len(cast.learners) == len(env.ir.roles)
+        all_learn = len(cast.learners) == len(env.ir.roles)
+        self._flows = all_learn and recipe.curriculum.rows is None
         self._coupling = _coupling(env, recipe, cast)
         self.tree = self._tabulate(env, recipe)
         self._tellers = tellers(env.ir)
@@ -183,9 +184,9 @@ class Gauge:
         return float(exploitability(self.tree, _policy(shown)).per_player)
 
     def prediction(self, shown: Shown) -> dict[str, Any] | None:
-        """Where the policy-gradient flow goes from here; None where that is not known, or where
-        somebody does not learn."""
-        if self.tree is None or not self._all_learn:
+        """Where the policy-gradient flow goes from here; None where that is not known, where
+        somebody does not learn, or where rows have other odds than in the game."""
+        if self.tree is None or not self._flows:
             return None
         from gamedsl.solve import predict_basin
 

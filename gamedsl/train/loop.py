@@ -106,12 +106,11 @@ def _steps(
             updated = at.method.update(queries, weights, step, at.schedule.held(step))
         else:
             updated = idle(at.scorer)
-        if at.pool is not None:
-            at.pool.after(step, batch)
+        seen = at.seen(step, batch)
         if at.gauge.learned != at.gauge.queries or not at.gauge.known:
             at.scorer.forget()  # so that passes are packed alike wherever a run is resumed
         ahead = at.play(step + 1)
-        record = at.told(step, batch, weights, updated, ahead)
+        record = at.told(step, batch, weights, updated, ahead) | seen
         record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)
         goal.see(record)

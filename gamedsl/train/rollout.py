@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -37,6 +37,7 @@ from gamedsl.train.scoring import Scorer
 if TYPE_CHECKING:
     from gamedsl.players.base import Player
     from gamedsl.runtime import Action, Decision, Env, Episode, ParseFailure
+    from gamedsl.train.rows import RowSampler
 
 _WHOLE_PRODUCT = 1024
 """Joint actions up to which their counts are drawn directly; above, games are drawn one by
@@ -85,6 +86,8 @@ class History:
     games: int
     samples: tuple[Sample, ...]
     episode: Episode
+    row: int | None = None
+    """The number of its row, where rows are drawn by success (`gamedsl.train.rows`)."""
 
 
 @dataclass
@@ -125,13 +128,14 @@ class _Bundle:
     games: int
     samples: tuple[Sample, ...] = ()
     deal: int = 0
+    row: int | None = None
 
 
 class _Deals:
     """Numbers what chance has brought so far: 0 for nothing."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._rng = rng
+    def __init__(self, rng: np.random.Generator, rows: RowSampler | None) -> None:
+        self._rng, self._rows = rng, rows
         self._numbers: dict[tuple[int, int], int] = {}
 
     def split(self, bundle: _Bundle) -> Iterator[_Bundle]:
@@ -140,12 +144,19 @@ class _Deals:
         if not outcomes:
             yield bundle
             return
-        odds = np.array([float(outcome.probability) for outcome in outcomes])
-        for (outcome,), games in zip(*sample_joint(self._rng, [odds], bundle.games), strict=True):
-            episode = bundle.episode.fork()
-            episode.draw(int(outcome))
-            deal = self._numbers.setdefault((bundle.deal, int(outcome)), 1 + len(self._numbers))
-            yield from self.split(_Bundle(episode, bundle.group, int(games), bundle.samples, deal))
+        rows = self._rows
+        if rows is not None and bundle.episode.drawing[0] != rows.step:
+            rows = None
+        chances = [float(outcome.probability) for outcome in outcomes]
+        odds = np.array(chances) if rows is None else rows.odds()
+        for (drawn,), games in zip(*sample_joint(self._rng, [odds], bundle.games), strict=True):
+            outcome, episode = int(drawn), bundle.episode.fork()
+            episode.draw(outcome)
+            deal = self._numbers.setdefault((bundle.deal, outcome), 1 + len(self._numbers))
+            row = bundle.row if rows is None else outcome
+            yield from self.split(
+                replace(bundle, episode=episode, games=int(games), deal=deal, row=row)
+            )
 
 
 def generator(seed: int, step: int, purpose: str) -> np.random.Generator:
@@ -167,26 +178,29 @@ def play(
     step: int,
     known: Sequence[Query] = (),
     cast: Cast | None = None,
+    rows: RowSampler | None = None,
 ) -> Batch:
     """Play `recipe.games` games with the policy as it is. `step` keys the random numbers.
 
     `known` are queries to score in the first pass, whether or not a game comes to them. Without a
-    `cast` the policy plays all roles.
+    `cast` the policy plays all roles, and without `rows` chance draws them.
     """
     scorer.score(known)
     rng, batch = generator(recipe.seed, step, "play"), Batch(step=step)
-    cast, deals = cast or Cast(env.ir, recipe), _Deals(rng)
+    cast, deals = cast or Cast(env.ir, recipe), _Deals(rng, rows)
     cast.enter(generator(recipe.seed, step, "players"))
     frontier: list[_Bundle] = []
 
     def arrive(bundle: _Bundle) -> None:
         for part in deals.split(bundle):
             if part.episode.done:
-                batch.histories.append(History(part.group, part.games, part.samples, part.episode))
+                batch.histories.append(
+                    History(part.group, part.games, part.samples, part.episode, part.row)
+                )
             else:
                 frontier.append(part)
 
-    for bundle in _first(env, recipe, step, cast, batch):
+    for bundle in _first(env, recipe, step, cast, batch, rows):
         arrive(bundle)
     while frontier:
         asked = [(bundle, _asked(bundle, batch, cast)) for bundle in frontier]
@@ -248,10 +262,13 @@ def _moved(
             for index, (d, *_), a in zip(indices, asked, joint, strict=True)
             if index is not None
         )
-        yield _Bundle(episode, bundle.group, int(games), bundle.samples + samples, deal)
+        after = bundle.samples + samples
+        yield replace(bundle, episode=episode, games=int(games), samples=after)
 
 
-def _first(env: Env, recipe: Recipe, step: int, cast: Cast, batch: Batch) -> list[_Bundle]:
+def _first(
+    env: Env, recipe: Recipe, step: int, cast: Cast, batch: Batch, rows: RowSampler | None
+) -> list[_Bundle]:
     """The bundles at the start: one for each line-up, or one for each group."""
     rng = generator(recipe.seed, step, "opponents")
     chance: Literal["drawn", "asked"] = "asked" if recipe.group_by == "deal" else "drawn"
@@ -263,15 +280,36 @@ def _first(env: Env, recipe: Recipe, step: int, cast: Cast, batch: Batch) -> lis
             _Bundle(env.reset(seed=recipe.seed, chance=chance), group, games)
             for group, games in enumerate(drawn.values())
         ]
-    seeds = generator(recipe.seed, step, "groups").integers(
-        2**31, size=recipe.games // recipe.group_size
-    )
-    before = (step - 1) * len(seeds)
-    batch.lineups = [cast.lineup(rng, before + group) for group in range(len(seeds))]
+    groups = groups_of(recipe, step, rows if chance == "drawn" else None)
+    before = (step - 1) * len(groups)
+    batch.lineups = [cast.lineup(rng, before + group) for group in range(len(groups))]
     return [
-        _Bundle(env.reset(seed=int(seed), chance=chance), group, recipe.group_size)
-        for group, seed in enumerate(seeds)
-    ]
+        _Bundle(
+            env.reset(seed=one.seed, chance=chance, given=one.given), group, recipe.group_size,
+            row=one.row,
+        )
+        for group, one in enumerate(groups)
+    ]  # fmt: skip
+
+
+class Group(NamedTuple):
+    """What the games of a group share: the seed of chance, and what chance brings whatever the
+    seed, which is their row where rows are drawn by success."""
+
+    seed: int
+    row: int | None = None
+    given: Mapping[str, int] | None = None
+
+
+def groups_of(recipe: Recipe, step: int, rows: RowSampler | None) -> list[Group]:
+    """The groups of a step."""
+    many = recipe.games // recipe.group_size
+    rng = generator(recipe.seed, step, "groups")
+    seeds = [int(seed) for seed in rng.integers(2**31, size=many)]
+    if rows is None:
+        return [Group(seed) for seed in seeds]
+    drawn = rows.drawn(generator(recipe.seed, step, "rows"), many)
+    return [Group(seed, row, rows.given(row)) for seed, row in zip(seeds, drawn, strict=True)]
 
 
 def draw_joint(

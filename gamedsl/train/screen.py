@@ -250,6 +250,7 @@ class Screen:
 
 
 DIED_OUT = "died out"
+TEACH = "games that teach"
 _MARKS = {"✓": "green", "✗": "red", "=": "yellow"}
 
 
@@ -269,13 +270,15 @@ def measures(record: Record) -> dict[str, float]:
         found["in range"] = record["in_range"]["inside"] / max(record["in_range"]["of"], 1)
     for signal, told in (record.get("mapping") or {}).items():
         found[f"bits of {signal}"] = told["information"]
+    if record.get("rows"):
+        found[TEACH] = record["rows"]["teach"]
     if record.get("extinct") is not None:
         found[DIED_OUT] = record["extinct"]
     return found
 
 
 def _measured(name: str, value: float) -> str:
-    if name == "in range":
+    if name in ("in range", TEACH):
         return f"{value:.0%}"
     if name == DIED_OUT:
         return f"{value:.0f}"

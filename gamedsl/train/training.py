@@ -25,6 +25,7 @@ from gamedsl.train.methods.base import Learner, Method, Record
 from gamedsl.train.pool import Pool, pool_of
 from gamedsl.train.population import Arena, account
 from gamedsl.train.rollout import Batch, play
+from gamedsl.train.rows import RowSampler, row_sampler
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.schedule import Schedule
 from gamedsl.train.scoring import GRAPH_TOKENS, Scorer
@@ -63,6 +64,7 @@ class Training:
     method: Method
     pool: Pool | None
     levels: Levels | None
+    rows: RowSampler | None
     lasting: dict[str, Lasting]
     marked: list[Checkpoint] = field(default_factory=list)
     """The state to fall back to, where there may be need of one."""
@@ -70,7 +72,13 @@ class Training:
     def play(self, step: int) -> Batch:
         """The games of a step, by the policy as it is; in a small game all decisions are scored."""
         known = self.gauge.queries
-        return play(self.env, self.scorer, self.recipe, step, known=known, cast=self.cast)
+        return play(self.env, self.scorer, self.recipe, step, known, self.cast, self.rows)
+
+    def seen(self, step: int, batch: Batch) -> Record:
+        """What is kept of a step's games for the draws of the next; what its record says of it."""
+        if self.pool is not None:
+            self.pool.after(step, batch)
+        return {} if self.rows is None else self.rows.see(batch)
 
     def contributions(self, step: int) -> dict[str, float]:
         """What each role adds to what all earn together."""
@@ -156,17 +164,19 @@ def prepare(
         policy, beginning.optimizer, scorer, beginning.reference, recipe, gauge.learned
     )
     method, pool = method_of(learner), pool_of(run, recipe, policy, cast, gauge.queries)
+    rows = row_sampler(game, recipe)
     lasting: dict[str, Lasting] = {
         "method": method, "advantages": advantages, "schedule": schedule, "budget": cast.budget,
         **({} if pool is None else {"pool": pool}),
         **({} if levels is None else {"curriculum": levels}),
+        **({} if rows is None else {"rows": rows}),
     }  # fmt: skip
     checkpoints.restore(lasting, beginning.parts)
     if pool is not None and not pool.members:
         pool.take(beginning.step)
     return Training(
         game, recipe, run, policy, cast, env, gauge, bounds, lines, scorer, schedule, estimate,
-        beginning, method, pool, levels, lasting,
+        beginning, method, pool, levels, rows, lasting,
     )  # fmt: skip
 
 

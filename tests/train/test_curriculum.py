@@ -12,9 +12,10 @@ import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.sema.recipe import parse_overrides, resolve
 from gamedsl.train import checkpoint
-from gamedsl.train.curriculum import Climb, bounds_of, climb, success
+from gamedsl.train.curriculum import Climb, climb
 from gamedsl.train.errors import TrainError
 from gamedsl.train.runfolder import create
+from gamedsl.train.success import bounds_of, success
 from tests.train.conftest import policy_of, recipe_of, untimed
 
 COPY = """

@@ -14,6 +14,9 @@ SHOWN = 3
 MANY_TYPES, MOST_TYPES = 8, 64
 """Of more types than this the words are said without their probabilities, or not at all."""
 
+STANDINGS = ("solved", "mixed", "failed", "unseen")
+"""How rows of data stand that are drawn by success: each is one of these."""
+
 
 class Row(NamedTuple):
     """How likely each action is somewhere. `mark` says how it stands: `✓` and `✗` for inside and

@@ -35,6 +35,7 @@ from gamedsl.train.imitation import warm_up
 from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.loop import Conclude, Observer, Outcome, tell
 from gamedsl.train.methods.base import Record
+from gamedsl.train.rows import row_sampler
 from gamedsl.train.runfolder import RunFolder, write_adapters
 from gamedsl.train.transcripts import transcripts
 from gamedsl.train.words.lineages import Lineages
@@ -62,7 +63,9 @@ def train_words(
     cast = cast or assemble(game, recipe)
     env = env_of(game, recipe, policy, cast)
     optimizer, lineages = optimizer_of(policy, cast, recipe), Lineages()
+    rows = row_sampler(game, recipe)
     lasting: dict[str, Lasting] = {"lineages": lineages, "budget": cast.budget}
+    lasting |= {} if rows is None else {"rows": rows}
     step, spent = _begin(run, policy, optimizer, lasting), None
 
     def stopped() -> bool:
@@ -85,12 +88,13 @@ def train_words(
         started = time.perf_counter()
         step += 1
         try:
-            trials = play(env, policy, recipe, step, cast, lineages)
+            trials = play(env, policy, recipe, step, cast, lineages, rows)
         except BudgetSpent as error:  # nothing was learned yet
             step, spent = step - 1, error
             break
         lineages.carry_on(trials)
         record: Record = {"event": "step", "step": step}
+        record |= {} if rows is None else rows.see(batch_of(trials))
         record |= _learnt(trials, policy, optimizer, recipe, cast, step)
         record |= cast.spent()
         record["seconds"] = round(time.perf_counter() - started, 4)

@@ -22,7 +22,7 @@ from gamedsl.players.base import Player, Posed, Speaker, answer
 from gamedsl.players.replying import Asked, Choice, Later, Next, Reply, serve
 from gamedsl.policies.generation import Generated, Writing
 from gamedsl.train.cast import Cast, Lineup
-from gamedsl.train.rollout import Batch, History, generator
+from gamedsl.train.rollout import Batch, History, generator, groups_of
 from gamedsl.train.words.lineages import Lineages
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from gamedsl.runtime import Action, Env, Episode
     from gamedsl.runtime.game import Game
+    from gamedsl.train.rows import RowSampler
 
 
 class Utterance(NamedTuple):
@@ -59,12 +60,14 @@ class Trial:
     episode: Episode
     lineup: Lineup
     utterances: list[Utterance] = field(default_factory=list)
+    row: int | None = None
+    """The number of its row, where rows are drawn by success."""
 
 
 def batch_of(trials: Sequence[Trial]) -> Batch:
     """The games as those of any step, for what is measured of both; in the order of `trials`."""
     lineups = {trial.group: trial.lineup for trial in trials}
-    histories = [History(trial.group, 1, (), trial.episode) for trial in trials]
+    histories = [History(trial.group, 1, (), trial.episode, trial.row) for trial in trials]
     return Batch(histories=histories, lineups=[lineups[group] for group in sorted(lineups)])
 
 
@@ -76,13 +79,13 @@ def env_of(game: Game, recipe: Recipe, policy: Writing, cast: Cast) -> Env:
 
 def play(
     env: Env, policy: Writing, recipe: Recipe, step: int, cast: Cast,
-    lineages: Lineages | None = None,
+    lineages: Lineages | None = None, rows: RowSampler | None = None,
 ) -> list[Trial]:  # fmt: skip
     """Play `recipe.games` games with the policy as it is; `step` keys the random numbers. The
     games of a group share what chance brings, and the memory that they begin with: what earlier
-    steps left to `lineages`."""
+    steps left to `lineages`. Without `rows` chance draws them."""
     cast.enter(generator(recipe.seed, step, "players"))
-    trials = list(_trials(env, recipe, step, cast, lineages or Lineages()))
+    trials = list(_trials(env, recipe, step, cast, lineages or Lineages(), rows))
     rngs = generator(recipe.seed, step, "words").spawn(len(trials))
     calls = any(isinstance(one, Call) for one in walk_steps(env.ir.turns))
     with ThreadPoolExecutor(_threads()) if calls else nullcontext() as pool:
@@ -98,14 +101,16 @@ def _threads() -> int:
     return max(1, (os.cpu_count() or 1) - 1)
 
 
-def _trials(env: Env, recipe: Recipe, step: int, cast: Cast, lineages: Lineages) -> Iterable[Trial]:
-    groups = recipe.games // recipe.group_size
-    seeds = generator(recipe.seed, step, "groups").integers(2**31, size=groups)
+def _trials(
+    env: Env, recipe: Recipe, step: int, cast: Cast, lineages: Lineages, rows: RowSampler | None
+) -> Iterable[Trial]:
+    groups = groups_of(recipe, step, rows)
     rng = generator(recipe.seed, step, "opponents")
-    for group, seed in enumerate(seeds):
-        lineup = cast.lineup(rng, (step - 1) * groups + group)
+    for group, one in enumerate(groups):
+        lineup = cast.lineup(rng, (step - 1) * len(groups) + group)
         for _ in range(recipe.group_size):
-            yield Trial(group, env.reset(seed=int(seed), memory=lineages.of(group)), lineup)
+            episode = env.reset(seed=one.seed, memory=lineages.of(group), given=one.given)
+            yield Trial(group, episode, lineup, row=one.row)
 
 
 class _Games:

@@ -1,0 +1,74 @@
+"""Success: where what is paid lies between the least and the most that a game can pay, 0 to 1.
+
+In a game that is won or lost it is the share of wins. The bounds are those of all plays where these
+can be listed, else those that the form of the payoffs shows; neither reaches the update.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from gamedsl.ir.amounts import Payoffs
+from gamedsl.ir.recipe import Recipe
+from gamedsl.runtime.game import Game
+from gamedsl.train.errors import TrainError
+from gamedsl.train.survey import survey
+
+Record = dict[str, Any]
+Bounds = dict[str, tuple[float, float]]
+Spans = dict[str, tuple[float, float] | None]
+
+
+def success(record: Record, bounds: Bounds) -> float:
+    """Where the mean payoffs of a step's record lie between their bounds, 0 to 1, on average over
+    the roles that have some."""
+    found = [
+        (record["payoff"][role] - low) / (high - low)
+        for role, (low, high) in bounds.items()
+        if record["payoff"].get(role) is not None and high > low
+    ]
+    return sum(found) / len(found) if found else 0.0
+
+
+def bounds_of(game: Game, recipe: Recipe) -> Bounds:
+    """The least and the most that a seat of each role that learns can be paid. Raises TrainError
+    where no bounds are seen."""
+    found = {}
+    for role, ends in spans_of(game, recipe).items():
+        if ends is None:
+            raise TrainError(
+                f"nothing bounds what `{role}` can be paid, so its success has no scale",
+                "bound the variables that its payoffs read, or leave `curriculum` out",
+            )
+        found[role] = ends
+    return found
+
+
+def spans_of(game: Game, recipe: Recipe) -> Spans:
+    """As `bounds_of`, with None for a role without bounds that are seen."""
+    spans = _listed(game, recipe) or {
+        seat: Payoffs(game.ir, seat).interval() for seat in game.ir.seats
+    }
+    found: dict[str, list[Any]] = defaultdict(list)
+    for seat, span in spans.items():
+        role = game.ir.role_of[seat]
+        if recipe.part(role).learns:
+            found[role] += [None] if span is None else map(float, span)
+    return {role: None if None in ends else (min(ends), max(ends)) for role, ends in found.items()}
+
+
+def _listed(game: Game, recipe: Recipe) -> dict[str, Any] | None:
+    """The least and the most of each seat over all plays; None where they are too many."""
+    from gamedsl.solve import ImperfectRecall, TooLarge, tabulate
+
+    env = game.env()
+    try:
+        tree = tabulate(env) if survey(env, recipe.seed) is not None else None
+    except (TooLarge, ImperfectRecall):
+        return None
+    if tree is None:
+        return None
+    ends = [tree.payoffs[node] for node in tree.terminals]
+    paid = zip(tree.seats, zip(*ends, strict=True), strict=True)
+    return {seat: (min(amounts), max(amounts)) for seat, amounts in paid}
