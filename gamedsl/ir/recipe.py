@@ -7,7 +7,7 @@ A recipe never changes the rules of a game, and takes no part in its hash.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -169,16 +169,31 @@ REFEREES = "referees"
 
 
 @dataclass(frozen=True)
+class Size:
+    """How large an adapter is, as far as it is not as `lora` says."""
+
+    rank: int | None = None
+    alpha: int | None = None
+
+    def of(self, lora: Lora) -> Lora:
+        """The whole shape."""
+        return replace(lora, rank=self.rank or lora.rank, alpha=self.alpha or lora.alpha)
+
+
+@dataclass(frozen=True)
 class Part:
     """Who answers for a role, as `roles` says. None is what was not said: the model is then the
     run's, the adapter that of `adapters` (of the role itself where it is not trained, or has a
-    model of its own), and a role is trained unless a player holds it."""
+    model of its own), and a role is trained unless a player holds it. The learning rate is the
+    run's, and so is the size of the adapter."""
 
     role: str
     adapter: str | None = None
     trained: bool | None = None
     player: str | None = None
     model: str | None = None
+    lr: float | None = None
+    lora: Size | None = None
 
     @property
     def learns(self) -> bool:
@@ -190,7 +205,8 @@ class Part:
             return Part(self.role, None, False, self.player)
         own = per_role or not self.learns or self.model is not None
         adapter = self.adapter or (self.role if own else SHARED)
-        return Part(self.role, adapter, self.learns, None, self.model or model)
+        model = self.model or model
+        return Part(self.role, adapter, self.learns, None, model, self.lr, self.lora)
 
     def of_referee(self, model: str) -> Part:
         """The same of a referee, which is never trained."""
@@ -334,6 +350,16 @@ class Recipe:
         played = [(part.adapter, part.model) for part in self.parts(ir)]
         return {adapter: model for adapter, model in played if adapter and model}
 
+    def shapes(self, ir: GameIR) -> dict[str, Lora]:
+        """The shape of each adapter that plays."""
+        parts = self.parts(ir)
+        return {part.adapter: (part.lora or Size()).of(self.lora) for part in parts if part.adapter}
+
+    def rates(self, ir: GameIR) -> dict[str, float]:
+        """What the learning rate of each adapter that plays is, as a share of the run's."""
+        parts = self.parts(ir)
+        return {part.adapter: (part.lr or self.lr) / self.lr for part in parts if part.adapter}
+
     def shown_models(self, ir: GameIR) -> str:
         """The models that play, as people read them."""
         return " + ".join(dict.fromkeys(self.models(ir).values())) or self.model
@@ -356,7 +382,10 @@ _ABSENT = {
 
 
 def _said(part: Part) -> dict[str, Any]:
-    return {name: v for name, v in vars(part).items() if name != "role" and v is not None}
+    said = {name: v for name, v in vars(part).items() if name != "role" and v is not None}
+    if part.lora is not None:
+        said["lora"] = {name: v for name, v in vars(part.lora).items() if v is not None}
+    return said
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -7,6 +7,7 @@ reads what it was trained on, whatever actions are called in the environment in 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -121,18 +122,19 @@ def player_of(
 def load_policy(
     models: Mapping[str, str], adapters: Mapping[str, Any], lora: Mapping[str, Any] | None = None,
     dtype: str | None = None, finetuning: str | None = None,
-    vllm: Mapping[str, Any] | None = None,
+    vllm: Mapping[str, Any] | None = None, sizes: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Policy:  # fmt: skip
     """The `models` of adapters, and each adapter: a folder that was saved, a state as
     `adapter_state` gives it, or None for a new one. `lora` and `finetuning` are as in a recipe;
-    with `vllm`, settings of vLLM, that writes replies. Raises `PlayerError`."""
+    with `vllm`, settings of vLLM, that writes replies. `sizes` have the rank or the alpha of
+    adapters that are not as `lora` says. Raises `PlayerError`."""
     from gamedsl.policies.errors import ModelError
 
     try:
         from gamedsl.policies.several import by_model, joined
 
         opened = [
-            _opened(model, names, lora, dtype, fully_trained(model, finetuning), vllm)
+            _opened(model, names, lora, sizes or {}, dtype, fully_trained(model, finetuning), vllm)
             for model, names in by_model({name: models[name] for name in adapters}).items()
         ]
         policy = joined(opened, tuple(adapters), together(one.tokenizer for one in opened))
@@ -157,6 +159,7 @@ def _opened(
     model: str,
     adapters: tuple[str, ...],
     lora: Mapping[str, Any] | None,
+    sizes: Mapping[str, Mapping[str, int]],
     dtype: str | None,
     full: bool,
     vllm: Mapping[str, Any] | None,
@@ -180,10 +183,18 @@ def _opened(
     from gamedsl.policies.lora import LoraSpec
 
     shape = LoraSpec(**lora) if lora else LoraSpec(rank=1, layers=1)
+    shapes = {
+        name: replace(
+            shape, rank=size.get("rank", shape.rank), alpha=size.get("alpha", shape.alpha)
+        )
+        for name, size in sizes.items()
+    }
     if vllm is not None:
         from gamedsl.policies.vllm import VllmPolicy
         from gamedsl.policies.vllm_engine import VllmSettings
 
         settings = VllmSettings(**vllm)
-        return VllmPolicy(model, adapters, settings=settings, lora=shape, dtype=number)
-    return HFPolicy(model, adapters, lora=shape, dtype=number)
+        return VllmPolicy(
+            model, adapters, settings=settings, lora=shape, shapes=shapes, dtype=number
+        )
+    return HFPolicy(model, adapters, lora=shape, shapes=shapes, dtype=number)

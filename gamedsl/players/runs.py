@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from gamedsl.ir.recipe import Part
+from gamedsl.ir.recipe import Part, Size
 from gamedsl.players.base import Player, PlayerError
 from gamedsl.players.model import ModelPlayer, load_policy, player_of
 
@@ -60,7 +60,11 @@ def run_player(
     if vllm is not None:
         vllm = {**_vllm(recipe), **vllm}
     writes = game.ir.written or free
-    policy = load_policy(models, adapters, lora, dtype, finetuning, vllm if writes else None)
+    sizes = {
+        part.adapter: {name: x for name, x in vars(part.lora).items() if x is not None}
+        for part in parts if part.adapter and part.lora
+    }  # fmt: skip
+    policy = load_policy(models, adapters, lora, dtype, finetuning, vllm if writes else None, sizes)
     return player_of(
         policy,
         game,
@@ -104,15 +108,21 @@ def folder_and_step(argument: str) -> tuple[Path, int | None]:
 def _parts(recipe: Mapping[str, Any], game: Game) -> list[Part]:
     """Who answers for each role and each referee, in full."""
     said: Mapping[str, Mapping[str, Any]] = recipe.get("roles") or {}
-    given = {
-        one.name: Part(one.name, *map(said.get(one.name, {}).get, _SAID))
-        for one in (*game.ir.roles, *game.ir.referees)
-    }
+    given = {}
+    for one in (*game.ir.roles, *game.ir.referees):
+        own = said.get(one.name, {})
+        adapter, trained, player, model = map(own.get, _SAID)
+        given[one.name] = Part(one.name, adapter, trained, player, model, lora=_size(own))
     model, per_role = recipe["model"], recipe["adapters"] == "per_role"
     return [
         *(given[one.name].of_role(model, per_role=per_role) for one in game.ir.roles),
         *(given[one.name].of_referee(model) for one in game.ir.referees),
     ]
+
+
+def _size(said: Mapping[str, Any]) -> Size | None:
+    given = said.get("lora")
+    return Size(given.get("rank"), given.get("alpha")) if isinstance(given, Mapping) else None
 
 
 def _adapters(folder: Path, step: int | None) -> Mapping[str, Any]:

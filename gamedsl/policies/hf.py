@@ -11,7 +11,7 @@ size, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -50,6 +50,7 @@ class HFPolicy(ChunkedPolicy):
         adapters: Sequence[str] = ("shared",),
         *,
         lora: LoraSpec | None = None,
+        shapes: Mapping[str, LoraSpec] | None = None,
         seed: int = 0,
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
@@ -62,6 +63,7 @@ class HFPolicy(ChunkedPolicy):
     ) -> None:
         """Load `model` (see `models.load`) and create `adapters` from `seed`.
 
+        lora: the shape of all adapters; `shapes` have a rank and an alpha for some of them.
         device: CUDA if there is one, else the CPU. dtype of the base weights: float32 on the
         CPU, bfloat16 on CUDA. max_tokens: distinct tokens of one pass. recompute: keep only
         the adapted layers' inputs for the backward pass, or (auto) where a pass needs it.
@@ -82,7 +84,7 @@ class HFPolicy(ChunkedPolicy):
         if not adapters:
             raise ValueError("a policy needs at least one adapter")
         for name in adapters:
-            self._adapters.add(name)
+            self._adapters.add(name, (shapes or {}).get(name))
         self.activations = Activations(
             self._network.config,
             len(self._network.layers) - self._adapters.first_layer,

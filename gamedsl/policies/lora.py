@@ -133,7 +133,8 @@ class _GroupedLora(torch.autograd.Function):
 
 
 class Adapters:
-    """The named adapters of one model: made from a seed, listed, saved and loaded.
+    """The named adapters of one model: made from a seed, listed, saved and loaded. Each may have a
+    rank and an alpha of its own.
 
     Each adapter's start depends on the seed and its own name alone, so adding another changes
     nothing. Weights are float32 whatever the model's dtype.
@@ -149,7 +150,8 @@ class Adapters:
         self._tuner: peft.LoraModel | None = None
         count = len(layers) if spec.layers is None else min(spec.layers, len(layers))
         self.first_layer = len(layers) - count
-        self.config = peft.LoraConfig(
+        self._configs: dict[str, peft.LoraConfig] = {}
+        self._usual = peft.LoraConfig(
             r=spec.rank,
             lora_alpha=spec.alpha,
             target_modules=_targets(model, layers[self.first_layer :], spec.targets),
@@ -158,11 +160,15 @@ class Adapters:
             base_model_name_or_path=base,
         )
 
-    def add(self, name: str) -> None:
-        """Create adapter `name`. Raises ValueError if the name is taken or has odd characters."""
+    def add(self, name: str, shape: LoraSpec | None = None) -> None:
+        """Create adapter `name`, with the rank and the alpha of a `shape`, or those of all. Raises
+        ValueError if the name is taken or has odd characters."""
         if name in self.names or not re.fullmatch(r"[\w-]+", name):
             raise ValueError(f"adapter name {name!r} is taken, or not letters, digits, _ and -")
-        config = copy.deepcopy(self.config)
+        config = copy.deepcopy(self._usual)
+        if shape is not None:
+            config.r, config.lora_alpha = shape.rank, shape.alpha
+        self._configs[name] = copy.deepcopy(config)
         config._register_custom_module({nn.Linear: GroupedLinear})
         if self._tuner is None:
             self._tuner = peft.LoraModel(self._model, config, name)
@@ -199,7 +205,7 @@ class Adapters:
         state = self.state(name)
         folder.mkdir(parents=True, exist_ok=True)
         save_file(state, folder / _FILE, metadata={"format": "pt"})
-        config = copy.deepcopy(self.config)
+        config = copy.deepcopy(self._configs[name])
         config.inference_mode = True
         config.save_pretrained(str(folder))
 
@@ -208,11 +214,11 @@ class Adapters:
         file = folder / _FILE
         if not file.is_file():
             raise ModelError(f"{folder} holds no {_FILE}", "give a folder that save_adapter wrote")
-        saved = peft.LoraConfig.from_pretrained(str(folder))
-        if (saved.r, saved.lora_alpha) != (self.config.r, self.config.lora_alpha):
+        saved, own = peft.LoraConfig.from_pretrained(str(folder)), self._configs[name]
+        if (saved.r, saved.lora_alpha) != (own.r, own.lora_alpha):
             raise ModelError(
                 f"{folder} has rank {saved.r} and alpha {saved.lora_alpha}, not "
-                f"{self.config.r} and {self.config.lora_alpha}",
+                f"{own.r} and {own.lora_alpha}",
                 "use the run's own LoRA settings",
             )
         try:

@@ -9,7 +9,7 @@ ratio to what the trainer says is truncated.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -43,6 +43,7 @@ class VllmPolicy(HFPolicy):
         *,
         settings: VllmSettings | None = None,
         lora: LoraSpec | None = None,
+        shapes: Mapping[str, LoraSpec] | None = None,
         seed: int = 0,
         dtype: torch.dtype | None = None,
         max_tokens: int = PASS_TOKENS,
@@ -62,8 +63,8 @@ class VllmPolicy(HFPolicy):
             )
         lora = lora or LoraSpec()
         super().__init__(
-            model, adapters, lora=lora, seed=seed, dtype=dtype, max_tokens=max_tokens,
-            recompute=recompute, trunk_tokens=0, notify=notify,
+            model, adapters, lora=lora, shapes=shapes, seed=seed, dtype=dtype,
+            max_tokens=max_tokens, recompute=recompute, trunk_tokens=0, notify=notify,
         )  # fmt: skip
         notify(f"starting vLLM with {model}")
         self._engine = VllmEngine(
@@ -71,7 +72,7 @@ class VllmPolicy(HFPolicy):
             self.tokenizer,
             ends=self._writer.decoder.ends,
             adapters=len(adapters),
-            rank=lora.rank,
+            rank=max(shape.rank for shape in (lora, *(shapes or {}).values())),
             dtype=self._network.dtype,
             device=self.device,
             settings=settings or VllmSettings(),

@@ -7,7 +7,7 @@ from functools import partial
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import GameIR, Setting
-from gamedsl.ir.recipe import Part, Recipe
+from gamedsl.ir.recipe import Part, Recipe, Size
 from gamedsl.sema.levels import check_curriculum
 from gamedsl.sema.rotation import check_learn
 from gamedsl.sema.words_checks import check_words
@@ -107,6 +107,9 @@ def _roles(ir: GameIR, recipe: Recipe, clash: Clash) -> None:
             _referee(said, clash)
         else:
             _frozen(parts, said, clash)
+        if said.role not in referees:
+            _unlearned(parts[said.role], said, clash)
+    _alike(recipe, list(parts.values()), clash)
     _models(list(parts.values()), clash)
     if not any(part.learns for part in parts.values()):
         clash(
@@ -153,11 +156,11 @@ def _held(recipe: Recipe, said: Part, clash: Clash) -> None:
             f"`{role}` is held by a player, and players are not trained",
             "leave `trained` out, or `player`", f"{place}.player", f"{place}.trained",
         )  # fmt: skip
-    for name, given in (("adapter", said.adapter), ("model", said.model)):
+    for name, given in (("adapter", said.adapter), ("model", said.model), ("lora", said.lora)):
         if given is not None:
             clash(
                 f"`{role}` is held by a player, which has no {name}",
-                f"leave `{name}` out, or `player`", f"{place}.player", f"{place}.{name}",
+                f"leave `{name}` out, or `player`", f"{place}.player", *_names(place, name),
             )  # fmt: skip
     if any(start.role == role for start in recipe.start):
         clash(
@@ -168,12 +171,54 @@ def _held(recipe: Recipe, said: Part, clash: Clash) -> None:
 
 def _referee(said: Part, clash: Clash) -> None:
     """A referee that no player holds is a model as it came."""
-    for name, given in (("trained", said.trained), ("adapter", said.adapter)):
-        if given:
+    for name in ("trained", "adapter", "lr", "lora"):
+        if getattr(said, name):
             clash(
                 f"`{said.role}` is a referee, and referees are not trained",
-                f"leave `{name}` out", f"roles.{said.role}.{name}",
+                f"leave `{name}` out", *_names(f"roles.{said.role}", name),
             )  # fmt: skip
+
+
+def _names(place: str, name: str) -> tuple[str, ...]:
+    """The settings that may say something of a role."""
+    inside = tuple(f"{place}.{name}.{part}" for part in ("rank", "alpha"))
+    return inside if name == "lora" else (f"{place}.{name}",)
+
+
+def _unlearned(part: Part, said: Part, clash: Clash) -> None:
+    """What is not trained has no learning rate."""
+    place = f"roles.{said.role}"
+    if said.lr is not None and not part.learns:
+        clash(
+            f"`{said.role}` is not trained, and `lr` is how fast it learns",
+            "leave `lr` out, or train it", f"{place}.player", f"{place}.trained", f"{place}.lr",
+        )  # fmt: skip
+
+
+def _alike(recipe: Recipe, parts: Sequence[Part], clash: Clash) -> None:
+    """An adapter learns at one rate, and is of one size."""
+    first: dict[str, Part] = {}
+    for part in parts:
+        if part.adapter is None:
+            continue
+        other = first.setdefault(part.adapter, part)
+        for name, what in (("lr", "learns at one rate"), ("lora", "has one rank and one alpha")):
+            one, two = (_own(said, name, recipe) for said in (other, part))
+            if one != two:
+                clash(
+                    f"`{other.role}` and `{part.role}` share the adapter `{part.adapter}`, which"
+                    f" {what}: {one} or {two}",
+                    f"give each an adapter, as `adapters: per_role` does, or both one `{name}`",
+                    *_names(f"roles.{other.role}", name), *_names(f"roles.{part.role}", name),
+                )  # fmt: skip
+
+
+def _own(part: Part, name: str, recipe: Recipe) -> str:
+    """What a role's learning rate is, or its adapter's rank and alpha."""
+    if name == "lr":
+        return f"{part.lr or recipe.lr:g}"
+    shape = (part.lora or Size()).of(recipe.lora)
+    return f"{shape.rank} and {shape.alpha}"
 
 
 def _frozen(parts: Mapping[str, Part], said: Part, clash: Clash) -> None:

@@ -113,8 +113,9 @@ KEYS: tuple[Key, ...] = (
         words=("shared", "per_role")),
     Key(ROLES, "map", None,
         "who answers for a role: an `adapter` by name; `trained: false` holds it as it is; a"
-        " `model` of its own; a `player` takes the model's place",
-        form="role to `adapter`, `trained`, `model` and `player`"),
+        " `model` of its own; a `player` takes the model's place; `lr` and `lora` (`rank`, `alpha`)"
+        " where its adapter learns at another rate, or is of another size",
+        form="role to `adapter`, `trained`, `model`, `player`, `lr` and `lora`"),
     Key("learn.who", "word", "all",
         "which roles learn: all at once, one at a time in turns, or the one that adds least to what"
         " all earn together", words=("all", "rotate", "weakest")),

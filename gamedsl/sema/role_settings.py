@@ -2,7 +2,8 @@
 
 `roles: {second: {adapter: theirs, trained: false}}` names adapters and holds what is not trained;
 `roles: {second: {player: random}}` gives a role to a player, and `{model: NAME}` a model other than
-the run's. What is not said is as `adapters` says.
+the run's; `{lr: 1e-4, lora: {rank: 8}}` a learning rate and a size of its adapter. What is not said
+is as `adapters`, `lr` and `lora` say.
 `opponents: {self: 0.5, pool: 0.35, random: 0.15}` are shares of games, by whom they are played
 against.
 """
@@ -10,20 +11,25 @@ against.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Setting
-from gamedsl.ir.recipe import Part
+from gamedsl.ir.recipe import Part, Size
 from gamedsl.source.spans import Span
 
 ROLES, OPPONENTS = "roles", "opponents"
 
 _ADAPTER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """An adapter is a folder, and a part of a name in torch."""
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | Fraction) and not isinstance(value, bool)
+
 
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "adapter": (
@@ -39,6 +45,14 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
         lambda value: isinstance(value, str) and bool(value.strip()),
         "a model, as the setting `model`", "model: smollm2-135m",
     ),
+    "lr": (
+        lambda value: _number(value) and value > 0, "a number above 0, as the setting `lr`",
+        "lr: 1e-4",
+    ),
+    **dict.fromkeys(("lora.rank", "lora.alpha"), (
+        lambda value: _number(value) and value >= 1 and Fraction(value).denominator == 1,
+        "a whole number of at least 1, as the settings of `lora`", "lora: {rank: 8}",
+    )),
 }  # fmt: skip
 """What can be said of a role: whether a value will do, what will, and an example."""
 
@@ -61,7 +75,16 @@ def declare_roles(ir: GameIR, settings: Iterable[Setting], problems: Problems) -
             )  # fmt: skip
         else:
             said[role][name] = setting.value
-    return tuple(Part(role, **given) for role, given in said.items() if given)
+    return tuple(_part(role, given) for role, given in said.items() if given)
+
+
+def _part(role: str, given: Mapping[str, Any]) -> Part:
+    inside = {name: name.removeprefix("lora.") for name in given if name.startswith("lora.")}
+    size = {short: int(given[name]) for name, short in inside.items()}
+    plain = {name: value for name, value in given.items() if name not in inside}
+    if "lr" in plain:
+        plain["lr"] = float(plain["lr"])
+    return Part(role, **plain, lora=Size(**size) if size else None)
 
 
 def declare_opponents(
@@ -71,8 +94,7 @@ def declare_opponents(
     shares: dict[str, float] = {}
     for setting in settings:
         name = setting.key.removeprefix(OPPONENTS).removeprefix(".")
-        number = isinstance(setting.value, int | Fraction) and not isinstance(setting.value, bool)
-        if not name or not number:
+        if not name or not _number(setting.value):
             problems.add(
                 "GD0702", "`opponents` must be a map of `self`, `pool` or a player to its share",
                 setting.span, why="this is something else",

@@ -17,6 +17,7 @@ from gamedsl.train.checkpoint import Checkpoint, adapters_of, put_back
 from gamedsl.train.errors import TrainError
 from gamedsl.train.gauge import Gauge
 from gamedsl.train.imitation import imitate
+from gamedsl.train.methods.base import SHARE, set_lr
 from gamedsl.train.reference import Reference
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.warm_start import Fitted, warm_start
@@ -89,18 +90,34 @@ def begin(
 
 def learning(policy: Policy, cast: Cast) -> list[torch.nn.Parameter]:
     """The parameters of the adapters that are trained: no optimiser has the others."""
-    adapters = {cast.adapter(role) for role in cast.learners}
-    if adapters == set(policy.adapters):
+    adapters = _learning(policy, cast)
+    if len(adapters) == len(policy.adapters):
         return policy.parameters()
-    names = [name for name in policy.adapters if name in adapters]
-    return [parameter for name in names for parameter in policy.parameters(name)]
+    return [parameter for name in adapters for parameter in policy.parameters(name)]
+
+
+def _learning(policy: Policy, cast: Cast) -> list[str]:
+    trained = {cast.adapter(role) for role in cast.learners}
+    return [name for name in policy.adapters if name in trained]
 
 
 def optimizer_of(policy: Policy, cast: Cast, recipe: Recipe) -> torch.optim.AdamW:
-    """The optimiser of a run, fresh."""
-    return torch.optim.AdamW(
-        learning(policy, cast), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
+    """The optimiser of a run, fresh: a group of parameters for each learning rate, `SHARE` of the
+    run's."""
+    adapters = _learning(policy, cast)
+    shares = {name: cast.rates.get(name, 1.0) for name in adapters}
+    groups: list[dict[str, Any]] = [{"params": learning(policy, cast), SHARE: 1.0}]
+    if set(shares.values()) != {1.0}:
+        groups = [
+            {"params": [p for name in adapters if shares[name] == share
+                        for p in policy.parameters(name)], SHARE: share}
+            for share in dict.fromkeys(shares.values())
+        ]  # fmt: skip
+    optimizer = torch.optim.AdamW(
+        groups, lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
     )
+    set_lr(optimizer, recipe.lr)
+    return optimizer
 
 
 def take_up(

@@ -85,6 +85,8 @@ class Cast:
         parts = recipe.parts(ir)
         self.learners = frozenset(part.role for part in parts if part.learns)
         self._adapters = {part.role: part.adapter for part in parts if part.adapter is not None}
+        self.rates = recipe.rates(ir)
+        """The learning rate of each adapter, as a share of the run's."""
         self.players, self.opponents = dict(players or {}), dict(opponents or {})
         self.pool: Pool | None = None
         self.budget = budget or budget_of(recipe)

@@ -100,15 +100,16 @@ def _opened(
         )
     from gamedsl.policies.lora import LoraSpec
 
-    lora = LoraSpec(recipe.lora.rank, recipe.lora.alpha, recipe.lora.targets, recipe.lora.layers)
+    lora = LoraSpec(**vars(recipe.lora))
+    shapes = {name: LoraSpec(**vars(shape)) for name, shape in recipe.shapes(game.ir).items()}
     if recipe.engine == "vllm":
         from gamedsl.policies.vllm import VllmPolicy
         from gamedsl.policies.vllm_engine import VllmSettings
 
         settings = VllmSettings(**vars(recipe.vllm))
         return VllmPolicy(
-            model, names, settings=settings, lora=lora, seed=recipe.seed, dtype=dtype,
-            **_passes(recipe), notify=notify,
+            model, names, settings=settings, lora=lora, shapes=shapes, seed=recipe.seed,
+            dtype=dtype, **_passes(recipe), notify=notify,
         )  # fmt: skip
     from gamedsl.policies.hf import HFPolicy
     from gamedsl.train.survey import survey
@@ -118,6 +119,7 @@ def _opened(
         model,
         names,
         lora=lora,
+        shapes=shapes,
         seed=recipe.seed,
         dtype=dtype,
         **_passes(recipe),

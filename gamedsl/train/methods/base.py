@@ -25,6 +25,10 @@ SHORTENED, SHORTER = 8, 0.95
 """How often a step that changed log-odds too much is shortened, and the margin that is left."""
 
 
+SHARE = "share"
+"""What a group of an optimiser's parameters calls its learning rate over that of the run."""
+
+
 @dataclass(frozen=True)
 class Learner:
     """A policy and what it takes to change it. `known` are all decisions of a small game, and
@@ -38,8 +42,7 @@ class Learner:
     known: Sequence[Query] = ()
 
     def set_lr(self, lr: float) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = lr
+        set_lr(self.optimizer, lr)
 
     def scores(self, queries: Sequence[Query]) -> list[torch.Tensor]:
         """log pi [labels] of each as the policy gives it, scored now if need be; on the CPU."""
@@ -89,6 +92,13 @@ def learning_rate(recipe: Recipe, step: int) -> float:
         case "cosine":
             return recipe.lr * (1 + math.cos(math.pi * done)) / 2
     return recipe.lr
+
+
+def set_lr(optimizer: torch.optim.Optimizer, lr: float) -> None:
+    """Have the next steps go at a rate, and those of roles with a rate of their own at as much more
+    or less as they always do."""
+    for group in optimizer.param_groups:
+        group["lr"] = lr * group.get(SHARE, 1.0)
 
 
 def between(ends: tuple[float, float], step: int, steps: int) -> float:

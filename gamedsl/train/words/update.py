@@ -26,7 +26,7 @@ from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
 from gamedsl.policies.several import models_of
-from gamedsl.train.methods.base import clip, finite, learning_rate
+from gamedsl.train.methods.base import clip, finite, learning_rate, set_lr
 from gamedsl.train.words.weigh import Worth
 
 TRUNCATED = 2.0
@@ -98,8 +98,7 @@ def learn(
     number = {name: at for at, one in enumerate(models_of(policy)) for name in one.adapters}
     lesson = Lesson(worth, recipe.temperature, number.__getitem__)
     rate = learning_rate(recipe, step)
-    for group in optimizer.param_groups:
-        group["lr"] = rate
+    set_lr(optimizer, rate)
     told: dict[str, Any] = {"lr": rate, "loss": 0.0, "grad_norm": 0.0, "trained": lesson.tokens}
     if not worth:
         return told
