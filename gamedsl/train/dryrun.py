@@ -27,6 +27,7 @@ from gamedsl.train.engine import open_policy, set_threads
 from gamedsl.train.gauge import Gauge
 from gamedsl.train.imitation import described
 from gamedsl.train.rollout import play
+from gamedsl.train.rows import row_sampler
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.words import rollout as words
 from gamedsl.train.words.context import Context, check_context
@@ -51,11 +52,11 @@ def dry_run(
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
     gauge = Gauge(env, recipe, cast)
     scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
-    seconds = []
+    seconds, rows = [], row_sampler(game, recipe)
     for _ in range(2):  # the first pass also warms up
         scorer.forget()
         started = time.perf_counter()
-        batch = play(env, scorer, recipe, 1, known=gauge.queries, cast=cast)
+        batch = play(env, scorer, recipe, 1, known=gauge.queries, cast=cast, rows=rows)
         seconds.append(time.perf_counter() - started)
 
     trained = _size(policy)
@@ -92,7 +93,8 @@ def _in_words(
     """The same of a game in which replies are written; one group of its games is played."""
     env = words.env_of(game, recipe, policy, cast)
     started = time.perf_counter()
-    trials = words.play(env, policy, replace(recipe, games=recipe.group_size), 1, cast)
+    group, rows = replace(recipe, games=recipe.group_size), row_sampler(game, recipe)
+    trials = words.play(env, policy, group, 1, cast, rows=rows)
     step = (1 + _PASSES) * (time.perf_counter() - started) * recipe.games / recipe.group_size
     said = [one for trial in trials for one in trial.utterances]
     written = [one.written for one in said if one.written is not None]

@@ -19,6 +19,7 @@ from gamedsl.runtime import Action, Game
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import read
 from gamedsl.train.cast import Cast
+from gamedsl.train.dryrun import dry_run
 from gamedsl.train.errors import TrainError
 from gamedsl.train.loop import train
 from gamedsl.train.rollout import Batch, History
@@ -257,8 +258,9 @@ def test_a_forfeit_is_a_failure(of_rows: Build) -> None:
 
 def test_plays_that_pay_the_same_have_no_success(of_rows: Build) -> None:
     game = of_rows(QUIZ.replace("1 if right else 0", "1"))
+    recipe = recipe_of(game, **ROWS)
     with pytest.raises(TrainError, match="all plays pay those who learn the same"):
-        row_sampler(game, recipe_of(game, **ROWS))
+        dry_run(game, recipe, Cast(game.ir, recipe), print)
 
 
 def test_a_row_is_given_and_all_else_is_drawn(of_rows: Build) -> None:
