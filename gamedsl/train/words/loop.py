@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -61,51 +61,35 @@ def train_words(
     game = game.of("training")
     calls_run_here(game)
     cast = cast or assemble(game, recipe)
-    env = env_of(game, recipe, policy, cast)
-    optimizer, lineages = optimizer_of(policy, cast, recipe), Lineages()
-    rows = row_sampler(game, recipe)
-    lasting: dict[str, Lasting] = {"lineages": lineages, "budget": cast.budget}
-    lasting |= {} if rows is None else {"rows": rows}
-    step, spent = _begin(run, policy, optimizer, lasting), None
+    at = _Learner(game, recipe, policy, cast)
+    step, spent = at.begin(run), None
 
     def stopped() -> bool:
         return interrupt is not None and interrupt.asked
 
-    def keep() -> None:
-        parts = checkpoints.state_of(lasting)
-        state = Checkpoint(step, game.hash, adapters_of(policy), optimizer.state_dict(), {}, parts)
-        checkpoints.save(run, state, recipe.keep_checkpoints)
-
     if not run.records():
-        warmed = _warmed_up(env, policy, recipe, cast, game, partial(tell, observers), stopped)
+        warmed = _warmed_up(at.env, policy, recipe, cast, game, partial(tell, observers), stopped)
         if warmed is None:
             return Outcome(0, finished=False)
         run.append(_opening(policy, cast) | warmed)
-        keep()
+        at.keep(run, step)
     tell(observers, run.records()[0])
 
     while step < recipe.steps and not stopped():
-        started = time.perf_counter()
-        step += 1
         try:
-            trials = play(env, policy, recipe, step, cast, lineages, rows)
+            record, trials = at.step(step + 1)
         except BudgetSpent as error:  # nothing was learned yet
-            step, spent = step - 1, error
+            spent = error
             break
-        lineages.carry_on(trials)
-        record: Record = {"event": "step", "step": step}
-        record |= {} if rows is None else rows.see(batch_of(trials))
-        record |= _learnt(trials, policy, optimizer, recipe, cast, step)
-        record |= cast.spent()
-        record["seconds"] = round(time.perf_counter() - started, 4)
+        step += 1
         run.append(record)
         if step == recipe.steps or step % recipe.transcripts_every == 0:
             run.write_transcripts(step, _told(trials))
         if step % recipe.checkpoint_every == 0:
-            keep()
+            at.keep(run, step)
         tell(observers, record)
 
-    keep()
+    at.keep(run, step)
     write_adapters(run, policy)
     finished = step >= recipe.steps
     if finished:
@@ -116,19 +100,49 @@ def train_words(
     return Outcome(step, finished, spent)
 
 
-def _begin(
-    run: RunFolder, policy: Writing, optimizer: torch.optim.Optimizer,
-    lasting: Mapping[str, Lasting],
-) -> int:  # fmt: skip
-    """Put policy and run folder into the state of the last checkpoint, or of step 0."""
-    found = checkpoints.latest(run)
-    if found is None:
-        run.rewind(None)
-        return 0
-    take_up(run, found, policy, optimizer)
-    checkpoints.restore(lasting, found.parts)
-    policy.forget()
-    return found.step
+class _Learner:
+    """What is trained, how, and all that lasts from step to step."""
+
+    def __init__(self, game: Game, recipe: Recipe, policy: Writing, cast: Cast) -> None:
+        self.env = env_of(game, recipe, policy, cast)
+        self._game, self._recipe, self._policy, self._cast = game, recipe, policy, cast
+        self._optimizer = optimizer_of(policy, cast, recipe)
+        self._lineages, self._rows = Lineages(), row_sampler(game, recipe)
+        self._lasting: dict[str, Lasting] = {"lineages": self._lineages, "budget": cast.budget}
+        if self._rows is not None:
+            self._lasting["rows"] = self._rows
+
+    def begin(self, run: RunFolder) -> int:
+        """Put policy and run folder into the state of the last checkpoint, or of step 0; which step
+        that is."""
+        found = checkpoints.latest(run)
+        if found is None:
+            run.rewind(None)
+            return 0
+        take_up(run, found, self._policy, self._optimizer)
+        checkpoints.restore(self._lasting, found.parts)
+        self._policy.forget()
+        return found.step
+
+    def keep(self, run: RunFolder, step: int) -> None:
+        """Write a checkpoint."""
+        parts, weights = checkpoints.state_of(self._lasting), adapters_of(self._policy)
+        moments = self._optimizer.state_dict()
+        state = Checkpoint(step, self._game.hash, weights, moments, {}, parts)
+        checkpoints.save(run, state, self._recipe.keep_checkpoints)
+
+    def step(self, step: int) -> tuple[Record, list[Trial]]:
+        """Play and learn; what there is to tell of it, and the games. Raises BudgetSpent before
+        anything is learned."""
+        started, recipe, cast = time.perf_counter(), self._recipe, self._cast
+        trials = play(self.env, self._policy, recipe, step, cast, self._lineages, self._rows)
+        self._lineages.carry_on(trials)
+        record: Record = {"event": "step", "step": step}
+        record |= {} if self._rows is None else self._rows.see(batch_of(trials))
+        record |= _learnt(trials, self._policy, self._optimizer, recipe, cast, step)
+        record |= cast.spent()
+        record["seconds"] = round(time.perf_counter() - started, 4)
+        return record, trials
 
 
 def calls_run_here(game: Game) -> None:
