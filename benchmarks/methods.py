@@ -104,6 +104,12 @@ def gaps(result: Result, step: Result) -> Iterator[float]:
         )
 
 
+def mean_exploitability(_: Result, steps: Iterable[Result]) -> Iterator[float]:
+    """The mean of the steps' exploitability."""
+    found = [step["exploitability"] for step in steps]
+    yield sum(found) / len(found)
+
+
 def settled(result: Result, _: Iterable[Result]) -> Iterator[float]:
     """The first step from which on every decision has one action of at least `SETTLED`."""
     first: float = float("inf")
@@ -133,6 +139,7 @@ def probabilities(step: Result) -> Iterator[tuple[str, dict[str, float]]]:
 DERIVED: dict[str, Callable[[Result, Iterable[Result]], Iterator[float]]] = {
     "outside_ranges": outside,
     "farthest_from_ranges": farthest,
+    "mean_exploitability": mean_exploitability,
     "settled_at_step": settled,
     "as_predicted": foretold,
 }

@@ -97,6 +97,13 @@ def test_decisions_outside_what_equilibria_leave_them(
     assert (far.found, far.holds) == (by, found == "0")
 
 
+def test_exploitability_is_averaged_over_a_window(methods: ModuleType) -> None:
+    steps = [{"step": n, "exploitability": n / 10} for n in range(1, 11)]
+    claim = {"measure": "mean_exploitability", "over": "last_fifth", "at_most": 0.96}
+    told = methods.verdict(claim, {"name": "hand", "steps": steps})
+    assert (told.found, told.holds) == ("0.950", True)
+
+
 def test_a_number_without_a_bound_is_told(methods: ModuleType) -> None:
     told = methods.verdict({"measure": "cpu_seconds", "over": "run"}, result(SURE))
     assert (told.text, told.found, told.holds) == ("cpu seconds", "12", True)
