@@ -11,14 +11,13 @@ from functools import partial
 from typing import Any
 
 from gamedsl.backends import flow
+from gamedsl.backends.at_chance import AtChance
 from gamedsl.backends.calling import Answers, Caller, answer, registered
-from gamedsl.backends.chance import Lottery, ticket
-from gamedsl.backends.drawing import Drawing, Index
+from gamedsl.backends.drawing import Drawing
 from gamedsl.backends.events import SILENCE, Seen, known, occurrences
 from gamedsl.backends.frames import Call, Frame, Inner, Round, spent_in
-from gamedsl.backends.kernel import Amounts, Ask, Kind, Outcome, PlayError
+from gamedsl.backends.kernel import Amounts, Ask, PlayError
 from gamedsl.backends.legal import Options, Spoken, action_of, arguments
-from gamedsl.backends.numbered import Numbered
 from gamedsl.backends.told import declared
 from gamedsl.backends.world import NOTHING, SCANNED, Answered, World
 from gamedsl.calls.registry import CallError
@@ -26,7 +25,7 @@ from gamedsl.ir.builtins import exact, values
 from gamedsl.ir.evaluate import Budget, SpentError, none_here
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import Settlement, amount_of, settle
-from gamedsl.ir.program import Choose, Draw
+from gamedsl.ir.program import Choose
 from gamedsl.ir.values import name_of
 from gamedsl.source.spans import Span
 
@@ -58,12 +57,10 @@ class Interpreter:
         return History(self, lasting)
 
 
-class History(Numbered):
+class History(AtChance):
     """A history of a game. A `gamedsl.backends.kernel.State`."""
 
-    __slots__ = (
-        "_drawn", "_frames", "_kernel", "_lottery", "_me", "_place", "_world", "asks", "kind",
-    )  # fmt: skip
+    __slots__ = ("_frames", "_kernel", "_me", "_place", "_world", "asks")
 
     def __init__(self, kernel: Interpreter, lasting: Mapping[str, Any]) -> None:
         self._kernel = kernel
@@ -74,17 +71,15 @@ class History(Numbered):
         """Loops, action bodies and stages under way, the innermost last."""
         self._me: str | None = None
         """Who acts."""
-        self._drawn: tuple[Any, ...] = ()
-        """What the draw under way has brought, index by index."""
-        self._lottery: Lottery | None = None
-        """What chance may bring now."""
+        self._drawn = ()
+        self._lottery = None
         self.asks: tuple[Ask, ...] = ()
-        self.kind: Kind = "end"
+        self.kind = "end"
         self._run(0)
 
     def copy(self) -> History:
         twin = History.__new__(History)
-        for name in History.__slots__:
+        for name in (*AtChance.__slots__, *History.__slots__):
             setattr(twin, name, getattr(self, name))
         twin._world = self._world.copy()
         return twin
@@ -355,65 +350,6 @@ class History(Numbered):
         self._world.bindings.update(bound)
         self._frames = (*frames, call._replace(waiting=tuple(rest)))
         return place
-
-    # chance
-
-    def _chance(self, op: flow.Chance) -> int | None:
-        step, drawing = op.step, self._kernel.drawing
-        if not drawing.indices(step):
-            return self._place + 1
-        if not self._drawn and step.place is None:
-            self._world.unbind((step.variable,))
-        _, index = self._drawing()
-        scope = self._world.scope(index[0] if step.by_seat else self._me)
-        self._lottery = drawing.lottery(step, self._drawn, scope)
-        self.kind = "chance"
-        return None
-
-    def _drawing(self) -> tuple[Draw, Index]:
-        """The draw under way, and the index it draws for."""
-        op = self._kernel.flow.ops[self._place]
-        assert isinstance(op, flow.Chance)
-        return op.step, self._kernel.drawing.indices(op.step)[len(self._drawn)]
-
-    @property
-    def draws(self) -> tuple[str, tuple[str, ...]]:
-        step, index = self._drawing()
-        return step.id, tuple(map(name_of, index))
-
-    @property
-    def outcome_count(self) -> int:
-        return 0 if self._lottery is None else self._lottery.size
-
-    @property
-    def outcomes(self) -> tuple[Outcome, ...]:
-        lottery = self._lottery
-        if lottery is None:
-            return ()
-        return tuple(
-            Outcome(name_of(lottery.value(i)), lottery.probability(i)) for i in range(lottery.size)
-        )
-
-    def pick(self, seed: int) -> int:
-        assert self._lottery is not None
-        step, index = self.draws
-        passes = ".".join(str(frame.passes) for frame in self._frames if isinstance(frame, Round))
-        drawn = ticket(self._lottery.total, seed, step, passes, ",".join(index))
-        return self._lottery.outcome(drawn)
-
-    def sample(self, random: Callable[[], float]) -> int:
-        assert self._lottery is not None
-        return self._lottery.outcome(int(random() * self._lottery.total))
-
-    def draw(self, outcome: int) -> str:
-        assert self._lottery is not None
-        value, self._lottery = self._lottery.value(outcome), None
-        step, index = self._drawing()
-        last = len(self._drawn) + 1 == len(self._kernel.drawing.indices(step))
-        self._world.bind_drawn(step, index, value, last=last, me=self._me)
-        self._drawn = () if last else (*self._drawn, value)
-        self._run(self._place + 1 if last else self._place)
-        return name_of(value)
 
 
 _RUN: dict[type[Any], Callable[[History, Any], int | None]] = {

@@ -85,14 +85,7 @@ class HFPolicy(ChunkedPolicy):
             raise ValueError("a policy needs at least one adapter")
         for name in adapters:
             self._adapters.add(name, (shapes or {}).get(name))
-        self.activations = Activations(
-            self._network.config,
-            len(self._network.layers) - self._adapters.first_layer,
-            dtype,
-            self.device,
-            pass_tokens=max_tokens,
-            recompute=recompute,
-        )
+        self.activations = self._activations_of(dtype, max_tokens, recompute)
         self._network.watch(self.activations, self._adapters.first_layer, self._adapters.router)
         self._max_tokens = max_tokens
         self._max_rows = _HEAD_ELEMENTS // self._network.vocabulary
@@ -107,6 +100,17 @@ class HFPolicy(ChunkedPolicy):
             kv_bytes=kv_bytes,
             can_pack=lambda: self.packing == "packed",
         )
+
+    def _activations_of(
+        self, dtype: torch.dtype, pass_tokens: int, recompute: Recompute
+    ) -> Activations:
+        """What passes of the adapted layers keep."""
+        network = self._network
+        adapted = len(network.layers) - self._adapters.first_layer
+        return Activations(
+            network.config, adapted, dtype, self.device,
+            pass_tokens=pass_tokens, recompute=recompute,
+        )  # fmt: skip
 
     @property
     def adapters(self) -> tuple[str, ...]:
