@@ -16,6 +16,7 @@ import gamedsl
 from gamedsl.train import checkpoint
 from gamedsl.train.advantages import Advantages, Weights
 from gamedsl.train.anchor import Anchor
+from gamedsl.train.cast import Cast
 from gamedsl.train.estimate import estimator_of
 from gamedsl.train.gauge import Gauge
 from gamedsl.train.methods import method_of
@@ -261,7 +262,14 @@ def test_sampled_values_are_the_trees_on_average(kuhn) -> None:
     env = kuhn.env(tokenizer=learner.policy.tokenizer)
     batch = play(env, learner.scorer, recipe, 1, known=measured.queries)
     assert len(batch.histories) == 30
-    exact = estimator_of(kuhn, env, replace(recipe, estimator="tree"), measured, Advantages(recipe))
+    exact = estimator_of(
+        kuhn,
+        env,
+        replace(recipe, estimator="tree"),
+        measured,
+        Advantages(recipe),
+        Cast(kuhn.ir, recipe),
+    )
     queries, expected = exact(batch, learner.scorer, ("first", "second"))
     wanted = dict(zip(queries, action_values(expected), strict=True))
     reached = dict(zip(queries, expected.counts_A, strict=True))
