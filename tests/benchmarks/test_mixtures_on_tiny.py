@@ -1,0 +1,34 @@
+"""The small model that tests train holds Kuhn poker's mixed equilibrium, by the settings of the
+benchmark, and loses it without the magnet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import mean
+
+import pytest
+import yaml
+
+import gamedsl
+from tests.train.conftest import recipe_of, run_of
+
+ENTRIES = Path(__file__).parents[2] / "benchmarks" / "methods.yaml"
+
+
+def exploitability(name: str, folder: Path, steps: int) -> list[float]:
+    """Of a control, seed 0, at each of some steps."""
+    entries = {e["name"]: e for e in yaml.safe_load(ENTRIES.read_text(encoding="utf-8"))}
+    game = gamedsl.load(entries[name]["game"])
+    settings = entries[name]["set"] | {"steps": steps}
+    magnet = {f"magnet__{key}": value for key, value in settings.pop("magnet").items()}
+    run, _ = run_of(game, recipe_of(game, **settings, **magnet), folder)
+    return [record["exploitability"] for record in run.records() if record["event"] == "step"]
+
+
+@pytest.mark.slow
+def test_the_magnet_holds_what_is_lost_without_it(tmp_path: Path) -> None:
+    held = exploitability("tiny-magnet", tmp_path / "magnet", 240)
+    assert mean(held[-40:]) < 0.1
+    assert max(held[-40:]) < 0.15
+    lost = exploitability("tiny-no-magnet", tmp_path / "none", 60)
+    assert min(lost[-40:]) > 0.3
