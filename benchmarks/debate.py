@@ -27,10 +27,10 @@ from shared import command, keep, machine
 import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.evaluate.intervals import mean
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.runs import run_player
+from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Game
-from gamedsl.sema.recipe import override, resolve
 from gamedsl.train.cast import assemble
 from gamedsl.train.runfolder import open_run
 from gamedsl.train.words.loop import said_in, writer

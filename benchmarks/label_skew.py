@@ -16,9 +16,9 @@ import tempfile
 from pathlib import Path
 
 import gamedsl
-from gamedsl.backends.words import STYLES
 from gamedsl.policies.base import Query
 from gamedsl.policies.hf import HFPolicy
+from gamedsl.prompting.words import STYLES
 
 RUN_SEEDS = range(10)
 GAME = """

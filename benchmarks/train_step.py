@@ -29,8 +29,8 @@ from shared import command, keep, machine
 
 import gamedsl
 from gamedsl.diagnostics import Problems
+from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Episode
-from gamedsl.sema.recipe import override, resolve
 from gamedsl.train.engine import open_policy
 from gamedsl.train.loop import train
 from gamedsl.train.runfolder import create

@@ -20,16 +20,16 @@ from typing import Any
 from reply_tables import TABLES
 
 import gamedsl
-from gamedsl.backends.words import STYLES
+from gamedsl.analysis import PASSES
 from gamedsl.calls.registry import SHIPPED, lookup
 from gamedsl.cli import COMMANDS
 from gamedsl.diagnostics import codes
 from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
-from gamedsl.passes import PASSES
 from gamedsl.players import PLAYERS
-from gamedsl.sema.recipe_keys import KEYS
+from gamedsl.prompting.words import STYLES
+from gamedsl.recipe.keys import KEYS
 
-SCHEMAS = Path(gamedsl.__file__).parent / "schema"
+SCHEMAS = Path(gamedsl.__file__).parent / "frontend" / "schema"
 REFERENCE = Path(__file__).with_name("reference.md")
 REPLIES = Path(__file__).with_name("replies.md")
 MARKED = re.compile(r"(<!-- (\w+): written by .+? -->\n).*?(?=<!-- end -->)", re.DOTALL)

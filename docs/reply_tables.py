@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from gamedsl.backends.forms import Form, instruction, read_choice
-from gamedsl.backends.labels import LabelBook
-from gamedsl.backends.replies import REASONS, ParseFailure
-from gamedsl.backends.spoken import read_said, schema_of
 from gamedsl.ir.program import Said
 from gamedsl.ir.types import Enum, PerValue, Record, Text, range_type
+from gamedsl.prompting.forms import Form, instruction, read_choice
+from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.replies import REASONS, ParseFailure
+from gamedsl.prompting.spoken import read_said, schema_of
 
 BOOK = LabelBook("fixed", (("stag", "K"), ("hare", "B"), ("rest", "W")))
 OPEN = ("stag", "hare")

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from gamedsl.backends.replies import ParseFailure
     from gamedsl.diagnostics import CompileError, Diagnostic
     from gamedsl.ir.evaluate import EvaluationError
+    from gamedsl.prompting.replies import ParseFailure
     from gamedsl.runtime import Action, Decision, Env, Episode, Game
 
 __version__ = "0.1.0"
@@ -36,7 +36,7 @@ _HOMES = {
     "Episode": "gamedsl.runtime",
     "EvaluationError": "gamedsl.ir.evaluate",
     "Game": "gamedsl.runtime",
-    "ParseFailure": "gamedsl.backends.replies",
+    "ParseFailure": "gamedsl.prompting.replies",
 }
 
 __all__ = [

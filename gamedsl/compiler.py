@@ -19,8 +19,8 @@ from gamedsl.ir import GameIR
 from gamedsl.sema.library import Document, load_document, resolve_argument
 
 if TYPE_CHECKING:
-    from gamedsl.passes.prompted import Tokenizer
-    from gamedsl.passes.proof import Proof
+    from gamedsl.analysis.prompted import Tokenizer
+    from gamedsl.analysis.proof import Proof
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def compile_file(
     """Compile a game file, or check a protocol or reward file. Never raises for what a file says.
 
     `path` may be the name of a shipped file; `params` override the file's defaults. `histories` is
-    how many histories proofs may go through, by default `gamedsl.passes.atlas.USUAL`; prompts are
+    how many histories proofs may go through, by default `gamedsl.analysis.atlas.USUAL`; prompts are
     measured with the `tokenizer` of a model, if one is given.
     """
     with _room_on_the_stack():
@@ -75,9 +75,9 @@ def _compile(
     if ir is None:
         return Result(document, None, problems.sorted())
 
-    from gamedsl.passes import PASSES
-    from gamedsl.passes.atlas import USUAL, Atlas
-    from gamedsl.passes.passing import prove
+    from gamedsl.analysis import PASSES
+    from gamedsl.analysis.atlas import USUAL, Atlas
+    from gamedsl.analysis.passing import prove
     from gamedsl.sema.uses import with_uses
 
     uses, before = dict(ir.uses), len(problems.found)
@@ -85,8 +85,8 @@ def _compile(
     proofs = prove(PASSES, atlas, problems)
     problems.found[before:] = [with_uses(found, uses) for found in problems.found[before:]]
     if ir.settings:
-        from gamedsl.passes.splits import check_split
-        from gamedsl.sema.recipe import resolve
+        from gamedsl.analysis.splits import check_split
+        from gamedsl.recipe.resolve import resolve
 
         recipe = resolve(ir, (), problems)
         check_split(ir, recipe, {s.key: s.span for s in ir.settings}, proofs, problems)
@@ -112,7 +112,7 @@ def compile_game(
 
     Proofs go through small games alone: `gamedsl validate` looks further.
     """
-    from gamedsl.passes.atlas import QUICK
+    from gamedsl.analysis.atlas import QUICK
 
     result = compile_file(path, params, QUICK)
     if result.document is not None and result.document.kind != "game":

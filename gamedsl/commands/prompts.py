@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 
 if TYPE_CHECKING:
-    from gamedsl.backends.events import Event
     from gamedsl.ir.game import GameIR
     from gamedsl.policies.chat import HFTokenizer
+    from gamedsl.prompting.events import Event
 
 HELP = "Print exactly what each role will be sent. FILE is a path or the name of a shipped game."
 
@@ -35,9 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from gamedsl.analysis.atlas import QUICK
     from gamedsl.compiler import compile_file
     from gamedsl.diagnostics.render import render
-    from gamedsl.passes.atlas import QUICK
 
     try:
         params = read_params(args.param)
@@ -74,10 +74,10 @@ def describe(
     ir: GameIR, seats: list[str], *, run_seed: int, seed: int, tokenizer: HFTokenizer | None
 ) -> dict[str, Any]:
     """All prompts of some seats as plain data; `sent` is there with a tokenizer only."""
-    from gamedsl.backends.histories import pasts
-    from gamedsl.backends.labels import draw_labels
-    from gamedsl.backends.prompts import Prompter
-    from gamedsl.backends.spoken import schema_of
+    from gamedsl.engine.histories import pasts
+    from gamedsl.prompting.labels import draw_labels
+    from gamedsl.prompting.prompts import Prompter
+    from gamedsl.prompting.spoken import schema_of
 
     book = draw_labels(ir, run_seed=run_seed, seed=seed, tokenizer=tokenizer)
     prompter = Prompter(ir)

@@ -28,11 +28,11 @@ def run(args: argparse.Namespace) -> int:
         if args.out is not None:
             print("gamedsl report: --out is for several runs", file=sys.stderr)
             return USAGE
-        from gamedsl.report.page import write_report
+        from gamedsl.view.report.page import write_report
 
         print(f"report: {write_report(args.runs[0])}")
         return CLEAN
-    from gamedsl.report.compare import compare
+    from gamedsl.view.report.compare import compare
 
     print(f"report: {compare(args.runs, args.out or Path('comparison.html'))}")
     return CLEAN

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 
 if TYPE_CHECKING:
-    from gamedsl.show.views import View, Views
+    from gamedsl.view.game.views import View, Views
 
 HELP = (
     "Draw a game: payoff table, tree, turn program, who sees what. FILE is a path or the name of a "
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from gamedsl.diagnostics import CompileError
     from gamedsl.diagnostics.render import render
     from gamedsl.ir.evaluate import EvaluationError
-    from gamedsl.show.views import Views
+    from gamedsl.view.game.views import Views
 
     try:
         game = gamedsl.load(args.file, read_params(args.param))
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(shown: Views, args: argparse.Namespace) -> int:
-    from gamedsl.show.views import VIEWS
+    from gamedsl.view.game.views import VIEWS
 
     views: tuple[View, ...] = shown.fitting if args.view is None else (args.view,)
     if args.view == "all":
@@ -81,7 +81,7 @@ def _show(shown: Views, args: argparse.Namespace) -> int:
 
 
 def _texts(shown: Views, views: tuple[View, ...], args: argparse.Namespace) -> int:
-    from gamedsl.show.paint import rendered
+    from gamedsl.view.game.paint import rendered
 
     width = args.width
     if width is None and sys.stdout.isatty():
@@ -98,7 +98,7 @@ def _texts(shown: Views, views: tuple[View, ...], args: argparse.Namespace) -> i
 
 def _pictures(shown: Views, views: tuple[View, ...], args: argparse.Namespace) -> int:
     """Write one picture, or one for each view where all are asked for."""
-    from gamedsl.show.views import PAGE
+    from gamedsl.view.game.views import PAGE
 
     if args.view != "all":
         views = views[:1]

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, cast
 from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
 
 if TYPE_CHECKING:
+    from gamedsl.analysis.proof import Proof
     from gamedsl.diagnostics import Problems
     from gamedsl.diagnostics.render import Form
     from gamedsl.ir.game import Setting
-    from gamedsl.ir.recipe import Recipe
-    from gamedsl.passes.proof import Proof
     from gamedsl.policies.generation import Writing
+    from gamedsl.recipe.model import Recipe
     from gamedsl.runtime import Game
     from gamedsl.train.cast import Cast
     from gamedsl.train.loop import Observer, Outcome
@@ -128,7 +128,7 @@ def _understand(args: argparse.Namespace) -> Job | None:
 def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job | None:
     """A run is resumed as it was asked for; only the number of steps may be another, and what
     endpoints may use up."""
-    from gamedsl.sema.recipe import override, parse_overrides
+    from gamedsl.recipe.resolve import override, parse_overrides
     from gamedsl.train.errors import TrainError
     from gamedsl.train.runfolder import open_run
 
@@ -180,9 +180,9 @@ def _cast(
 ) -> tuple[Recipe, Cast] | None:  # fmt: skip
     """The recipe and who plays by it; None where either has problems, which are printed but where
     the file alone has them. Unless told to `warn`, only errors are."""
+    from gamedsl.analysis.splits import check_split
     from gamedsl.diagnostics import Problems
-    from gamedsl.passes.splits import check_split
-    from gamedsl.sema.recipe import parse_overrides, resolve
+    from gamedsl.recipe.resolve import parse_overrides, resolve
     from gamedsl.train.engine import require
 
     problems, said, cast = Problems(), Problems(), None
@@ -204,7 +204,7 @@ def hire(
 ) -> Cast | None:
     """Who plays; None where a player cannot be had, with a problem at its place in the settings
     that the recipe was made from."""
-    from gamedsl.sema.recipe import span_of
+    from gamedsl.recipe.resolve import span_of
     from gamedsl.train.cast import CastError, assemble
 
     try:
@@ -216,7 +216,7 @@ def hire(
 
 
 def _flags(args: argparse.Namespace) -> list[Setting]:
-    from gamedsl.sema.recipe import override
+    from gamedsl.recipe.resolve import override
 
     given = {"steps": args.steps, "seed": args.seed, "model": args.model}
     return [override(key, value) for key, value in given.items() if value is not None]
@@ -224,12 +224,12 @@ def _flags(args: argparse.Namespace) -> list[Setting]:
 
 def _train(job: Job, args: argparse.Namespace) -> int:
     import gamedsl
-    from gamedsl.report.page import write_report
     from gamedsl.train.curriculum import climb
     from gamedsl.train.engine import open_policy, set_threads
     from gamedsl.train.interrupt import Interrupt
     from gamedsl.train.runfolder import create
     from gamedsl.train.words.loop import train_words, writer
+    from gamedsl.view.report.page import write_report
 
     recipe, threads = job.recipe, job.recipe.threads
     if job.run is not None and threads is None:

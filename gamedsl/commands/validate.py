@@ -16,9 +16,9 @@ from gamedsl.diagnostics.model import Diagnostic
 from gamedsl.diagnostics.render import render
 
 if TYPE_CHECKING:
+    from gamedsl.analysis.prompted import Tokenizer
+    from gamedsl.analysis.proof import Grade, Proof
     from gamedsl.compiler import Result
-    from gamedsl.passes.prompted import Tokenizer
-    from gamedsl.passes.proof import Grade, Proof
 
 HELP = "Check files. A FILE is a path, or the name of a shipped game, protocol or reward."
 
@@ -98,8 +98,8 @@ def _checked(
 ) -> Iterator[_Checked]:
     """The files in order, each checked when it is asked for."""
     from gamedsl.compiler import compile_file
+    from gamedsl.frontend.source.loader import display_name
     from gamedsl.sema.library import resolve_argument
-    from gamedsl.source.loader import display_name
 
     seen: set[tuple[object, ...]] = set()
     for argument in args.files:
@@ -114,7 +114,7 @@ def _checked(
 def _histories(thorough: int | None) -> int | None:
     if thorough is None or thorough >= 0:
         return thorough
-    from gamedsl.passes.atlas import THOROUGH
+    from gamedsl.analysis.atlas import THOROUGH
 
     return THOROUGH
 

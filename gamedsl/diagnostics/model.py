@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from gamedsl.source.spans import Span
+from gamedsl.diagnostics.spans import Span
 
 Severity = Literal["error", "warning", "note"]
 

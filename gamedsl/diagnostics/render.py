@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from gamedsl.diagnostics.model import Diagnostic
-from gamedsl.source.spans import Source, Span
+from gamedsl.diagnostics.spans import Source, Span
 
 Form = Literal["pretty", "concise", "json"]
 

@@ -56,7 +56,7 @@ def _recipe(game: Game, people: Sequence[Contestant]) -> Mapping[str, Any]:
             except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
                 raise EvalError(f"{file} cannot be read: {error}", "name another run") from error
     from gamedsl.diagnostics import Problems
-    from gamedsl.sema.recipe import resolve
+    from gamedsl.recipe.resolve import resolve
 
     return resolve(game.ir, [], Problems()).as_dict()
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 from math import comb, prod
 from typing import Any
 
-from gamedsl.backends.kernel import Kernel, State
+from gamedsl.engine.kernel import Kernel, State
 from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.lengths import highest

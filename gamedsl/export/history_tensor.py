@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from gamedsl.backends.events import Seen
 from gamedsl.export.bounds import visible
 from gamedsl.ir.lengths import most
 from gamedsl.ir.program import Binding, Choose, Draw, Show, Step, walk_steps
 from gamedsl.ir.types import domain
 from gamedsl.ir.values import name_of
+from gamedsl.prompting.events import Seen
 from gamedsl.runtime.vectors import may_see
 from gamedsl.runtime.views import Viewer, keys_of
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gamedsl.backends.kernel import Outcome
+from gamedsl.engine.kernel import Outcome
 from gamedsl.export.closed import require_closed
 from gamedsl.export.facts import Utility, facts_of
 from gamedsl.export.history_tensor import HistoryTensor

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gamedsl.backends.replies import ParseFailure
 from gamedsl.export.closed import require_closed
 from gamedsl.export.paying import Ledger, What
 from gamedsl.extras import missing
 from gamedsl.ir.expr import Me, walk
 from gamedsl.ir.game import GameIR
+from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime.decision import Action
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.episode import Episode

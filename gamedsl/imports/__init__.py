@@ -13,8 +13,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gamedsl.diagnostics import Problems
-from gamedsl.source import loader
-from gamedsl.source.spans import Source
+from gamedsl.diagnostics.spans import Source
+from gamedsl.frontend.source import loader
 
 SUFFIXES = (".efg", ".nfg")
 """The file names that are imported."""

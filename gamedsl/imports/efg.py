@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.spans import Span
 from gamedsl.imports.tokens import Reader, Token
-from gamedsl.source.spans import Span
 
 
 @dataclass(frozen=True, eq=False)

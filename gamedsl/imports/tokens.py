@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import NamedTuple, NoReturn
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.source.spans import Source, Span
+from gamedsl.diagnostics.spans import Source, Span
 
 MAX_DIGITS = 100
 """Digits of a number, and the greatest power of ten: what the language has too."""

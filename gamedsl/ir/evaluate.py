@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
+from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.builtins import BUILTINS, TAKES_NONE, UndefinedError, values
 from gamedsl.ir.expr import (
     Apply,
@@ -36,7 +37,6 @@ from gamedsl.ir.expr import (
 )  # fmt: skip
 from gamedsl.ir.game import Let
 from gamedsl.ir.values import Bag
-from gamedsl.source.spans import Span
 
 MAX_WORK = 250_000
 """Operations, items gone through and lets read in working out one expression."""

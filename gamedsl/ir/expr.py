@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from typing import Any
 
+from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.types import Type
-from gamedsl.source.spans import Span
 
 Value = int | Fraction | bool | str | None | tuple[Any, ...] | frozenset[Any] | dict[Any, Any]
 

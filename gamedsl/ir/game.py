@@ -12,13 +12,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
+from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.form import LABEL, Form
 from gamedsl.ir.program import Call, Choose, Draw, Entry, Stage, Step, walk_steps
 from gamedsl.ir.replies import FORFEIT, VOID, OnInvalid
 from gamedsl.ir.statements import State
 from gamedsl.ir.types import Enum, Type
-from gamedsl.source.spans import Span
 
 NoMove = Literal["error", "pass", "end"]
 
@@ -109,7 +109,7 @@ class Template:
     text: str
     span: Span = field(compare=False, repr=False)
     offsets: tuple[int, ...] | range | None = field(default=None, compare=False, repr=False)
-    """As `gamedsl.source.nodes.Scalar.offsets`: where each character of `text` was written."""
+    """Where each character of `text` was written, as `Scalar.offsets` has it."""
     key_span: Span | None = field(default=None, compare=False, repr=False)
     """Where `key` (or `slot`, where `key` is empty) was written."""
 

@@ -1,6 +1,6 @@
 """Types as JSON: which values a JSON text can say, the JSON Schema of them, and how long they are.
 
-`gamedsl.backends.json_values` reads and writes the values.
+`gamedsl.prompting.json_values` reads and writes the values.
 """
 
 from __future__ import annotations

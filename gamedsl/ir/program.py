@@ -1,6 +1,6 @@
 """The turn program of a game: its steps, in a tree.
 
-Steps are data; `gamedsl.backends.flow` says in which order they run. A variable is anything that a
+Steps are data; `gamedsl.engine.flow` says in which order they run. A variable is anything that a
 step binds and anything that is declared under `state`; both live in one namespace, and every loop,
 action and stage writes its own names there too.
 """
@@ -13,10 +13,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
+from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.statements import EVERYONE, Place, Readers, State, Statement
 from gamedsl.ir.types import UNLESS_NONE, Type
-from gamedsl.source.spans import Span
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.types import UNLESS_NONE, Type
-from gamedsl.source.spans import Span
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from gamedsl.backends.forms import CLOSE
-from gamedsl.backends.replies import ParseFailure
 from gamedsl.players.base import Answered, Dice, Posed
 from gamedsl.players.replying import OPENED, closing_of, query_of
 from gamedsl.policies.budget import Budget
 from gamedsl.policies.endpoint import Endpoint, EndpointError, EndpointSettings
 from gamedsl.policies.endpoint_wire import Answer, Constrain
 from gamedsl.policies.generation import Request
+from gamedsl.prompting.forms import CLOSE
+from gamedsl.prompting.replies import ParseFailure
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Message

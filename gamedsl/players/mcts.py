@@ -18,7 +18,7 @@ from gamedsl.players.base import DrawingPlayer
 from gamedsl.players.searching import moved, mover, require_open, shared_by_best
 
 if TYPE_CHECKING:
-    from gamedsl.backends.kernel import State
+    from gamedsl.engine.kernel import State
     from gamedsl.runtime import Decision, Episode, Game
 
 EXPLORATION = sqrt(1 / 2)

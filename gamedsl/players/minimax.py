@@ -18,7 +18,7 @@ from gamedsl.solve.positions import PositionValues
 from gamedsl.solve.tree import TooLarge
 
 if TYPE_CHECKING:
-    from gamedsl.backends.kernel import Kernel, State
+    from gamedsl.engine.kernel import Kernel, State
     from gamedsl.runtime import Decision, Episode, Game
 
 LIMIT = 30_000

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from gamedsl.backends.tokenizers import together
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.replying import odds_of, query_of
 from gamedsl.players.speaking import SpeakingPlayer
 from gamedsl.policies.base import Query
 from gamedsl.policies.names import TABULAR, WORDS, fully_trained
+from gamedsl.prompting.tokenizers import together
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Policy
@@ -66,7 +66,7 @@ class ModelPlayer(DrawingPlayer):
         ]
 
     def _query(self, decision: Decision, episode: Episode) -> Query:
-        from gamedsl.backends.labels import draw_labels
+        from gamedsl.prompting.labels import draw_labels
 
         book = draw_labels(
             episode.env.ir, run_seed=self._run_seed, seed=episode.seed,

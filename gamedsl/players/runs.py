@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from gamedsl.ir.recipe import Part, Size
 from gamedsl.players.base import Player, PlayerError
 from gamedsl.players.model import ModelPlayer, load_policy, player_of
+from gamedsl.recipe.model import Part, Size
 
 if TYPE_CHECKING:
     from gamedsl.players.speaking import SpeakingPlayer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gamedsl.players.base import PlayerError
 
 if TYPE_CHECKING:
-    from gamedsl.backends.kernel import State
+    from gamedsl.engine.kernel import State
     from gamedsl.runtime import Game
 
 

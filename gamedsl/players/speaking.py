@@ -60,7 +60,7 @@ class SpeakingPlayer:
 
     def _asked(self, one: Posed) -> Asked:
         """A decision under the labels of the run."""
-        from gamedsl.backends.labels import draw_labels
+        from gamedsl.prompting.labels import draw_labels
 
         book = draw_labels(
             one.episode.env.ir, run_seed=self._run_seed, seed=one.episode.seed,

@@ -90,8 +90,8 @@ def _random(request: Request) -> Player:
 
 
 def _fixed(request: Request) -> Player:
-    from gamedsl.backends.labels import option_names
     from gamedsl.players.fixed import FixedPlayer
+    from gamedsl.prompting.labels import option_names
 
     actions, known = _listed(request.argument), option_names(request.game.ir)
     for action in actions:

@@ -1,7 +1,7 @@
 """Playing a compiled game: the one interface that players, solvers, trainers and exports drive."""
 
-from gamedsl.backends.kernel import Outcome
-from gamedsl.backends.replies import ParseFailure
+from gamedsl.engine.kernel import Outcome
+from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime.decision import Action, Decision
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.episode import Episode

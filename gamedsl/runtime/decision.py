@@ -7,16 +7,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from gamedsl.backends.asking import again
-from gamedsl.backends.events import Seen, Turn, information_set
-from gamedsl.backends.kernel import Ask, Listening, State
-from gamedsl.backends.labels import LabelBook
-from gamedsl.backends.prompts import NOTHING
-from gamedsl.backends.replies import ParseFailure
-from gamedsl.backends.spoken import schema_of
+from gamedsl.engine.kernel import Ask, Listening, State
 from gamedsl.ir.form import Form
 from gamedsl.ir.program import Said
 from gamedsl.ir.types import Type
+from gamedsl.prompting.asking import again
+from gamedsl.prompting.events import Seen, Turn, information_set
+from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.prompts import NOTHING
+from gamedsl.prompting.replies import ParseFailure
+from gamedsl.prompting.spoken import schema_of
 
 if TYPE_CHECKING:
     from gamedsl.runtime.env import Env

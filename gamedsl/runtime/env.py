@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
-from gamedsl.backends.calling import Caller, registered
-from gamedsl.backends.interpreter import Interpreter
-from gamedsl.backends.kernel import Outcome
-from gamedsl.backends.labels import LabelBook, draw_labels
-from gamedsl.backends.prompts import Prompter
-from gamedsl.backends.tokenizers import TokenCounter
+from gamedsl.engine.calling import Caller, registered
+from gamedsl.engine.interpreter import Interpreter
+from gamedsl.engine.kernel import Outcome
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
+from gamedsl.prompting.labels import LabelBook, draw_labels
+from gamedsl.prompting.prompts import Prompter
+from gamedsl.prompting.tokenizers import TokenCounter
 from gamedsl.runtime.decision import Decision, key_of
 from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.history import Position, Tree

@@ -14,10 +14,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.backends.events import SILENCE, Seen, information
-from gamedsl.backends.kernel import Outcome, State
-from gamedsl.backends.labels import LabelBook
-from gamedsl.backends.replies import ParseFailure
+from gamedsl.engine.kernel import Outcome, State
+from gamedsl.prompting.events import SILENCE, Seen, information
+from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime.decision import Action, Decision, Mistake
 from gamedsl.runtime.hearing import read_reply
 from gamedsl.runtime.history import Position, entries

@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gamedsl.backends.kernel import Kernel
-from gamedsl.backends.tokenizers import TokenCounter
+from gamedsl.engine.kernel import Kernel
 from gamedsl.ir.game import GameIR, Rows
 from gamedsl.ir.hashing import digest
 from gamedsl.ir.rows import holds_out, of_rows
+from gamedsl.prompting.tokenizers import TokenCounter
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.kernels import kernel_of
 

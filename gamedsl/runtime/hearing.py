@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
-from gamedsl.backends.events import SILENCE
-from gamedsl.backends.forms import read_choice
-from gamedsl.backends.kernel import Listening, State
-from gamedsl.backends.labels import LabelBook
-from gamedsl.backends.replies import ParseFailure
-from gamedsl.backends.spoken import read_said, value_said
-from gamedsl.backends.tokenizers import spoken_by
+from gamedsl.engine.kernel import Listening, State
+from gamedsl.prompting.events import SILENCE
+from gamedsl.prompting.forms import read_choice
+from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.replies import ParseFailure
+from gamedsl.prompting.spoken import read_said, value_said
+from gamedsl.prompting.tokenizers import spoken_by
 from gamedsl.runtime.decision import Action, Decision
 
 

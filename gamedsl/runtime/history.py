@@ -13,9 +13,9 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gamedsl.backends.events import Turn
-from gamedsl.backends.interpreter import History
-from gamedsl.backends.kernel import Amounts, State
+from gamedsl.engine.interpreter import History
+from gamedsl.engine.kernel import Amounts, State
+from gamedsl.prompting.events import Turn
 
 MANY = 50_000
 """Positions that a tree keeps; those beyond are worked out anew each time."""

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gamedsl.backends.calling import Caller, registered
-from gamedsl.backends.interpreter import Interpreter
-from gamedsl.backends.kernel import Kernel
-from gamedsl.backends.viewing import Tellings
+from gamedsl.engine.calling import Caller, registered
+from gamedsl.engine.interpreter import Interpreter
+from gamedsl.engine.kernel import Kernel
 from gamedsl.ir.game import GameIR
+from gamedsl.prompting.viewing import Tellings
 
 
 def _generated(ir: GameIR) -> Kernel:
-    from gamedsl.backends.generated import Generated
+    from gamedsl.engine.generated import Generated
 
     return Generated(ir)
 
 
 def _tabulated(ir: GameIR) -> Kernel:
-    from gamedsl.backends.tabulated import Tabulated
+    from gamedsl.engine.tabulated import Tabulated
 
     return Tabulated(ir)
 
@@ -52,7 +52,7 @@ def shown_by(kernel: Kernel) -> Tellings:
     interpreter, which needs no generated code."""
     if isinstance(kernel, Interpreter):
         return {}
-    from gamedsl.backends.generated import shown_of
+    from gamedsl.engine.generated import shown_of
 
     return shown_of(kernel.ir)
 

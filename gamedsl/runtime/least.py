@@ -6,7 +6,7 @@ from collections import deque
 from fractions import Fraction
 from math import prod
 
-from gamedsl.backends.kernel import Kernel, State
+from gamedsl.engine.kernel import Kernel, State
 from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.builtins import exact
 from gamedsl.ir.evaluate import EvaluationError

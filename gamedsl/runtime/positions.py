@@ -13,14 +13,14 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.backends.interpreter import History, Interpreter
-from gamedsl.backends.kernel import Kernel, State
+from gamedsl.engine.interpreter import History, Interpreter
+from gamedsl.engine.kernel import Kernel, State
 from gamedsl.ir.expr import LastBy, Past, Read, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding, Choose, Draw, walk_steps
 
 if TYPE_CHECKING:
-    from gamedsl.backends.codegen.playing import Play
+    from gamedsl.engine.codegen.playing import Play
 
 __all__ = ["State", "acting", "count_histories", "position", "seen_by_all"]
 
@@ -49,8 +49,8 @@ def position(state: State) -> Hashable:
         held = {name: value for name, value in world.bindings.items() if name not in dead}
         parts = (inner._frames, inner._drawn, held, world.paid)
         return inner.kind, inner._place, inner._me, frozen(parts)
-    from gamedsl.backends.codegen.playing import Play
-    from gamedsl.backends.tabulated import Place
+    from gamedsl.engine.codegen.playing import Play
+    from gamedsl.engine.tabulated import Place
 
     if isinstance(inner, Place):
         return inner.node
@@ -73,7 +73,7 @@ def _reference_of(state: State) -> Any:
     """A history of the reference, where a generated one has let it stand in; else the same."""
     if isinstance(state, History):
         return state
-    from gamedsl.backends.codegen.standing_in import StandIn
+    from gamedsl.engine.codegen.standing_in import StandIn
 
     return state._reference if isinstance(state, StandIn) else state
 
@@ -126,7 +126,7 @@ def _dead(kernel: Interpreter) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def _slots(kind: type[Play]) -> tuple[str, ...]:
     """The slots that a generated class has for its game, but for variables that no rule reads."""
-    from gamedsl.backends.codegen.playing import Play
+    from gamedsl.engine.codegen.playing import Play
 
     dead = {f"{what}_{name}" for name in unread(kind.kernel.ir) for what in ("v", "f")}
     classes = kind.__mro__[: kind.__mro__.index(Play)]

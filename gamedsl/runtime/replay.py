@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from gamedsl.backends.calling import Retold
-from gamedsl.backends.events import SILENCE, Event, known
-from gamedsl.backends.labels import draw_labels
-from gamedsl.backends.replies import REASONS, ParseFailure
+from gamedsl.engine.calling import Retold
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import Rows
 from gamedsl.ir.rows import holds_out
+from gamedsl.prompting.events import SILENCE, Event, known
+from gamedsl.prompting.labels import draw_labels
+from gamedsl.prompting.replies import REASONS, ParseFailure
 from gamedsl.runtime.decision import Action, Decision
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.episode import Episode

@@ -10,9 +10,9 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.backends.events import SILENCE, Event, known
-from gamedsl.backends.forms import split_thought
-from gamedsl.backends.replies import REASONS, ParseFailure
+from gamedsl.prompting.events import SILENCE, Event, known
+from gamedsl.prompting.forms import split_thought
+from gamedsl.prompting.replies import REASONS, ParseFailure
 
 if TYPE_CHECKING:
     from gamedsl.runtime.decision import Decision

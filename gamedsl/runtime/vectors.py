@@ -19,7 +19,6 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
-from gamedsl.backends.value_text import HIDDEN, Hidden
 from gamedsl.ir.statements import Readers, State
 from gamedsl.ir.types import (
     Bag,
@@ -44,6 +43,7 @@ from gamedsl.ir.types import (
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
+from gamedsl.prompting.value_text import HIDDEN, Hidden
 from gamedsl.runtime.views import Slot, View, Viewer
 
 ONE_HOT = 32

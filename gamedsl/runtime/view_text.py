@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gamedsl.backends.events import known
-from gamedsl.backends.kernel import State as Play
-from gamedsl.backends.value_text import HIDDEN, as_text, one_line, plain_text, titled
+from gamedsl.engine.kernel import State as Play
 from gamedsl.ir.values import name_of
+from gamedsl.prompting.events import known
+from gamedsl.prompting.value_text import HIDDEN, as_text, one_line, plain_text, titled
 from gamedsl.runtime.views import View, Viewer
 
 

@@ -14,12 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.backends.events import SILENCE, Event, Seen, occurrences
-from gamedsl.backends.fields import ways
-from gamedsl.backends.kernel import State as Play
-from gamedsl.backends.readers import reads
-from gamedsl.backends.spoken import value_said
-from gamedsl.backends.value_text import HIDDEN, Hidden
+from gamedsl.engine.kernel import State as Play
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
@@ -40,6 +35,11 @@ from gamedsl.ir.types import (
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
+from gamedsl.prompting.events import SILENCE, Event, Seen, occurrences
+from gamedsl.prompting.fields import ways
+from gamedsl.prompting.readers import reads
+from gamedsl.prompting.spoken import value_said
+from gamedsl.prompting.value_text import HIDDEN, Hidden
 from gamedsl.runtime.reading import value_of
 
 if TYPE_CHECKING:

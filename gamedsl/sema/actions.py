@@ -13,6 +13,8 @@ from math import prod
 from typing import Any
 
 from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
 from gamedsl.ir.builtins import values as elements
@@ -25,8 +27,6 @@ from gamedsl.sema.scope import ArgumentName, Names, TypeName, report_taken
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.types import WORDS, Types
 from gamedsl.sema.values import NOTHING, syntax
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Span
 
 Body = Callable[[Mapping], tuple[Step, ...]]
 """Reads the steps of an action's body."""

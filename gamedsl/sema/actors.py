@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.statements import Place, Readers
 from gamedsl.ir.types import SEAT, Type
 from gamedsl.sema.draws import Draws
 from gamedsl.sema.roles import unknown_role
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Span
 
 
 class Actors(Draws):

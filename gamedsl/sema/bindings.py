@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar
 from gamedsl.ir import expr as ir
 from gamedsl.ir.statements import NOBODY, Key, Place, Readers, State
 from gamedsl.ir.types import (
@@ -32,8 +34,6 @@ from gamedsl.sema.statements import read_place
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import syntax
-from gamedsl.source.nodes import Mapping, Node, Scalar
-from gamedsl.source.spans import Span
 
 
 class Bindings:

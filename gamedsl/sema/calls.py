@@ -10,6 +10,7 @@ from typing import Any
 
 from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import (
     BUILTINS,
@@ -49,7 +50,6 @@ from gamedsl.sema.entries import Entries
 from gamedsl.sema.intervals import interval
 from gamedsl.sema.narrow import facts
 from gamedsl.sema.scope import ANY, LetName, VariableName, report_taken
-from gamedsl.syntax import ast
 
 
 @dataclass(frozen=True, slots=True)

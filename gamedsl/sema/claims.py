@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, cast
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir.game import Claim
 from gamedsl.ir.types import NUMBER
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.values import constant
-from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
 
 
 def read_claims(node: Node | None, typer: Typer, problems: Problems) -> tuple[Claim, ...]:

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Problems
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.ir.rows import is_held_out
 from gamedsl.ir.types import NUMBER, Bool, Enum, Number, Option, Record, Seat, Text, Type
 from gamedsl.ir.values import name_of
@@ -20,7 +21,6 @@ from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import DataName, report_taken
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import constant
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
 
 MAX_ROWS = 100_000
 """Rows of one file."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import prod
 from typing import Any, Literal
 
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
 from gamedsl.ir.builtins import values as elements
@@ -33,7 +34,6 @@ from gamedsl.sema.scope import DataName, StateName, TypeName
 from gamedsl.sema.statements import read_place
 from gamedsl.sema.types import part_of
 from gamedsl.sema.values import constant, syntax
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 MAX_DRAWS = 10_000
 """What one step can be drawn for."""

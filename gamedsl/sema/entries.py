@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.types import (
     SEAT,
@@ -28,7 +29,6 @@ from gamedsl.ir.types import (
 )
 from gamedsl.sema.misfits import Misfits
 from gamedsl.sema.scope import LetName, TypeName, VariableName
-from gamedsl.syntax import ast
 
 
 class Entries(Misfits):

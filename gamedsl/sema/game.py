@@ -6,6 +6,8 @@ from collections.abc import Mapping as Map
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR, NoMove, Reward, Setting, Template
 from gamedsl.ir.program import Pay, Step, walk_steps
@@ -33,8 +35,6 @@ from gamedsl.sema.types import Types
 from gamedsl.sema.unused import actions_are_offered, params_are_read
 from gamedsl.sema.values import entries_of
 from gamedsl.sema.view import read_view
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Span
 
 MAX_ROUNDS = 4
 """How often a game is read to learn the types of state that starts as none."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source import nodes
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Action, Choose, Do, Entry, Pay, Show, Step, walk_steps
 from gamedsl.ir.statements import ForEach
@@ -21,10 +25,6 @@ from gamedsl.sema.sayings import Sayings
 from gamedsl.sema.scope import LetName, StateName, TypeName, is_reserved_stream
 from gamedsl.sema.statements import read_statements
 from gamedsl.sema.view import read_entries
-from gamedsl.source import nodes
-from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Span
-from gamedsl.syntax import ast
 
 NOTHING = "nothing"
 """What `knows` says of who knows nothing."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar
 from gamedsl.ir.game import Window
 from gamedsl.ir.program import Choose
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.types import Types
-from gamedsl.source.nodes import Mapping, Node, Scalar
-from gamedsl.source.spans import Span
 
 MOST_TURNS = 256
 """Turns that a window may hold."""

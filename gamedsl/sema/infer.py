@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from gamedsl.diagnostics import Note
+from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import COMPARISONS, element
 from gamedsl.ir.builtins_collections import fields_of
@@ -34,7 +35,6 @@ from gamedsl.ir.types import (
 from gamedsl.sema.calls import Calls
 from gamedsl.sema.narrow import Facts, facts, key
 from gamedsl.sema.resolve import MAX_NESTING
-from gamedsl.syntax import ast
 
 
 class Typer(Calls):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.ir.game import Labels
 from gamedsl.sema.scope import Names, TypeName
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
 
 
 def read_labels(node: Node | None, names: Names, problems: Problems) -> Labels:

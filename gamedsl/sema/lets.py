@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 
 from gamedsl.diagnostics import Problems
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node
+from gamedsl.frontend.syntax import ast
 from gamedsl.ir.builtins import FUNCTIONS
 from gamedsl.ir.game import Let
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import LetName, Names, report_taken
 from gamedsl.sema.values import NOTHING, syntax
-from gamedsl.source.nodes import Entry, Mapping, Node
-from gamedsl.syntax import ast
 
 _HEAD = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:\(([^()]*)\))?\s*\Z")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from gamedsl.diagnostics.model import Note, Problems
+from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.source import loader
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
-from gamedsl.source.spans import Source, Span
+from gamedsl.frontend.source import loader
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 
 Kind = Literal["game", "protocol", "reward"]
 
@@ -176,7 +176,7 @@ def load_document(path: Path | str, problems: Problems) -> Document | None:
     for child in reversed(chain.roots[:-1]):
         root = _merge(root, child, problems)
     root = _without(root, "extends")
-    from gamedsl.schema.check import REQUIRED, check_complete
+    from gamedsl.frontend.schema.check import REQUIRED, check_complete
 
     lacking = chain.kind == "game" and any(root.get(name) is None for name in REQUIRED)
     check_complete(chain.kind, root, problems, _brought(root, path, problems) if lacking else ())
@@ -190,7 +190,7 @@ def _brought(
 ) -> set[str]:
     """The sections that a file need not have, for what it uses: `roles` that a protocol names, the
     `payoffs` of inner games, or of streams that a reward file splits."""
-    from gamedsl.schema.sections import walk_steps
+    from gamedsl.frontend.schema.sections import walk_steps
 
     brought = set()
     protocol, steps = root.get("protocol"), list(walk_steps(root.get("turns")))
@@ -272,7 +272,7 @@ def _load_one(path: Path, problems: Problems) -> tuple[Kind, str, Mapping] | Non
     kind = _kind(root, source, problems)
     if kind is None:
         return None
-    from gamedsl.schema.check import check_shape
+    from gamedsl.frontend.schema.check import check_shape
 
     before = problems.count_errors()
     check_shape(kind, root, problems)
@@ -351,7 +351,7 @@ def _set_param(old: Entry, new: Entry) -> Entry:
 
 def _declares(node: Node) -> bool:
     """Whether this declares a param; any other map is a value."""
-    from gamedsl.schema.sections import PARAM_KEYS
+    from gamedsl.frontend.schema.sections import PARAM_KEYS
 
     return isinstance(node, Mapping) and any(node.get(key) is not None for key in PARAM_KEYS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gamedsl.diagnostics import Note
+from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, COMPARISONS, MAPS
 from gamedsl.ir.types import (
@@ -20,7 +21,6 @@ from gamedsl.ir.types import (
     has_text,
 )
 from gamedsl.sema.resolve import Resolver
-from gamedsl.syntax import ast
 
 
 class Misfits(Resolver):

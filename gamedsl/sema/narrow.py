@@ -6,7 +6,7 @@ that is written twice has one value; it is known by its text (names, roles and i
 
 from __future__ import annotations
 
-from gamedsl.syntax import ast
+from gamedsl.frontend.syntax import ast
 
 Facts = frozenset[str]
 """Keys of expressions that are not none."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
 from gamedsl.ir.builtins import values as elements
@@ -34,8 +36,6 @@ from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import Names, TypeName, report_taken
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.values import constant, syntax, why_undefined
-from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Span
 
 MAX_OPTIONS = 4096
 """Options of one decision."""

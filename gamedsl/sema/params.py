@@ -13,7 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values
 from gamedsl.ir.game import Param
@@ -38,8 +40,6 @@ from gamedsl.ir.types import (
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import LetName, Names, ParamName, report_taken
 from gamedsl.sema.values import constant, syntax
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Span
 
 MATRIX = List(List(NUMBER))
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.spans import Source, Span
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir.game import Reward
 from gamedsl.ir.program import Choice, Step
 from gamedsl.ir.types import Enum
@@ -25,8 +27,6 @@ from gamedsl.sema.turns import Turns
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import entries_of
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Source, Span
 
 ROLES = ("first", "second")
 ACTIONS = ("left", "right")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.frontend.syntax.tables import is_table
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NUMBER
@@ -10,8 +12,6 @@ from gamedsl.sema.infer import Typer
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.tables import read_payoff_table
 from gamedsl.sema.values import NOTHING, syntax
-from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
-from gamedsl.syntax.tables import is_table
 
 Payoffs = tuple[tuple[str, ir.Expr], ...]
 

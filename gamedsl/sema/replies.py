@@ -6,7 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar
 from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.form import LABEL, Form
 from gamedsl.ir.game import GameIR, Role
@@ -17,8 +19,6 @@ from gamedsl.sema.infer import Typer
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import Names
 from gamedsl.sema.values import constant
-from gamedsl.source.nodes import Mapping, Node, Scalar
-from gamedsl.source.spans import Span
 
 MOST = 32_768
 """Tokens of a thought, and retries, at most."""

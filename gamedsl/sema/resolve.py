@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
 from gamedsl.ir.types import (
@@ -42,8 +44,6 @@ from gamedsl.sema.scope import (
     TypeName,
     VariableName,
 )
-from gamedsl.source.spans import Span
-from gamedsl.syntax import ast
 
 MAX_NESTING = 120
 """Levels of typed expressions inside each other, those of the lets that they read included."""

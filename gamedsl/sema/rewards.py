@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir.game import Reward
 from gamedsl.ir.types import NEVER, NUMBER, PerSeat, PerValue
 from gamedsl.sema.claims import read_claims
@@ -15,8 +17,6 @@ from gamedsl.sema.scope import Names, ParamName, StreamName, report_taken
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.uses import open_used, settings_of
 from gamedsl.sema.values import NOTHING, syntax
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Span
 
 DEFAULT = "individual"
 

@@ -6,14 +6,14 @@ A role with one seat and the seat have one name.
 from __future__ import annotations
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir.game import Role
 from gamedsl.ir.types import WHOLE
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import NOT_ROLES, Names, report_taken
 from gamedsl.sema.values import constant
-from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Span
 
 MAX_SEATS = 64
 """Seats in one game."""

@@ -6,7 +6,9 @@ from typing import Literal
 
 from gamedsl.calls.registry import CallError
 from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.ir import expr as ir
 from gamedsl.ir.json_types import longest, readable
 from gamedsl.ir.program import Call, Choose, Said, Step
@@ -15,8 +17,6 @@ from gamedsl.ir.types import BOOL, TEXT, List, PerSeat, Record, Text, Type, fits
 from gamedsl.sema.actors import Actors
 from gamedsl.sema.functions import Signature, signature_of, signatures
 from gamedsl.sema.state import States
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
-from gamedsl.source.spans import Span
 
 MAX_TOKENS = 32_768
 """Tokens that one reply may have at most."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gamedsl.diagnostics import Diagnostic, Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.nodes import Scalar
+from gamedsl.frontend.syntax import ast
+from gamedsl.frontend.syntax.parser import KEYWORDS
 from gamedsl.ir.types import Enum, Type
-from gamedsl.source.nodes import Scalar
-from gamedsl.source.spans import Span
-from gamedsl.syntax import ast
-from gamedsl.syntax.parser import KEYWORDS
 
 MEANINGS = ("me", "other", "others", "roles")
 """Names with a meaning of their own everywhere."""

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.ir import expr as ir
 from gamedsl.ir import program, statements
 from gamedsl.ir.builtins import element
@@ -38,8 +40,6 @@ from gamedsl.ir.types import (
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import instance_name, name_of
 from gamedsl.sema.library import Document, find
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar
-from gamedsl.source.spans import Span
 
 if TYPE_CHECKING:
     from gamedsl.sema.uses import Uses

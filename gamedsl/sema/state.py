@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
@@ -48,7 +49,6 @@ from gamedsl.sema.scope import (
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import constant, syntax, why_undefined
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 MAX_COPIES = 10_000
 """Items of a bag at the start."""

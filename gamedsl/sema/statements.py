@@ -10,6 +10,9 @@ import re
 from dataclasses import dataclass
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.frontend.source.nodes import Node, Scalar, Sequence
+from gamedsl.frontend.syntax import ast
+from gamedsl.frontend.syntax.parser import parse_statements
 from gamedsl.ir import expr as ir
 from gamedsl.ir import statements
 from gamedsl.ir.types import (
@@ -34,9 +37,6 @@ from gamedsl.ir.types import (
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.narrow import Facts, key
 from gamedsl.sema.scope import StateName
-from gamedsl.source.nodes import Node, Scalar, Sequence
-from gamedsl.syntax import ast
-from gamedsl.syntax.parser import parse_statements
 
 
 def read_statements(

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.nodes import Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NUMBER, SEAT, Never, PerSeat
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.values import NOTHING, syntax
-from gamedsl.source.nodes import Node, Scalar, Sequence
-from gamedsl.source.spans import Span
 
 Cells = dict[tuple[Any, ...], tuple[ir.Expr, ...]]
 

@@ -6,17 +6,17 @@ from itertools import product
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.nodes import Scalar
+from gamedsl.frontend.syntax.parser import parse_expression
+from gamedsl.frontend.syntax.tables import Piece, Row, TextTable, read_table
 from gamedsl.ir import expr as ir
 from gamedsl.ir.types import NUMBER
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.tables import Cells, Key, Reader
 from gamedsl.sema.values import NOTHING
-from gamedsl.source.nodes import Scalar
-from gamedsl.source.spans import Span
-from gamedsl.syntax.parser import parse_expression
-from gamedsl.syntax.tables import Piece, Row, TextTable, read_table
 
 
 class TextReader(Reader):

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 
 from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import walk
@@ -21,8 +23,6 @@ from gamedsl.sema.scope import (
 from gamedsl.sema.types import part_of
 from gamedsl.sema.uses import Uses
 from gamedsl.sema.values import constant
-from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Span
 
 MAX_STEPS = 1000
 """Steps of one game."""

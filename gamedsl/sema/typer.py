@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.types import Type
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import LetName, Names
-from gamedsl.source.spans import Span
-from gamedsl.syntax import ast
 
 
 class GameTyper(Typer):

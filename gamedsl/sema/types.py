@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.types import (
     BOOL,
@@ -42,8 +44,6 @@ from gamedsl.ir.values import name_of
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import Names, ParamName, TypeName, report_taken
 from gamedsl.sema.values import constant
-from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Span
 
 WORDS: dict[str, Type] = {
     "role": SEAT, "truth": BOOL, "number": NUMBER, "integer": WHOLE, "text": TEXT,

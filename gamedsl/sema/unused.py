@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Sequence
 from gamedsl.sema.turns import Turns
-from gamedsl.source.nodes import Entry, Mapping, Node, Sequence
 
 _WORD = re.compile(r"(?<!\w)(?<!(?<!\.)\.)[A-Za-z_]\w*")
 """A name, and none behind a point: `rank` of `card.rank` is a field, but `n` of `1..n` a name."""

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics import Diagnostic, Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir.program import Step, walk_steps
 from gamedsl.ir.types import NEVER, Never
 from gamedsl.ir.values import name_of
@@ -28,8 +30,6 @@ from gamedsl.sema.scope import (
     report_taken,
 )
 from gamedsl.sema.state import States
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Span
 
 if TYPE_CHECKING:
     from gamedsl.sema.stages import Stages

@@ -7,15 +7,15 @@ from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.spans import Source, Span
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+from gamedsl.frontend.syntax import ast
+from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import MAX_ITEMS
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.types import NEVER, List, Never, Type
 from gamedsl.sema.infer import Typer
-from gamedsl.source.nodes import Entry, Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Source, Span
-from gamedsl.syntax import ast
-from gamedsl.syntax.parser import parse_expression
 
 NOTHING = ir.Const(NEVER, Span(Source("", ""), 0, 0), None)
 """Stands for an expression that could not be read."""
@@ -135,7 +135,7 @@ def _key_node(key: Any, source: Source) -> Scalar:
 
 def _flow(text: str, source: Source) -> Node | None:
     """A list or map written as in a file; None for an expression such as `[x for x in xs]`."""
-    from gamedsl.source.compose import compose
+    from gamedsl.frontend.source.compose import compose
 
     ignored = Problems()
     inner = source if source.text == text else Source(source.name, text)

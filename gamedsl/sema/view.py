@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir.program import Entry
 from gamedsl.sema.narrow import Facts
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.typer import GameTyper
 from gamedsl.sema.values import syntax
-from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Span
 
 Views = tuple[tuple[str, tuple[Entry, ...]], ...]
 

@@ -22,7 +22,7 @@ from gamedsl.runtime.decision import key_of
 from gamedsl.solve.tree import Tree, Utility
 
 if TYPE_CHECKING:
-    from gamedsl.backends.kernel import Ask, State
+    from gamedsl.engine.kernel import Ask, State
     from gamedsl.runtime import Game
 
 Progress = Callable[[int, int], None]

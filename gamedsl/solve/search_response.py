@@ -27,7 +27,7 @@ from gamedsl.solve.respond import Number, Policy, exploitability
 from gamedsl.solve.tree import ImperfectRecall, TooLarge, Tree, Utility, tabulate
 
 if TYPE_CHECKING:
-    from gamedsl.backends.kernel import Ask, State
+    from gamedsl.engine.kernel import Ask, State
     from gamedsl.runtime import Game
 
 Plays = Callable[[str, Sequence[str]], Mapping[str, Number]]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gamedsl.runtime.decision import key_of
 
 if TYPE_CHECKING:
-    from gamedsl.backends.kernel import Ask, State
+    from gamedsl.engine.kernel import Ask, State
     from gamedsl.runtime import Env
 
 TERMINAL = -1

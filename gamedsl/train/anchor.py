@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import torch
 
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy, Query
+from gamedsl.recipe.model import Recipe
 from gamedsl.train.checkpoint import Adapters, adapters_of
 from gamedsl.train.reference import Reference
 

@@ -16,8 +16,8 @@ from math import comb
 
 import numpy as np
 
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.random import RandomPlayer
+from gamedsl.recipe.model import Recipe
 from gamedsl.runtime import Env
 from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.rollout import Batch, generator, play

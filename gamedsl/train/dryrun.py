@@ -14,12 +14,12 @@ from typing import Any
 import yaml
 
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.replying import text_of
 from gamedsl.policies.base import Notify, Policy
 from gamedsl.policies.chunked import ChunkedPolicy
 from gamedsl.policies.generation import Writing
 from gamedsl.policies.several import models_of
+from gamedsl.recipe.model import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.begin import learning
 from gamedsl.train.cast import Cast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gamedsl.ir.recipe import Until
+from gamedsl.recipe.model import Until
 
 
 class Goal:

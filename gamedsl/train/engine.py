@@ -9,10 +9,7 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.backends.labels import draw_labels
-from gamedsl.backends.tokenizers import together
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.names import (
     NO_LANGUAGE,
     TABULAR,
@@ -20,6 +17,9 @@ from gamedsl.policies.names import (
     WORDS,
     fully_trained,
 )
+from gamedsl.prompting.labels import draw_labels
+from gamedsl.prompting.tokenizers import together
+from gamedsl.recipe.model import Recipe
 from gamedsl.train.errors import TrainError
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Query
+from gamedsl.recipe.model import Recipe
 from gamedsl.train.advantages import Advantages, Weights
 from gamedsl.train.errors import TrainError
 from gamedsl.train.examples import Teacher, best

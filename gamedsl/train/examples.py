@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gamedsl.ir.recipe import Recipe
+from gamedsl.recipe.model import Recipe
 from gamedsl.train.errors import TrainError
 from gamedsl.train.lessons import Odds
 from gamedsl.train.rollout import Batch, Sample, generator

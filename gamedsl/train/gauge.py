@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
+from gamedsl.recipe.model import Recipe
 from gamedsl.train.advantages import Weights
 from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import torch
 
-from gamedsl.ir.recipe import Recipe, WarmUp
 from gamedsl.policies.base import Policy, Query
+from gamedsl.recipe.model import Recipe, WarmUp
 from gamedsl.train.cast import Cast
 from gamedsl.train.checkpoint import adapters_of, put_back
 from gamedsl.train.errors import TrainError

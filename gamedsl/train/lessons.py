@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from gamedsl.backends.events import SILENCE
 from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
+from gamedsl.prompting.events import SILENCE
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import Chosen, Drawn, Transcript, TranscriptError, read
 from gamedsl.train.cast import Cast

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
 from gamedsl.policies.budget import BudgetSpent
+from gamedsl.recipe.model import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.ending import Goal

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.base import DrawingPlayer, Player
 from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
+from gamedsl.recipe.model import Recipe
 from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.cast import Cast
 from gamedsl.train.checkpoint import Adapters, adapters_of

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.base import Player
 from gamedsl.players.mix import MixPlayer
+from gamedsl.recipe.model import Recipe
 from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.pool import Member
 from gamedsl.train.rollout import History, play

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from gamedsl.ir.outcome import rewards_so_far
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Query
+from gamedsl.recipe.model import Recipe
 from gamedsl.train.cast import Answers, Cast, Lineup
 from gamedsl.train.scoring import Scorer
 

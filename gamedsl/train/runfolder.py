@@ -29,10 +29,10 @@ from typing import Any
 
 import yaml
 
-from gamedsl.backends.labels import draw_labels
-from gamedsl.backends.tokenizers import TokenCounter
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
+from gamedsl.prompting.labels import draw_labels
+from gamedsl.prompting.tokenizers import TokenCounter
+from gamedsl.recipe.model import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.errors import TrainError
 from gamedsl.train.files import drop, drop_partial, write_atomically, write_text

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.recipe import Recipe
+from gamedsl.recipe.model import Recipe
 
 
 class Schedule:

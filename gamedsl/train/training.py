@@ -7,8 +7,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
+from gamedsl.recipe.model import Recipe
 from gamedsl.runtime import Env
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import torch
 
-from gamedsl.ir.recipe import Recipe, Start
 from gamedsl.policies.base import Policy, Query
+from gamedsl.recipe.model import Recipe, Start
 from gamedsl.train.errors import TrainError
 from gamedsl.train.rollout import Place
 

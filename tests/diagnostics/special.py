@@ -13,8 +13,8 @@ from gamedsl.commands.train import hire
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic, Problems, codes
 from gamedsl.imports import SUFFIXES, import_file
+from gamedsl.recipe.resolve import resolve
 from gamedsl.runtime import Game
-from gamedsl.sema.recipe import resolve
 from gamedsl.train.engine import open_policy
 from gamedsl.train.words.context import check_context
 from gamedsl.train.words.loop import writer

@@ -73,7 +73,7 @@ def test_validate_json_is_one_array(capsys: pytest.CaptureFixture[str], bad: str
 def test_strict_counts_warnings(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     from gamedsl import compiler
     from gamedsl.diagnostics.model import Diagnostic
-    from gamedsl.source.spans import Source, Span
+    from gamedsl.diagnostics.spans import Source, Span
 
     place = Span(Source("a.yaml", "game: a\n"), 0, 4)
     found = [Diagnostic("GD0199", "w", place, severity="warning")]

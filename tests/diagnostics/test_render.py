@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gamedsl.diagnostics.model import CompileError, Diagnostic, Note, Problems
 from gamedsl.diagnostics.render import render
+from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.source.spans import Source, Span
 
 SOURCE = Source(
     "games/stag_hunt.yaml",

@@ -53,7 +53,7 @@ def test_the_sampler_is_close_to_the_trainer_and_not_the_same(
 
     import gamedsl
     from gamedsl.diagnostics import Problems
-    from gamedsl.sema.recipe import override, resolve
+    from gamedsl.recipe.resolve import override, resolve
     from gamedsl.train.cast import assemble
     from gamedsl.train.words.rollout import play
     from gamedsl.train.words.update import learn

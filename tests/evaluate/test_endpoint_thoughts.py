@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import gamedsl
-from gamedsl.backends.replies import ParseFailure
 from gamedsl.players.base import Answered, Posed
 from gamedsl.players.endpoint import ANSWER_TOKENS, EndpointPlayer
 from gamedsl.policies.endpoint import EndpointSettings
 from gamedsl.policies.endpoint_wire import Constrain
+from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime import Episode, Game
 from tests.evaluate.serving import Body, Reply, serving
 from tests.writing import write

@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Problems
+from gamedsl.frontend.source import loader
 from gamedsl.imports.efg import read_efg
 from gamedsl.imports.tokens import Reader
 from gamedsl.solve.tree import CHANCE, TERMINAL, Tree
-from gamedsl.source import loader
 
 Shape = list[tuple[Any, ...]]
 

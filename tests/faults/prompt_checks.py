@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from gamedsl import Decision, Env
-from gamedsl.backends.prompts import RenderError
+from gamedsl.prompting.prompts import RenderError
 from tests.faults.case import Case
 from tests.faults.histories import Point, played, points, shape
 from tests.faults.leaks import leaks

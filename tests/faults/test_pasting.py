@@ -11,7 +11,7 @@ import yaml
 
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic
-from gamedsl.source.spans import Span
+from gamedsl.diagnostics.spans import Span
 from tests.faults.corpus import Fault, checked, faults, write
 
 CODES = (*(f"GD044{number}" for number in range(8)), "GD0508")

@@ -10,16 +10,16 @@ import pytest
 
 import gamedsl
 from gamedsl import Action, Episode
-from gamedsl.backends.interpreter import History
-from gamedsl.backends.kernel import PlayError
-from gamedsl.backends.prompts import Messages
+from gamedsl.analysis import PASSES
+from gamedsl.analysis.atlas import USUAL, Atlas
+from gamedsl.analysis.passing import prove
+from gamedsl.analysis.proof import Proof
 from gamedsl.compiler import Result, compile_file
 from gamedsl.diagnostics import Problems, codes
+from gamedsl.engine.interpreter import History
+from gamedsl.engine.kernel import PlayError
 from gamedsl.ir.game import GameIR
-from gamedsl.passes import PASSES
-from gamedsl.passes.atlas import USUAL, Atlas
-from gamedsl.passes.passing import prove
-from gamedsl.passes.proof import Proof
+from gamedsl.prompting.prompts import Messages
 from gamedsl.runtime import Env
 from gamedsl.sema.game import build_game
 from gamedsl.sema.library import load_document
@@ -297,7 +297,7 @@ def test_recall_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_probabilities_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ir = compile_file("kuhn_poker").ir
     assert ir is not None
-    from gamedsl.backends.chance import Single
+    from gamedsl.engine.chance import Single
 
     monkeypatch.setattr(Single, "probability", lambda self, outcome: Fraction(1, self.total + 1))
     (found,) = [p for p in prove(PASSES, Atlas(ir), Problems()) if p.name == "chance"]
@@ -353,7 +353,7 @@ def test_a_play_that_fails_can_be_played_until_there() -> None:
 def test_a_play_that_is_too_long_is_undecided(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gamedsl.passes.atlas.WORK", 20_000)
+    monkeypatch.setattr("gamedsl.analysis.atlas.WORK", 20_000)
     result = checked(
         "roles: [a, b]\nstate: {n: 0}\nturns:\n  - repeat: 100000\n    turns:\n"
         "      - {do: n = (n * n + 1) % 1000}\n      - {do: n = (n * n + 3) % 1000}\n"
@@ -425,7 +425,7 @@ def test_every_code_of_the_game_belongs_to_a_pass_or_a_stage() -> None:
     folder = Path(gamedsl.__file__).parent
     stages = {
         code
-        for stage in ("schema", "syntax", "sema")
+        for stage in ("frontend/schema", "frontend/syntax", "sema", "recipe")
         for path in (folder / stage).glob("*.py")
         for code in re.findall(r'"(GD\d{4})"', path.read_text(encoding="utf-8"))
     }
@@ -433,7 +433,7 @@ def test_every_code_of_the_game_belongs_to_a_pass_or_a_stage() -> None:
     assert [code for code in known if code not in of_passes | stages] == []
     reported = {
         code
-        for path in (folder / "passes").glob("*.py")
+        for path in (folder / "analysis").glob("*.py")
         for code in re.findall(r'"(GD\d{4})",? [f(]', path.read_text(encoding="utf-8"))
     }
     assert sorted(reported - of_passes) == []

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import gamedsl
-from gamedsl.backends.interpreter import Interpreter
-from gamedsl.backends.prompts import Prompter
+from gamedsl.analysis.prompted import sample_book
+from gamedsl.analysis.readers import is_open, only_readers_learn
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic, Problems
-from gamedsl.passes.prompted import sample_book
-from gamedsl.passes.readers import is_open, only_readers_learn
+from gamedsl.engine.interpreter import Interpreter
+from gamedsl.prompting.prompts import Prompter
 
 GAMES = Path(gamedsl.__file__).parent.parent / "games"
 

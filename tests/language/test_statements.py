@@ -6,6 +6,8 @@ import pytest
 
 from gamedsl.diagnostics import Diagnostic, Problems
 from gamedsl.diagnostics.render import render
+from gamedsl.frontend.source.nodes import Node, Sequence
+from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.ir import expr as ir
 from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Key, Statement
 from gamedsl.ir.types import NONE, SEAT, WHOLE, Number, Option, Type, fits, range_type
@@ -13,8 +15,6 @@ from gamedsl.sema.infer import Typer
 from gamedsl.sema.narrow import facts
 from gamedsl.sema.scope import StateName
 from gamedsl.sema.statements import read_place, read_statements
-from gamedsl.source.nodes import Node, Sequence
-from gamedsl.syntax.parser import parse_expression
 from tests.language.test_values import PLACE, names, scalar
 
 

@@ -15,8 +15,8 @@ import pytest
 
 import gamedsl
 from gamedsl import Action
-from gamedsl.backends.forms import written
 from gamedsl.calls.registry import lookup
+from gamedsl.prompting.forms import written
 from gamedsl.runtime import Decision, Episode
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump, read

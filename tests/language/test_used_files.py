@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import gamedsl
-from gamedsl.backends.generated import Generated
-from gamedsl.backends.interpreter import Interpreter
-from gamedsl.backends.kernel import Kernel
 from gamedsl.compiler import compile_file, compile_game
+from gamedsl.engine.generated import Generated
+from gamedsl.engine.interpreter import Interpreter
+from gamedsl.engine.kernel import Kernel
 from gamedsl.ir.evaluate import EvaluationError
 
 SKIPPED = (

@@ -8,6 +8,9 @@ import pytest
 
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.render import render
+from gamedsl.diagnostics.spans import Source, Span
+from gamedsl.frontend.source.nodes import Scalar
+from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.ir import expr as ir
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.expr import Expr
@@ -43,9 +46,6 @@ from gamedsl.sema.scope import (
     TypeName,
     VariableName,
 )
-from gamedsl.source.nodes import Scalar
-from gamedsl.source.spans import Source, Span
-from gamedsl.syntax.parser import parse_expression
 
 SEATS = ("ann", "bob")
 RANK = Enum("Rank", ("J", "Q", "K"))

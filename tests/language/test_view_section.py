@@ -10,7 +10,7 @@ import pytest
 
 import gamedsl
 from gamedsl import cli
-from gamedsl.backends.labels import secret_words
+from gamedsl.prompting.labels import secret_words
 from gamedsl.runtime.kernels import BACKENDS
 from gamedsl.solve import tabulate
 from tests.export.games import every_history, loaded, play, written

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gamedsl.backends.interpreter import Interpreter
 from gamedsl.compiler import Result, compile_file, compile_game
+from gamedsl.engine.interpreter import Interpreter
 from gamedsl.ir.evaluate import Budget, SpentError
 
 HEAD = "game: g\nroles: [a, b]\n"

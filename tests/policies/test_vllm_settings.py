@@ -10,10 +10,10 @@ import pytest
 
 import gamedsl
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.vllm import VllmPolicy
-from gamedsl.sema.recipe import parse_overrides, resolve
+from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.resolve import parse_overrides, resolve
 from gamedsl.train.engine import require
 from gamedsl.train.errors import TrainError
 

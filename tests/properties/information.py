@@ -6,12 +6,12 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from gamedsl.backends.interpreter import History, Interpreter
+from gamedsl.analysis.reader_expressions import Reading
+from gamedsl.analysis.reader_sets import Sight
+from gamedsl.analysis.reader_walk import who_reads
+from gamedsl.engine.interpreter import History, Interpreter
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.values import Bag
-from gamedsl.passes.reader_expressions import Reading
-from gamedsl.passes.reader_sets import Sight
-from gamedsl.passes.reader_walk import who_reads
 
 
 class DifferenceError(AssertionError):

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from gamedsl.compiler import Result, compile_file
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.render import render
+from gamedsl.diagnostics.spans import Source, Span
+from gamedsl.frontend.source.nodes import Scalar
+from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.types import Never
 from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import Names
-from gamedsl.source.nodes import Scalar
-from gamedsl.source.spans import Source, Span
-from gamedsl.syntax.parser import parse_expression
 
 SEATS = ("ann", "bob", "cyd")
 

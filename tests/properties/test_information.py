@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import gamedsl
+from gamedsl.analysis.readers import only_readers_learn
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import GameIR
-from gamedsl.passes.readers import only_readers_learn
 from gamedsl.sema.game import build_game
 from gamedsl.sema.library import load_document
 from tests.properties.information import DifferenceError, Programs, Witness

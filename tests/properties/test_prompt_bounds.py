@@ -11,10 +11,10 @@ from hypothesis import Phase, event, given, settings
 from hypothesis.strategies import integers
 
 import gamedsl
+from gamedsl.analysis.prompt_bounds import PromptBounds
+from gamedsl.analysis.prompted import sample_book, text_of
 from gamedsl.compiler import compile_file
 from gamedsl.ir.lengths import UnboundedError
-from gamedsl.passes.prompt_bounds import PromptBounds
-from gamedsl.passes.prompted import sample_book, text_of
 from tests.language.test_proofs import Words
 from tests.properties.strategies import game_files
 from tests.properties.walking import load, nodes

@@ -12,9 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from gamedsl.backends.babble import PHRASES, PROGRAMS, sample_said
-from gamedsl.backends.replies import ParseFailure
-from gamedsl.backends.spoken import (
+from gamedsl.ir import types as t
+from gamedsl.prompting.babble import PHRASES, PROGRAMS, sample_said
+from gamedsl.prompting.replies import ParseFailure
+from gamedsl.prompting.spoken import (
     name_said,
     read_said,
     readable,
@@ -22,7 +23,6 @@ from gamedsl.backends.spoken import (
     value_said,
     written_said,
 )  # fmt: skip
-from gamedsl.ir import types as t
 from tests.properties.said import CODE, EXACT, JSON, SEATS, TEXT, Kind, records
 
 

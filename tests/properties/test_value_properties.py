@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.render import render
+from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, order_of
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
@@ -18,7 +19,6 @@ from gamedsl.sema.infer import Typer
 from gamedsl.sema.intervals import interval
 from gamedsl.sema.scope import Names, StateName
 from gamedsl.sema.statements import read_statements
-from gamedsl.syntax.parser import parse_expression
 from tests.language.test_values import PLACE, names, scalar
 
 ENUM = Enum("Size", ("small", "large", "huge"))

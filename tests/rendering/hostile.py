@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from gamedsl.backends.forms import Form
-from gamedsl.backends.labels import LabelBook
 from gamedsl.ir.program import Said
 from gamedsl.ir.types import Enum, Option, PerValue, Record, Text, Type, range_type
+from gamedsl.prompting.forms import Form
+from gamedsl.prompting.labels import LabelBook
 
 SEATS = ("ann", "bob")
 BOOKS = tuple(

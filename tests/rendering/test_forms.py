@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gamedsl.backends.forms import (
+from gamedsl.ir.form import LABEL, Form
+from gamedsl.prompting.forms import (
     can_hold,
     instruction,
     read_choice,
     split_thought,
     written,
 )  # fmt: skip
-from gamedsl.backends.labels import LabelBook
-from gamedsl.backends.replies import REASONS, ParseFailure, parse_reply
-from gamedsl.backends.strict_json import LONGEST
-from gamedsl.backends.words import STYLES
-from gamedsl.ir.form import LABEL, Form
+from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.replies import REASONS, ParseFailure, parse_reply
+from gamedsl.prompting.strict_json import LONGEST
+from gamedsl.prompting.words import STYLES
 
 BOOK = LabelBook("fixed", (("stag", "bako"), ("hare", "two words"), ("rest", 'Ü"nd\\')))
 ALL = ("stag", "hare", "rest")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gamedsl.backends.forms import read_choice
-from gamedsl.backends.replies import REASONS, ParseFailure
-from gamedsl.backends.spoken import read_said
+from gamedsl.prompting.forms import read_choice
+from gamedsl.prompting.replies import REASONS, ParseFailure
+from gamedsl.prompting.spoken import read_said
 from tests.rendering.hostile import SEATS, Reply, hostile
 
 

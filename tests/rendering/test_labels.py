@@ -7,7 +7,7 @@ from itertools import islice, permutations
 
 import pytest
 
-from gamedsl.backends.labels import (
+from gamedsl.prompting.labels import (
     _admissible,
     _avoided,
     _stream,
@@ -16,7 +16,7 @@ from gamedsl.backends.labels import (
     option_names,
     secret_words,
 )
-from gamedsl.backends.words import DENIED, STYLES
+from gamedsl.prompting.words import DENIED, STYLES
 from tests.rendering.games import STAG_HUNT, ULTIMATUM, Counter, options_game
 
 MASKED = STAG_HUNT + "labels: masked\n"

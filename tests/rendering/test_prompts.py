@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from gamedsl.backends.events import Event
-from gamedsl.backends.forms import instruction
-from gamedsl.backends.labels import draw_labels
-from gamedsl.backends.prompts import Prompter, RenderError
 from gamedsl.ir.form import LABEL
+from gamedsl.prompting.events import Event
+from gamedsl.prompting.forms import instruction
+from gamedsl.prompting.labels import draw_labels
+from gamedsl.prompting.prompts import Prompter, RenderError
 from tests.rendering.games import STAG_HUNT, ULTIMATUM, options_game
 
 FORM = instruction(LABEL)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gamedsl.backends.labels import LabelBook
-from gamedsl.backends.replies import ParseFailure, parse_reply
+from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.replies import ParseFailure, parse_reply
 
 BOOK = LabelBook("fixed", (("stag", "bako"), ("hare", "two words"), ("rest", "Ünd")))
 ALL = ("stag", "hare", "rest")

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from gamedsl.backends.replies import REASONS, ParseFailure
-from gamedsl.backends.spoken import (
+from gamedsl.ir import types as t
+from gamedsl.prompting.replies import REASONS, ParseFailure
+from gamedsl.prompting.spoken import (
     name_said,
     read_said,
     readable,
@@ -18,8 +19,7 @@ from gamedsl.backends.spoken import (
     value_said,
     written_said,
 )  # fmt: skip
-from gamedsl.backends.strict_json import LONGEST
-from gamedsl.ir import types as t
+from gamedsl.prompting.strict_json import LONGEST
 from tests.properties.said import CODE, EXACT, JSON, SEATS, TEXT
 
 GOOD = t.Enum("Good", ("book", "hat", "ball"))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import gamedsl
-from gamedsl.backends.events import Event
-from gamedsl.backends.swapping import exchanged_events, exchanged_names
 from gamedsl.compiler import compile_file
+from gamedsl.prompting.events import Event
+from gamedsl.prompting.swapping import exchanged_events, exchanged_names
 from gamedsl.runtime import Env, Episode
 
 DEBATE = """

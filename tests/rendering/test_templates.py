@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gamedsl.backends.template_syntax import MAX_CHARACTERS, Broken, Parsed, parse
-from gamedsl.backends.templating import FILTERS, NODES, TESTS, compiled, environment, shown
+from gamedsl.prompting.template_syntax import MAX_CHARACTERS, Broken, Parsed, parse
+from gamedsl.prompting.templating import FILTERS, NODES, TESTS, compiled, environment, shown
 
 
 def mentioned(text):

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import gamedsl
-from gamedsl.backends.held import tokens_held
+from gamedsl.analysis.prompt_bounds import PromptBounds
+from gamedsl.analysis.prompted import sample_book
 from gamedsl.compiler import compile_file
-from gamedsl.passes.prompt_bounds import PromptBounds
-from gamedsl.passes.prompted import sample_book
+from gamedsl.prompting.held import tokens_held
 from gamedsl.runtime import Decision, Env, Game
 from gamedsl.solve.merging import merging
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import gamedsl
-from gamedsl.backends.labels import draw_labels
+from gamedsl.prompting.labels import draw_labels
 from gamedsl.solve import Tree, expected, exploitability, predict_basin, tabulate, uniform
 from gamedsl.train.summary import summarise
 

@@ -11,8 +11,8 @@ from runs import write_run
 from test_page import Checker, words
 
 from gamedsl.cli import main
-from gamedsl.report.compare import _series, lines
-from gamedsl.report.gather import gather
+from gamedsl.view.report.compare import _series, lines
+from gamedsl.view.report.gather import gather
 
 STAG = {"hunter_1:move": "stag", "hunter_2:move": "stag"}
 HARE = {"hunter_1:move": "hare", "hunter_2:move": "hare"}

@@ -9,12 +9,12 @@ import pytest
 from runs import pure, records, write_run
 
 import gamedsl
-from gamedsl.backends.labels import LabelBook
-from gamedsl.report import tables
-from gamedsl.report.gather import gather
-from gamedsl.report.page import write_report
-from gamedsl.report.portrait import picture
+from gamedsl.prompting.labels import LabelBook
 from gamedsl.solve import predict_basin, tabulate, uniform
+from gamedsl.view.report import tables
+from gamedsl.view.report.gather import gather
+from gamedsl.view.report.page import write_report
+from gamedsl.view.report.portrait import picture
 
 HARE = {"hunter_1:move": "hare", "hunter_2:move": "hare"}
 

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gamedsl.report.svg import Canvas, Series, line_chart, spread, ticks
+from gamedsl.view.report.svg import Canvas, Series, line_chart, spread, ticks
 
 
 def paths(svg: str, style: str) -> list[str]:

@@ -11,7 +11,6 @@ from runs import pure, write_run
 from test_page import page, words
 from test_screen import panel, screen
 
-from gamedsl.report.svg import Series, heat_map, line_chart
 from gamedsl.solve import tabulate
 from gamedsl.train.telling.words import (
     alarms,
@@ -20,6 +19,7 @@ from gamedsl.train.telling.words import (
     meanings,
     sentences,
 )
+from gamedsl.view.report.svg import Series, heat_map, line_chart
 
 JACK, KING = "first:open [first.card=J]", "first:open [first.card=K]"
 RANGES = {

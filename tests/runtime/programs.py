@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from gamedsl.backends.interpreter import History, Interpreter
+from gamedsl.diagnostics.spans import Source as Text
+from gamedsl.diagnostics.spans import Span
+from gamedsl.engine.interpreter import History, Interpreter
 from gamedsl.ir import expr as ex
 from gamedsl.ir.game import GameIR, Labels, Let, Reward, Role
 from gamedsl.ir.program import Choice, Choose, Do, Draw, Loop, Pay, Show, Source, Step
 from gamedsl.ir.statements import EVERYONE, Add, Assign, Drop, Key, Place, Readers, State
 from gamedsl.ir.types import BOOL, NUMBER, SEAT, Enum, PerSeat, Type
 from gamedsl.ir.values import name_of
-from gamedsl.source.spans import Source as Text
-from gamedsl.source.spans import Span
 
 HERE = Span(Text("program", ""), 0, 0)
 ME = ex.Me(SEAT, HERE)

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 import gamedsl
-from gamedsl.backends import generated, tabulated
-from gamedsl.backends.codegen import module
-from gamedsl.backends.generated import Generated
-from gamedsl.backends.interpreter import History, Interpreter
-from gamedsl.backends.kernel import Kernel, State
-from gamedsl.backends.tabulated import Table, Tabulated, TooLargeError
+from gamedsl.engine import generated, tabulated
+from gamedsl.engine.codegen import module
+from gamedsl.engine.generated import Generated
+from gamedsl.engine.interpreter import History, Interpreter
+from gamedsl.engine.kernel import Kernel, State
+from gamedsl.engine.tabulated import Table, Tabulated, TooLargeError
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from tests.runtime import (

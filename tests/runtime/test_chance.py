@@ -10,7 +10,7 @@ from math import comb
 import pytest
 from scipy.stats import chisquare
 
-from gamedsl.backends.chance import Lottery, equally, ticket, weighted
+from gamedsl.engine.chance import Lottery, equally, ticket, weighted
 from gamedsl.ir.values import Bag
 
 

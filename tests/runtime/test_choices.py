@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gamedsl.backends.kernel import PlayError
+from gamedsl.engine.kernel import PlayError
 from gamedsl.ir import expr as ex
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Action

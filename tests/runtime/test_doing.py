@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gamedsl.backends.kernel import PlayError
+from gamedsl.engine.kernel import PlayError
 from gamedsl.ir import expr as ex
 from gamedsl.ir.statements import DropItem, ForEach, Key
 from gamedsl.ir.types import WHOLE, List, Option, PerSeat, Record, range_type

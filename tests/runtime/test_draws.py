@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gamedsl.backends.kernel import PlayError
+from gamedsl.engine.kernel import PlayError
 from gamedsl.ir import expr as ex
 from gamedsl.ir.program import Source
 from gamedsl.ir.statements import Readers

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gamedsl import EvaluationError
-from gamedsl.backends.kernel import PlayError
+from gamedsl.engine.kernel import PlayError
 from gamedsl.ir import expr as ex
 from gamedsl.ir.program import Action, Block, Pay, Stage
 from tests.runtime.programs import (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gamedsl
-from gamedsl.backends.codegen.module import write
+from gamedsl.engine.codegen.module import write
 from gamedsl.ir import types as t
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Let

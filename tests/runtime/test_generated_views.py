@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import gamedsl
-from gamedsl.backends.generated import Generated, shown_of
-from gamedsl.backends.prompts import Prompter
+from gamedsl.engine.generated import Generated, shown_of
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
+from gamedsl.prompting.prompts import Prompter
 
 GAMES = (
     "iterated_prisoners_dilemma", "nim", "pursuit", "small_hanabi_told", "spread", "tic_tac_toe",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gamedsl.cli import main
-from gamedsl.show.figure import Run
-from gamedsl.show.paint import rendered
+from gamedsl.view.game.figure import Run
+from gamedsl.view.game.paint import rendered
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "show.md"]

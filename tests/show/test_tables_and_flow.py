@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gamedsl.show.cells import cells_of
-from gamedsl.show.paint import rendered
-from gamedsl.show.sight import Glance, who_sees
-from gamedsl.show.views import Views
 from gamedsl.solve.table import Table
+from gamedsl.view.game.cells import cells_of
+from gamedsl.view.game.paint import rendered
+from gamedsl.view.game.sight import Glance, who_sees
+from gamedsl.view.game.views import Views
 from tests.shipped import CLOSED, OPEN
 from tests.show.shown import Picture, built, views
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gamedsl.show.extensive import Node, draw_tree
-from gamedsl.show.layout import rows_of, tidy
-from gamedsl.show.ordering import arrange
-from gamedsl.show.tree_picture import tree_picture
-from gamedsl.show.tree_shape import shape_of
 from gamedsl.solve import tabulate
+from gamedsl.view.game.extensive import Node, draw_tree
+from gamedsl.view.game.layout import rows_of, tidy
+from gamedsl.view.game.ordering import arrange
+from gamedsl.view.game.tree_picture import tree_picture
+from gamedsl.view.game.tree_shape import shape_of
 from tests.show.shown import Picture, views
 
 LEWIS = {"words": "2", "objects": "2", "shown": "2"}
@@ -73,7 +73,7 @@ def test_no_line_runs_through_a_name(name: str, params: dict[str, str]) -> None:
 def test_nothing_overlaps_in_the_top_of_a_large_tree(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gamedsl.show.extensive.COUNTED", 150)
+    monkeypatch.setattr("gamedsl.view.game.extensive.COUNTED", 150)
     shown = views(name, limit=60)
     assert not shown.tree.whole
     picture = Picture(shown.picture("tree"))

@@ -11,7 +11,7 @@ from itertools import permutations
 from types import SimpleNamespace
 
 import gamedsl
-from gamedsl.backends.kernel import Ask
+from gamedsl.engine.kernel import Ask
 from gamedsl.solve import InfoSet, Tree, TreeBuilder, tabulate
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import gamedsl
-from gamedsl.backends import generated
-from gamedsl.backends.kernel import State
+from gamedsl.engine import generated
+from gamedsl.engine.kernel import State
 from gamedsl.runtime.positions import count_histories, position, seen_by_all, unread
 from gamedsl.solve import backward_induction, solve_positions, tabulate
 from gamedsl.solve.backward import perfect_information

@@ -8,10 +8,10 @@ import pytest
 
 from gamedsl.diagnostics.model import Problems
 from gamedsl.diagnostics.render import render
+from gamedsl.diagnostics.spans import Source, Span
+from gamedsl.frontend.source.nodes import Mapping
 from gamedsl.sema import library
 from gamedsl.sema.library import Document, load_document
-from gamedsl.source.nodes import Mapping
-from gamedsl.source.spans import Source, Span
 
 BASE = """\
 game: base
@@ -164,5 +164,5 @@ def test_every_shipped_file_loads_and_is_named_as_it_is_found(kind: library.Kind
         assert document is not None, render(problems.found)
         assert (document.kind, document.name) == (kind, name)
         first = path.read_text(encoding="utf-8").split("\n")[0]
-        wanted = f"# yaml-language-server: $schema=../gamedsl/schema/{kind}.schema.json"
+        wanted = f"# yaml-language-server: $schema=../gamedsl/frontend/schema/{kind}.schema.json"
         assert first == wanted

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from gamedsl.diagnostics.model import Problems
 from gamedsl.diagnostics.render import render
-from gamedsl.source import loader
-from gamedsl.source.nodes import Mapping, Node, Scalar, Sequence
-from gamedsl.source.spans import Source
+from gamedsl.diagnostics.spans import Source
+from gamedsl.frontend.source import loader
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 
 ROOT = Path(__file__).parent.parent.parent
 SHIPPED = sorted(p for d in ("games", "protocols", "rewards") for p in (ROOT / d).glob("*.yaml"))

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from gamedsl.diagnostics.model import Problems
-from gamedsl.schema import check, heads, quick, sections
+from gamedsl.frontend.schema import check, heads, quick, sections
+from gamedsl.frontend.source import loader
 from gamedsl.sema.library import Document, load_document
-from gamedsl.source import loader
 
 FOLDER = Path(check.__file__).parent
 KINDS = ("game", "protocol", "reward")

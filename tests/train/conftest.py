@@ -12,10 +12,10 @@ import torch
 
 import gamedsl
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy
+from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Game
-from gamedsl.sema.recipe import override, resolve
 from gamedsl.train import checkpoint
 from gamedsl.train.advantages import Advantages, Weights
 from gamedsl.train.engine import open_policy

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.generation import Writing
+from gamedsl.recipe.model import Recipe
 from gamedsl.runtime import Game
 from gamedsl.train.runfolder import RunFolder, create
 from gamedsl.train.words.loop import train_words, writer

@@ -13,8 +13,8 @@ import yaml
 from gamedsl.commands.train import hire
 from gamedsl.diagnostics import Problems
 from gamedsl.players.base import DrawingPlayer, Player
+from gamedsl.recipe.resolve import override, parse_overrides, resolve
 from gamedsl.runtime import Action, Decision, Episode
-from gamedsl.sema.recipe import override, parse_overrides, resolve
 from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.loop import train
 from gamedsl.train.rollout import play

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gamedsl.diagnostics import Problems
+from gamedsl.recipe.resolve import parse_overrides, resolve
 from gamedsl.runtime import Action, Decision, Episode
-from gamedsl.sema.recipe import parse_overrides, resolve
 from gamedsl.train.advantages import Advantages
 from gamedsl.train.cast import Cast
 from gamedsl.train.credit import Replays, _thinned

@@ -10,7 +10,7 @@ import pytest
 
 import gamedsl
 from gamedsl.diagnostics import Problems
-from gamedsl.sema.recipe import parse_overrides, resolve
+from gamedsl.recipe.resolve import parse_overrides, resolve
 from gamedsl.train import checkpoint
 from gamedsl.train.curriculum import Climb, climb
 from gamedsl.train.errors import TrainError

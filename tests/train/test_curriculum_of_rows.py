@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import gamedsl
-from gamedsl.backends.replies import ParseFailure
-from gamedsl.ir.recipe import Recipe
 from gamedsl.ir.rows import row_draws, rows_of
-from gamedsl.report.page import write_report
+from gamedsl.prompting.replies import ParseFailure
+from gamedsl.recipe.model import Recipe
 from gamedsl.runtime import Action, Game
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import read
@@ -28,6 +27,7 @@ from gamedsl.train.runfolder import RunFolder, create
 from gamedsl.train.screen import measures
 from gamedsl.train.telling.words import STANDINGS
 from gamedsl.train.words.loop import train_words
+from gamedsl.view.report.page import write_report
 from tests.train import in_words
 from tests.train.conftest import policy_of, recipe_of, run_of, same
 

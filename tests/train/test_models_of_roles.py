@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import torch
 
-from gamedsl.backends.labels import draw_labels
-from gamedsl.backends.tokenizers import TokenCounter
 from gamedsl.cli import main
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.replying import query_of
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.generation import Generated, Request, TokenRow
 from gamedsl.policies.several import SeveralWriters
+from gamedsl.prompting.labels import draw_labels
+from gamedsl.prompting.tokenizers import TokenCounter
+from gamedsl.recipe.model import Recipe
 from gamedsl.runtime import Game
 from gamedsl.train.cast import Cast
 from gamedsl.train.dryrun import dry_run

@@ -16,8 +16,8 @@ from gamedsl.players.table import open_player
 from gamedsl.policies.base import Query
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
+from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Game
-from gamedsl.sema.recipe import override, resolve
 from gamedsl.train.begin import optimizer_of
 from gamedsl.train.cast import Cast
 from gamedsl.train.loop import train

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.recipe import Start
-from gamedsl.sema.recipe import override, parse_overrides, resolve
-from gamedsl.sema.recipe_keys import KEYS
+from gamedsl.recipe.keys import KEYS
+from gamedsl.recipe.model import Start
+from gamedsl.recipe.resolve import override, parse_overrides, resolve
 from tests.train.conftest import DILEMMA, OFFER, recipe_of
 
 

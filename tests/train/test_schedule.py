@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from gamedsl.diagnostics import Problems
-from gamedsl.sema.recipe import parse_overrides, resolve
+from gamedsl.recipe.resolve import parse_overrides, resolve
 from gamedsl.train import checkpoint
 from gamedsl.train.contributions import shapley, shapley_of_orders
 from gamedsl.train.loop import train

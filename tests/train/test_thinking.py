@@ -12,12 +12,12 @@ import pytest
 import torch
 
 import gamedsl
-from gamedsl.backends.forms import CLOSE, OPEN
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.generation import Generated, TokenRow, Writing
+from gamedsl.prompting.forms import CLOSE, OPEN
+from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Game
-from gamedsl.sema.recipe import override, resolve
 from gamedsl.train.cast import Cast
 from gamedsl.train.runfolder import RunFolder, create
 from gamedsl.train.words.loop import train_words

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from gamedsl.backends.forms import CLOSE, OPEN, written
 from gamedsl.ir.form import Form
 from gamedsl.policies import tiny
 from gamedsl.policies.generation import Generated, Request, Then, Writing
+from gamedsl.prompting.forms import CLOSE, OPEN, written
 from gamedsl.runtime import Game
 from gamedsl.train.cast import Cast
 from gamedsl.train.words.rollout import Trial, play

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import torch
 
-from gamedsl.backends.replies import ParseFailure
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.generation import Generated
+from gamedsl.prompting.replies import ParseFailure
+from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Game
-from gamedsl.sema.recipe import override, resolve
 from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.dryrun import dry_run
 from gamedsl.train.engine import open_policy

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Policy, Query
 from gamedsl.policies.several import models_of
+from gamedsl.recipe.model import Recipe
 from gamedsl.train.advantages import Weights
 from gamedsl.train.errors import TrainError
 from gamedsl.train.losses import Loss, backward

@@ -1,7 +1,7 @@
 """The most tokens that a prompt and its reply can have, before anything is trained.
 
 What prompts hold of replies is bounded by the form of the game: how often its loops run, what its
-windows leave, how long replies may be (`gamedsl.backends.held`). All else that a prompt says, the
+windows leave, how long replies may be (`gamedsl.prompting.held`). All else that a prompt says, the
 rules, names and options, is what it was in some games of random play, the replies there taken off.
 So it is near, not a proof: other plays may tell longer values, or have more turns to tell of, and a
 text may be split into other tokens where it stands in a prompt.
@@ -13,14 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from gamedsl.backends.held import held_at
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.lengths import UnboundedError
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.random import RandomPlayer
 from gamedsl.players.replying import AROUND, query_of
 from gamedsl.policies.base import Message
 from gamedsl.policies.generation import Tokenizer, Writing
+from gamedsl.prompting.held import held_at
+from gamedsl.recipe.model import Recipe
 from gamedsl.train.words.loop import calls_run_here
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ import torch
 
 from gamedsl.calls.registry import lookup
 from gamedsl.ir.program import Call, walk_steps
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.replying import text_of
 from gamedsl.policies.base import Policy
 from gamedsl.policies.budget import BudgetSpent
 from gamedsl.policies.generation import Writing
 from gamedsl.policies.several import mute_model
+from gamedsl.recipe.model import Recipe
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints

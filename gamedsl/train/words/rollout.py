@@ -14,13 +14,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from gamedsl.backends.replies import ParseFailure
-from gamedsl.backends.tokenizers import by_role
 from gamedsl.ir.program import Call, walk_steps
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.base import Player, Posed, Speaker, answer
 from gamedsl.players.replying import Asked, Choice, Later, Next, Reply, serve
 from gamedsl.policies.generation import Generated, Writing
+from gamedsl.prompting.replies import ParseFailure
+from gamedsl.prompting.tokenizers import by_role
+from gamedsl.recipe.model import Recipe
 from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.rollout import Batch, History, generator, groups_of
 from gamedsl.train.words.lineages import Lineages

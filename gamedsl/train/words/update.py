@@ -22,10 +22,10 @@ from typing import Any
 
 import torch
 
-from gamedsl.ir.recipe import Recipe
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
 from gamedsl.policies.several import models_of
+from gamedsl.recipe.model import Recipe
 from gamedsl.train.methods.base import clip, finite, learning_rate, set_lr
 from gamedsl.train.words.weigh import Worth
 

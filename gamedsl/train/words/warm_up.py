@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import torch
 
-from gamedsl.backends.events import SILENCE
-from gamedsl.backends.replies import ParseFailure
-from gamedsl.backends.spoken import written_said
-from gamedsl.ir.recipe import Recipe
 from gamedsl.players.base import Player, PlayerError
 from gamedsl.players.random import RandomPlayer
 from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
+from gamedsl.prompting.events import SILENCE
+from gamedsl.prompting.replies import ParseFailure
+from gamedsl.prompting.spoken import written_said
+from gamedsl.recipe.model import Recipe
 from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
 from gamedsl.train.imitation import FILE, holders_of

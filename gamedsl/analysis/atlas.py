@@ -1,0 +1,332 @@
+"""The histories of a game, gone through once for all passes that look at them.
+
+First some random plays are made by the reference backend, within a budget. What they met says how
+many histories there are likely to be (Knuth, Estimating the efficiency of backtrack programs,
+1975); a game that is small enough is then gone through whole. Of a larger one the plays are all
+that is known: what passes find in them is sampled. Effort is counted and never timed, so that the
+same is found everywhere. Where something is said, plays choose among examples of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable
+from functools import cached_property
+from itertools import zip_longest
+from math import prod
+from random import Random
+
+from gamedsl.analysis.nodes import Failure, Node, many_after, moves_after
+from gamedsl.analysis.prompted import Prompts, Tokenizer
+from gamedsl.analysis.proof import Grade
+from gamedsl.diagnostics.spans import Span
+from gamedsl.engine.examples import rehearsal
+from gamedsl.engine.interpreter import Interpreter
+from gamedsl.engine.kernel import Ask, Kernel
+from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
+from gamedsl.ir.expr import Expr
+from gamedsl.ir.game import GameIR
+
+QUICK, USUAL, THOROUGH = 1_000, 20_000, 300_000
+"""Histories that are gone through at most: when a game is loaded, validated, validated with care.
+Each takes two or three kilobytes."""
+
+TOLD = 200_000
+"""Moves that the prompts tell that are looked at in a game that is not gone through whole."""
+
+MOVES = 400
+"""Moves of all random plays together."""
+
+PLAYS = 100
+"""Random plays at most."""
+
+WORK = 1_000_000
+"""What all plays together may take, in units of `gamedsl.ir.evaluate.Budget`."""
+
+ENOUGH = 300_000
+"""Work after which no further play is begun: where one move is much work, a few must do."""
+
+COVER = 3_000_000
+"""Work for finding what has not been met by then, in a game that was gone through otherwise."""
+
+INTERPRETED = 400
+"""Histories up to which the reference goes through a game: it need not be generated first."""
+
+HOPELESS = 4
+"""How many times more histories than may be gone through an estimate must find to give up."""
+
+
+class Watch(Budget):
+    """A budget that remembers where it was spent, on steps among others, and what was worked out
+    only because something else said so."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self._run: set[Span] = set()
+        self._entered: set[Span] = set()
+
+    def spend(self, amount: int, span: Span) -> None:
+        self._run.add(span)
+        super().spend(amount, span)
+
+    def enter(self, expr: Expr) -> None:
+        self._entered.add(expr.span)
+
+    def has(self, wanted: set[tuple[object, ...]]) -> bool:
+        """Whether all of these places were run or entered."""
+        return all(place in (self._run if how == "run" else self._entered) for how, place in wanted)
+
+    @property
+    def met(self) -> set[tuple[str, Span]]:
+        """Places that were run or entered."""
+        entered = (("entered", span) for span in self._entered)
+        return {*entered, *(("run", span) for span in self._run)}
+
+
+class Atlas:
+    """See the module docstring. `limit` is how many histories may be gone through; `tokenizer` is
+    the one of the model whose prompts are measured, if any.
+
+    `nodes` are the histories met, each after the one it follows; `whole` says that these are all,
+    `plays` how many random plays were made (0 where none had to be). `failure` is the first place
+    met where the rules fail, `spent` where the budget was; nothing is gone through after that.
+    """
+
+    def __init__(self, ir: GameIR, limit: int = USUAL, tokenizer: Tokenizer | None = None) -> None:
+        self.ir = ir
+        self.limit = limit
+        self.tokenizer = tokenizer
+        self.watch = Watch(WORK)
+        self.reference = rehearsal(ir, self.watch)
+        self.nodes: list[Node] = []
+        self.whole = False
+        self.interpreted = False
+        self.plays = 0
+        self.moves = 0
+        self.failure: Failure | None = None
+        self.spent: SpentError | None = None
+        self.estimate = 0.0
+        self._known: dict[tuple[int, str], tuple[int, int]] = {}
+        self._numbers: dict[tuple[int, str, str, str], int] = {}
+        try:
+            self._explore()
+        except SpentError as error:
+            self.spent = error
+
+    # what was found
+
+    @property
+    def grade(self) -> Grade:
+        """Of what holds in all histories met."""
+        return "enumerated" if self.whole else "sampled" if self.plays else "undecided"
+
+    @property
+    def extent(self) -> str:
+        if self.whole:
+            return f"all {len(self.nodes):,} histories" if len(self.nodes) > 1 else "1 history"
+        if not self.plays:
+            return "no play was made to its end"
+        return f"{self.plays} random play{'s' * (self.plays != 1)}, {self.moves} moves"
+
+    @property
+    def size(self) -> str:
+        """About how many histories there are, in words."""
+        if self.whole:
+            return f"{len(self.nodes):,} histories"
+        if self.estimate <= self.limit:
+            return f"more than {len(self.nodes):,} histories"
+        return f"about {self.estimate:.0e} histories".replace("e+0", "e").replace("e+", "e")
+
+    @cached_property
+    def ends(self) -> list[Node]:
+        """The histories in which the game is over."""
+        return [node for node in self.nodes if node.state.kind == "end"]
+
+    @cached_property
+    def sets(self) -> dict[Hashable, list[tuple[Node, Ask]]]:
+        """The histories of each information set, by its `key`; with what is asked there."""
+        found: dict[Hashable, list[tuple[Node, Ask]]] = {}
+        for node in self.nodes:
+            for ask in node.state.asks:
+                found.setdefault(self.key(node, ask), []).append((node, ask))
+        return found
+
+    @cached_property
+    def asked(self) -> list[tuple[Node, Ask]]:
+        """A history of each information set, whose prompts are looked at: all, or of a game that is
+        not gone through whole as many as tell `TOLD` moves, the deepest and the first in turn."""
+        found = [members[0] for members in self.sets.values()]
+        if self.whole:
+            return found
+        depth = {id(node): 0 for node in self.nodes}
+        for node in self.nodes:
+            if node.before is not None:
+                depth[id(node)] = depth.get(id(node.before), 0) + 1
+        found.sort(key=lambda one: depth[id(one[0])])
+        half, chosen, told = len(found) // 2, list[tuple[Node, Ask]](), 0
+        for pair in zip_longest(reversed(found[half:]), found[:half]):
+            for one in pair:
+                if one is not None and told <= TOLD:
+                    chosen.append(one)
+                    told += depth[id(one[0])]
+        return chosen
+
+    def key(self, node: Node, ask: Ask) -> Hashable:
+        """The information set in which a seat is asked, in less than its name: one is the same as
+        another exactly where `gamedsl.runtime.decision.key_of` says so."""
+        if ask.key is not None:
+            return ask.key
+        return ask.seat, ask.step, self.known(node, ask.seat)
+
+    def known(self, node: Node, seat: str) -> int:
+        """A number for all that a seat has seen: the same exactly where it has seen the same. Only
+        what a move adds is gone through, so that long plays are as much work as they are long."""
+        path: list[Node] = []
+        at: Node | None = node
+        while at is not None and (id(at), seat) not in self._known:
+            path.append(at)
+            at = at.before
+        number, length = (0, 0) if at is None else self._known[id(at), seat]
+        for after in reversed(path):
+            seen = after.state.seen(seat)
+            if after.before is None or seen[:length] != after.before.state.seen(seat):
+                number = length = 0
+            for event in seen[length:]:
+                place = number, event.step, event.seat, event.name
+                number = self._numbers.setdefault(place, len(self._numbers) + 1)
+            length = len(seen)
+            self._known[id(after), seat] = number, length
+        return number
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """What seats are told in these histories."""
+        return Prompts(self.ir, self.tokenizer)
+
+    # exploring
+
+    def _explore(self) -> None:
+        if not (self.ir.plain and self._outcomes() <= INTERPRETED):
+            self._play()
+            hopeless = self.ir.open or self.estimate > HOPELESS * self.limit
+            if self.failure is not None or hopeless:
+                return
+        few = self.estimate <= INTERPRETED
+        found = self._walk(self.reference if few else self._fast())
+        if found is not None:
+            self.nodes, self.whole, self.interpreted = found, True, few
+
+    def _outcomes(self) -> int:
+        return prod(len(options) for step in self.ir.steps for options in step.options)
+
+    def _fast(self) -> Kernel:
+        if self.ir.referees:
+            return Interpreter(self.ir)
+        from gamedsl.engine.generated import Generated
+
+        return Generated(self.ir)
+
+    def _play(self) -> None:
+        """Random plays, sharing the histories that they have in common."""
+        root = self._begin(self.reference)
+        if root is None:
+            return
+        self.nodes.append(root)
+        sizes = 0.0
+        for number in range(PLAYS):
+            if self.moves >= MOVES or self.watch.spent >= ENOUGH:
+                break
+            random, node, size, share = Random(number), root, 1.0, 1.0
+            while node.state.kind != "end":
+                state = node.state
+                self.moves += 1
+                if state.kind == "chance":
+                    move: tuple[int, ...] = (state.pick(random.getrandbits(62)),)
+                    share *= state.outcome_count
+                else:
+                    if not all(ask.legal for ask in state.asks):
+                        break
+                    named = [random.choice(ask.legal) for ask in state.asks]
+                    taken = zip(state.asks, named, strict=True)
+                    move = tuple(ask.legal.index(name) for ask, name in taken)
+                    share *= prod(state.counts)
+                size += share
+                after = node.after.get(move) or self._moved(node, move)
+                if after is None:
+                    return
+                if move not in node.after:
+                    node.after[move] = after
+                    self.nodes.append(after)
+                node = after
+            else:
+                self.plays += 1
+                sizes += size
+        self.estimate = sizes / max(self.plays, 1)
+
+    def _walk(self, kernel: Kernel) -> list[Node] | None:
+        """All histories; None where there are too many, or the rules fail in one."""
+        root = self._begin(kernel)
+        if root is None:
+            return None
+        nodes, waiting = [root], deque([root])
+        while waiting:
+            node = waiting.popleft()
+            if len(nodes) + many_after(node.state) > self.limit:
+                return None
+            for move in moves_after(node.state):
+                after = self._moved(node, move)
+                if after is None:
+                    return None
+                node.after[move] = after
+                nodes.append(after)
+                waiting.append(after)
+        return nodes
+
+    def cover(self, wanted: set[tuple[object, ...]]) -> bool:
+        """Let `watch` see all places in `wanted`, if the reference comes to them: whether it has
+        gone through everything, or met them."""
+        watch = self.watch
+        watch.limit = watch.spent + COVER
+        waiting = [] if self.interpreted else [self.reference.start()]
+        try:
+            while waiting and not watch.has(wanted):
+                state = waiting.pop()
+                if state.kind == "end":
+                    _ = state.payoffs
+                for move in moves_after(state):
+                    waiting.append(state.copy())
+                    waiting[-1].apply(*move)
+        except SpentError:
+            return False
+        return self.whole
+
+    def _begin(self, kernel: Kernel) -> Node | None:
+        try:
+            return self._ended(Node(kernel.start(), None, ()))
+        except EvaluationError as error:
+            self.failure = Failure(error, None, ())
+            return None
+
+    def _moved(self, node: Node, move: tuple[int, ...]) -> Node | None:
+        """The history one move on; None where the rules fail, which is noted."""
+        state, drawn = node.state.copy(), ""
+        try:
+            if state.kind == "chance":
+                drawn = state.draw(*move)
+            else:
+                state.apply(*move)
+        except EvaluationError as error:
+            self.failure = Failure(error, node, move)
+            return None
+        after = Node(state, node, move, drawn)
+        try:
+            return self._ended(after)
+        except EvaluationError as error:
+            self.failure = Failure(error, after, ())
+            return None
+
+    def _ended(self, node: Node) -> Node:
+        """The same, once it is seen that it has payoffs and rewards if the game is over there."""
+        if node.state.kind == "end":
+            node.payoffs, node.rewards = node.state.payoffs, node.state.rewards
+        return node

@@ -1,0 +1,34 @@
+"""Proves that the probabilities of chance sum to one, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.nodes import told
+from gamedsl.analysis.proof import Proof
+from gamedsl.diagnostics import Problems
+
+CLAIM = "wherever chance draws, the probabilities of the outcomes sum to exactly 1"
+
+LISTED = 2_000
+"""Outcomes that are listed to be added up: a hand of five cards alone has 2,598,960."""
+
+
+def chance_sums_to_one(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+    """What is drawn is one of a whole number of equally likely tickets, or has written weights that
+    were added up when they were read (GD0433): the sum is 1 by construction. As a check on that,
+    it is worked out in the histories met."""
+    listed, counted = LISTED, 0
+    for node in atlas.nodes:
+        many = node.state.outcome_count
+        if not 0 < many <= listed:
+            continue
+        listed, counted = listed - many, counted + 1
+        total = sum(outcome.probability for outcome in node.state.outcomes)
+        if total != 1:
+            witness = (*told(node), f"the probabilities sum to {total}")
+            yield Proof("chance", CLAIM, "refuted", atlas.extent, (), witness)
+            return
+    count = f"{counted:,} chance node{'s' * (counted != 1)}"
+    yield Proof("chance", CLAIM, "proved", f"by exact weights; added up at {count}")

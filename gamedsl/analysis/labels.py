@@ -1,0 +1,102 @@
+"""Proves that labels tell options apart: each has one, and a reply can be only one of them."""
+
+from __future__ import annotations
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.ir.game import GameIR
+from gamedsl.prompting.labels import capacity, masked_names, option_names, styles_of
+from gamedsl.prompting.words import AUTO, STYLES
+
+
+def labels_are_distinct(ir: GameIR, problems: Problems) -> None:
+    """Every option has exactly one label, writable as a reply."""
+    if ir.labels.kind in ("masked", "partly"):
+        _enough_words(ir, problems)
+    elif ir.labels.kind == "fixed":
+        _one_each(ir, problems)
+        _writable(ir, problems)
+        _different(ir, problems)
+
+
+def _enough_words(ir: GameIR, problems: Problems) -> None:
+    name, place = ir.labels.style, _style(ir)
+    if name not in (AUTO, *STYLES):
+        guess = did_you_mean(name, (AUTO, *STYLES))
+        problems.add(
+            "GD0507", f"there is no label style `{name}`", place,
+            why=f"the styles: {', '.join((AUTO, *STYLES))}",
+            help=f"did you mean `{guess}`?" if guess else "",
+        )  # fmt: skip
+        return
+    if next(styles_of(ir), None) is None:
+        styles = STYLES.values() if name == AUTO else (STYLES[name],)
+        most = max(capacity(ir, style) for style in styles)
+        problems.add(
+            "GD0506", f"the style `{name}` cannot label {len(masked_names(ir))} options", place,
+            why=f"it has {most} words for this game",
+            help="use `labels: plain`" if name == AUTO else "use `labels: masked`",
+        )  # fmt: skip
+
+
+def _one_each(ir: GameIR, problems: Problems) -> None:
+    names = option_names(ir)
+    given = dict(ir.labels.fixed)
+    for index, (name, _) in enumerate(ir.labels.fixed):
+        if name not in names:
+            guess = did_you_mean(name, [n for n in names if n not in given])
+            problems.add(
+                "GD0501", f"`{name}` is no action of this game", _place(ir, index, 0),
+                why=f"its actions: {', '.join(names[:8])}{', …' if len(names) > 8 else ''}",
+                help=f"did you mean `{guess}`?" if guess else "",
+            )  # fmt: skip
+    missing = [name for name in names if name not in given]
+    if missing:
+        problems.add(
+            "GD0502", f"`{missing[0]}` has no label" if len(missing) == 1 else
+            f"{len(missing)} actions have no label", ir.labels.span or ir.span,
+            why=f"missing: {', '.join(missing[:8])}{', …' if len(missing) > 8 else ''}",
+            help=f"add `{missing[0]}: {missing[0]}`",
+        )  # fmt: skip
+
+
+def _writable(ir: GameIR, problems: Problems) -> None:
+    for index, (name, label) in enumerate(ir.labels.fixed):
+        fault = (
+            "it is empty" if not label.strip()
+            else "it has more than one line" if len(label.splitlines()) > 1
+            else "it begins or ends with a space" if label != label.strip()
+            else ""
+        )  # fmt: skip
+        if fault:
+            problems.add(
+                "GD0505", f"the label of `{name}` cannot be a reply", _place(ir, index, 1),
+                why=fault, help=f"write `{name}: {' '.join(label.split()) or name}`",
+            )  # fmt: skip
+
+
+def _different(ir: GameIR, problems: Problems) -> None:
+    first: dict[str, int] = {}
+    for index, (name, label) in enumerate(ir.labels.fixed):
+        if label in first and label.strip():
+            other = ir.labels.fixed[first[label]][0]
+            problems.add(
+                "GD0503", f"`{other}` and `{name}` have the same label", _place(ir, index, 1),
+                why=f"`{label}` would be two actions",
+                help=f"write `{name}: {name}`",
+                notes=(Note(_place(ir, first[label], 1), f"the label of `{other}`"),),
+            )  # fmt: skip
+        first.setdefault(label, index)
+
+
+def _style(ir: GameIR) -> Span:
+    """Where the style of masked labels was written, with its key."""
+    for key, style in ir.labels.places:
+        return key._replace(end=style.end)
+    return ir.labels.span or ir.span
+
+
+def _place(ir: GameIR, index: int, part: int) -> Span:
+    """Where the name (0) or the label (1) of a pair of `fixed` was written."""
+    return ir.labels.places[index][part] if ir.labels.places else ir.labels.span or ir.span

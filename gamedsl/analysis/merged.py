@@ -1,0 +1,212 @@
+"""What prompts merge: information sets of a seat that have one prompt are one to its policy.
+
+Without a declared view or a window on the history nothing is merged: a prompt tells all that its
+reader has seen, and where a template leaves something out that matters, that is an error. Views and
+windows are declared to forget; whether what they forget matters is worked out where a game is gone
+through whole (`gamedsl.solve.merging`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
+from itertools import zip_longest
+from typing import NamedTuple
+
+from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.nodes import Node, replay, story
+from gamedsl.analysis.prompted import Prompts, text_of
+from gamedsl.analysis.proof import Proof
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir.game import GameIR, Template
+from gamedsl.ir.program import Binding, walk_steps
+from gamedsl.prompting.templating import template_for
+from gamedsl.runtime.decision import key_of
+
+APART = "where a seat has seen something else, it is told something else"
+HARMLESS = "what prompts leave out makes no difference to what may follow"
+ROLES = "no two seats that share an adapter are asked with one prompt"
+
+
+class Pair(NamedTuple):
+    """Two histories that a seat can tell apart, and its prompt, which is the same in both."""
+
+    seat: str
+    keys: tuple[Hashable, Hashable]
+    nodes: tuple[Node, Node]
+    prompt: str
+
+    @property
+    def witness(self) -> tuple[str, ...]:
+        one, other = self.nodes
+        last = self.prompt.splitlines()[-6:]
+        return (
+            f"one history:   {story(one)}", f"another:       {story(other)}",
+            f"`{self.seat}` is told in both:", *(f"  {line}" for line in last),
+        )  # fmt: skip
+
+
+def different_is_told_apart(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+    """GD0530: a prompt without a view or a window does not tell apart what its reader has seen (a
+    warning where no template is at fault). GD0531, a note: a view or a window forgets what may
+    matter. GD0532, a note: two seats have one prompt and one adapter."""
+    if problems.errors:
+        yield Proof("told.apart", APART, "undecided", "there are errors that come before it")
+        return
+    if len(atlas.ir.seats) > 1:
+        yield _seats_apart(atlas, problems)
+    pairs = list(_merged(atlas))
+    if not pairs:
+        yield Proof("told.apart", APART, atlas.grade, atlas.extent)
+        return
+    forgets = [pair for pair in pairs if pair.seat in atlas.ir.told_less]
+    if forgets:
+        pair = forgets[0]
+        what = _what(atlas.ir, pair.seat)
+        claim = f"the {what} of `{pair.seat}` forgets something that it has seen"
+        histories = replay(pair.nodes[0]), replay(pair.nodes[1])
+        how = "by the two histories of the witness"
+        yield Proof("view.forgets", claim, "proved", how, (), pair.witness, histories)
+    if not atlas.whole:
+        why = f"only whole games are compared, and this one has {atlas.size}"
+        witness = () if forgets else pairs[0].witness
+        yield Proof("told.harmless", HARMLESS, "undecided", why, (), witness)
+        return
+    yield from _compared(atlas, pairs, problems)
+
+
+def _seats_apart(atlas: Atlas, problems: Problems) -> Proof:
+    """Whether seats with one adapter have prompts of their own, of those that were looked at. The
+    order in which options are drawn tells nobody who it is: they are compared as declared."""
+    first: dict[object, tuple[str, Node]] = {}
+    prompts, book = atlas.prompts, atlas.prompts.book
+    if book is not None and book.key:
+        prompts = Prompts(atlas.ir)
+        prompts.book = replace(book, key="")
+    for node, ask in atlas.asked:
+        plays = ask.seat in atlas.ir.seats and (len(ask.legal) > 1 or ask.open)
+        messages = prompts.of(node, ask) if plays else ()
+        seat, other = first.setdefault(
+            (_adapter(atlas.ir, ask.seat), messages), (ask.seat, node)
+        )  # fmt: skip
+        if messages and seat != ask.seat:
+            return _one_prompt(atlas, (seat, ask.seat), (other, node), text_of(messages), problems)
+    return Proof("told.roles", ROLES, atlas.grade, atlas.extent)
+
+
+def _adapter(ir: GameIR, seat: str) -> str:
+    """The adapter that the file's recipe gives a seat."""
+    role, settings = ir.role_of[seat], {setting.key: setting.value for setting in ir.settings}
+    own = role if settings.get("adapters") == "per_role" else ""
+    return str(settings.get(f"roles.{role}.adapter", own))
+
+
+def _one_prompt(
+    atlas: Atlas, seats: tuple[str, str], nodes: tuple[Node, Node], prompt: str, problems: Problems
+) -> Proof:
+    ir = atlas.ir
+    one, other = seats
+    template = template_for(ir, "who", other, ir.role_of[other])
+    alone = ir.role_of[one] == ir.role_of[other]
+    witness = (
+        f"`{one}`: {story(nodes[0])}", f"`{other}`: {story(nodes[1])}",
+        "both are told:", *(f"  {line}" for line in prompt.splitlines()[-6:]),
+    )  # fmt: skip
+    problems.add(
+        "GD0532", f"`{one}` and `{other}` are asked with one prompt",
+        ir.span if template is None else template.span, severity="note",
+        why="this does not say who is asked" if template is not None else "no prompt says who",
+        help="say it: `You are {{ me }}.`" if alone
+        else "say it: `You are {{ me }}.`, or give each an adapter: `train: {adapters: per_role}`",
+        witness=witness,
+    )  # fmt: skip
+    histories = replay(nodes[0]), replay(nodes[1])
+    how = "by the two histories of the witness"
+    return Proof("told.roles", ROLES, "refuted", how, ("GD0532",), witness, histories)
+
+
+def _merged(atlas: Atlas) -> Iterator[Pair]:
+    """Each information set whose prompt an earlier one has, with that one."""
+    first: dict[object, tuple[Hashable, Node]] = {}
+    for node, ask in atlas.asked:
+        key = atlas.key(node, ask)
+        if len(ask.legal) > 1 and (messages := atlas.prompts.of(node, ask)):
+            known, other = first.setdefault((ask.seat, messages), (key, node))
+            if known != key:
+                yield Pair(ask.seat, (known, key), (other, node), text_of(messages))
+
+
+def _compared(atlas: Atlas, pairs: list[Pair], problems: Problems) -> Iterator[Proof]:
+    from gamedsl.runtime import Env
+    from gamedsl.solve.merging import merging
+
+    found = merging(Env(atlas.ir), len(atlas.nodes) + 1)
+    if found.lossless:
+        yield Proof("told.harmless", HARMLESS, "enumerated", atlas.extent)
+        return
+    named = {
+        key_of(node.state, ask): (key, node) for key, ((node, ask), *_) in atlas.sets.items()
+    }  # fmt: skip
+    told: set[str] = set()
+    for difference in found.differences:
+        seat, keys = difference.seat, difference.information_sets
+        code = "GD0531" if seat in atlas.ir.told_less else "GD0530"
+        if code in told:
+            continue
+        told.add(code)
+        (one, node), (other, after) = named[keys[0]], named[keys[1]]
+        nodes = node, after
+        prompt = next((p.prompt for p in pairs if other in p.keys), "")
+        pair = Pair(seat, (one, other), nodes, prompt)
+        report = _forgets if seat in atlas.ir.told_less else _same_prompt
+        report(atlas.ir, pair, difference.reason, problems)
+        histories = replay(nodes[0]), replay(nodes[1])
+        yield Proof(
+            "told.harmless", HARMLESS, "refuted", f"{atlas.extent}; {difference.reason}", (code,),
+            pair.witness, histories,
+        )  # fmt: skip
+
+
+def _same_prompt(ir: GameIR, pair: Pair, reason: str, problems: Problems) -> None:
+    template = _silent(ir, pair)
+    problems.add(
+        "GD0530", f"`{pair.seat}` is told the same after two histories that it can tell apart",
+        ir.span if template is None else template.span,
+        why="no prompt says which" if template is None else "this does not say what was seen",
+        help="write a `seen` template that does" if template is None else "say it: `{{ choice }}`",
+        severity="warning" if template is None else "error",
+        witness=(*pair.witness, reason),
+    )  # fmt: skip
+
+
+def _silent(ir: GameIR, pair: Pair) -> Template | None:
+    """The template that leaves out the first event in which the histories differ for the seat."""
+    one, other = (node.state.seen(pair.seat) for node in pair.nodes)
+    steps = {step.id: step for step in walk_steps(ir.turns)}
+    for events in zip_longest(one, other):
+        for event in events if events[0] != events[1] else ():
+            step = steps[event.step] if event is not None else None
+            if isinstance(step, Binding):
+                found = template_for(ir, "seen", step.id, step.variable)
+                if found is not None:
+                    return found
+    return None
+
+
+def _what(ir: GameIR, seat: str) -> str:
+    return "view" if seat in ir.views else "history"
+
+
+def _forgets(ir: GameIR, pair: Pair, reason: str, problems: Problems) -> None:
+    entries, window = ir.views.get(pair.seat, ()), ir.windows.get(pair.seat)
+    span = window.span if window is not None else entries[0].span if entries else ir.span
+    problems.add(
+        "GD0531", f"the {_what(ir, pair.seat)} of `{pair.seat}` forgets what may matter", span,
+        severity="note",
+        why="what came before is not told" if window is not None else "this is told, and no events",
+        notes=tuple(Note(entry.span, "and this") for entry in entries[1:4]),
+        help="tell more of it, or accept it: policies that only see this are compared alone"
+        if window is not None
+        else "show what differs too, or accept it: policies that only see this are compared alone",
+        witness=(*pair.witness, reason),
+    )  # fmt: skip

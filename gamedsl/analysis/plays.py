@@ -1,0 +1,118 @@
+"""Reports plays that the rules do not cover: a loop that does not end, a seat that cannot move, a
+number without a value; and games in which a play is so much work that it was not made to its end.
+
+They are met in the atlas. Where a game is gone through whole, there are no others; of any other
+game random plays were made: what fails in none of them may still fail, and then shows where it
+happens, as an `EvaluationError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from gamedsl.analysis.atlas import WORK, Atlas
+from gamedsl.analysis.nodes import Failure, Node, path_of, replay, told
+from gamedsl.analysis.payoffs import cause_of, fault_of, rewards_are_defined
+from gamedsl.analysis.proof import Moves, Proof
+from gamedsl.diagnostics import Problems
+from gamedsl.engine.interpreter import Interpreter
+from gamedsl.engine.kernel import PlayError
+from gamedsl.ir.evaluate import EvaluationError, Meter, SpentError
+from gamedsl.ir.expr import Const, expressions_in
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.types import NUMBER
+from gamedsl.prompting.events import known
+
+CLAIM = "every play ends, with one payoff and one reward for each seat"
+
+
+def plays_end(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+    """GD0402, GD0437: a play comes to a point of which the rules say nothing; with its moves.
+    GD0602: one ends in which somebody has no reward.
+    GD0460: a play takes so much work that it is not made to its end."""
+    if atlas.spent is not None:
+        _unfinished(atlas, atlas.spent, problems)
+        why = f"a play takes too much work; before it, {atlas.plays} came to an end"
+        yield Proof("plays", CLAIM, "undecided", why, ("GD0460",))
+    elif atlas.failure is not None:
+        yield _failed(atlas, atlas.failure, problems)
+    else:
+        yield Proof("plays", CLAIM, atlas.grade, atlas.extent)
+
+
+def _failed(atlas: Atlas, failure: Failure, problems: Problems) -> Proof:
+    error, witness = failure.error, _told(atlas, failure)
+    code = "GD0437" if isinstance(error, PlayError) else "GD0402"
+    if isinstance(error, PlayError):
+        problems.add(
+            "GD0437", error.message, error.span, why="in some play", help=error.help,
+            witness=(*error.witness, *witness)[:8],
+        )  # fmt: skip
+    elif _of_reward(atlas.ir, error):
+        code = "GD0602"
+        if not atlas.ir.plain:  # there it is found by going through outcomes
+            _no_reward(atlas, failure, problems)
+    elif not (atlas.ir.plain and problems.errors):
+        why, help = cause_of(error)
+        problems.add(
+            "GD0402", f"this {fault_of(error, 'in some play')}", error.span, why=why, help=help,
+            witness=witness,
+        )  # fmt: skip
+    histories = () if failure.node is None else (_replayed(failure.node, failure.move),)
+    return Proof("plays", CLAIM, "refuted", atlas.extent, (code,), witness, histories)
+
+
+def _of_reward(ir: GameIR, error: EvaluationError) -> bool:
+    """Whether what has no value stands in the reward file."""
+    parts = expressions_in((ir.reward.split, tuple(let.body for let in ir.reward.lets)))
+    return any(part.span == error.span for part in parts)
+
+
+def _no_reward(atlas: Atlas, failure: Failure, problems: Problems) -> None:
+    """GD0602, of the play as it is without a reward, which can be played to its end."""
+    assert failure.node is not None
+    ir, node = atlas.ir, failure.node
+    nothing = Const(NUMBER, ir.reward.split.span, 0)
+    state = Interpreter(replace(ir, reward=replace(ir.reward, split=nothing, lets=()))).start()
+    for after in path_of(node)[1:]:
+        state.apply(*after.move)
+    streams = {**state.streams, "payoff": state.payoffs}
+    rewards_are_defined(ir, streams, partial(told, node), Meter(), problems)
+
+
+def _replayed(node: Node, move: tuple[int, ...]) -> Moves:
+    """The moves of a history and the one at which the rules fail."""
+    state = node.state
+    if state.kind == "chance":
+        return (*replay(node), *(state.outcomes[number].name for number in move))
+    names = (ask.legal[number] for ask, number in zip(state.asks, move, strict=False))
+    return (*replay(node), *names)
+
+
+def _told(atlas: Atlas, failure: Failure) -> tuple[str, ...]:
+    """Where a play stands: what each seat has seen, a line each; and the choices that fail."""
+    if failure.node is None:
+        return ()
+    state, seats = failure.node.state, atlas.ir.seats
+    told = {seat: text for seat in seats if (text := known(state.seen(seat)))}
+    if len(told) == len(seats) > 1 and len(set(told.values())) == 1:
+        told = {"everyone": next(iter(told.values()))}
+    short = {seat: text if len(text) < 180 else "…" + text[-180:] for seat, text in told.items()}
+    moved = zip(state.asks, failure.move, strict=False)
+    chosen = [f"then {ask.seat} chooses {ask.legal[n]}" for ask, n in moved]
+    return (*(f"{seat}: {text}" for seat, text in [*short.items()][:6]), *chosen)
+
+
+def _unfinished(atlas: Atlas, error: SpentError, problems: Problems) -> None:
+    """A play was broken off for the work that it took."""
+    long = f"{error.passes:,} passes of this loop" if error.passes else "most of it is done here"
+    ended = "1 play" if atlas.plays == 1 else f"{atlas.plays} plays"
+    problems.add(
+        "GD0460", f"a play takes more than {WORK:,} steps: the game is not checked further",
+        error.span, severity="warning",
+        why=f"{long}, and no end" if error.passes else "the work is here",
+        help="check a smaller game: a shorter loop, a smaller collection, or `--param`",
+        witness=(f"broken off at move {atlas.moves}; {ended} came to an end before",),
+    )  # fmt: skip

@@ -1,0 +1,300 @@
+"""How long a prompt can be, by the form of the game: a bound that holds in every play.
+
+What a seat has seen when it is asked is at most the events of the steps that can come before, each
+as often as its loops let it, and each event's line is bounded by the names that it may tell. A
+view is bounded by the types of its entries, a template by its tree. Nothing is played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, cached_property
+from math import prod
+from typing import NamedTuple
+
+from gamedsl.analysis.template_lengths import (
+    Bound,
+    Exactly,
+    Parts,
+    Several,
+    Text,
+    template_length,
+)
+from gamedsl.analysis.value_lengths import (
+    UNKNOWN,
+    Extent,
+    Items,
+    Measure,
+    ValueLengths,
+    below,
+    titled,
+)
+from gamedsl.ir.amounts import Payoffs
+from gamedsl.ir.expr import Collect, Expr, Past, Read
+from gamedsl.ir.game import GameIR, Template
+from gamedsl.ir.lengths import UnboundedError, highest, most, most_before, size
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Show, Step, walk_steps
+from gamedsl.ir.statements import Readers
+from gamedsl.ir.types import Record, Type, plain
+from gamedsl.ir.values import name_of
+from gamedsl.prompting.asking import default_ask
+from gamedsl.prompting.default_texts import default_rules, default_title, role_names
+from gamedsl.prompting.forms import instruction
+from gamedsl.prompting.held import most_told
+from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.readers import may_read
+from gamedsl.prompting.templating import template_for, variables_before
+from gamedsl.prompting.viewing import Viewing
+
+
+class Event(NamedTuple):
+    """Something that a seat may come to know by a step: who chose it or whom it is for (None where
+    that can be several), and the most units of what it is."""
+
+    actor: str | None
+    choice: int
+
+
+class PromptBounds:
+    """The bounds of the prompts of one game, under labels as long as those of `book`: all of one
+    style are alike in that. `measure` gives the units."""
+
+    def __init__(self, ir: GameIR, book: LabelBook, measure: Measure = len) -> None:
+        self._ir, self._book, self._measure = ir, book, measure
+        self._roles = role_names(ir)
+        self._values = ValueLengths(ir.seats, self._roles, book, measure)
+        self._viewing = Viewing(ir, self._roles)
+        self._amounts = Payoffs(ir)
+        self._count = len(ir.seats)
+        self._events = cache(self._events_uncached)
+        self._lines = cache(self._lines_uncached)
+        self._how_many = cache(lambda step, seat: len(self._events(step, seat)))
+        self._weights: dict[object, dict[str, int | None]] = {}
+
+    @cached_property
+    def most(self) -> int:
+        """Of any prompt. `UnboundedError` where the form of the game gives no bound."""
+        found = (self.prompt(seat, step) for step in self._ir.steps for seat in step.actors)
+        return max(found, default=0)
+
+    def prompt(self, seat: str, step: Choose) -> int:
+        """Of the prompt of a seat at a step: its two messages, and the mark between them."""
+        system = self._rules(seat) + 1 + self._measure(instruction(self._ir.respond))
+        told = self._told(seat, step)
+        return system + 1 + told + self._who(seat) + 1 + self._ask(seat, step)
+
+    def _rules(self, seat: str) -> int:
+        template = template_for(self._ir, "rules")
+        if template is None:
+            return self._measure(default_rules(self._ir))
+        return self._filled(template, seat)
+
+    def _who(self, seat: str) -> int:
+        template = template_for(self._ir, "who", seat, self._ir.role_of[seat])
+        if template is None:
+            return self._measure(f"You are {self._roles[seat]}.") if self._count > 1 else 0
+        return self._filled(template, seat)
+
+    # what was seen, or what a view shows
+
+    def _told(self, seat: str, step: Choose) -> int:
+        """The text before the seat's name, the end of its last line included."""
+        entries = self._ir.told_at(seat, step.id)
+        if entries is None and seat in self._ir.windows:
+            told = most_told(self._ir, seat, self._lines, self._lines)[step.id]
+            return self._bounded(told)
+        if entries is None:
+            return self._before(step, seat, self._lines)
+        texts = [self._entry(entry) for entry in entries]
+        template = template_for(self._ir, "view", seat, self._ir.role_of[seat])
+        if template is not None and step.knows is None:
+            named = {e.name: Text(t.length) for e, t in zip(entries, texts, strict=True)}
+            return self._filled(template, seat, view=Parts(named)) + 1
+        rows = (
+            titled(self._measure(default_title(self._ir, entry)), text)
+            for entry, text in zip(entries, texts, strict=True)
+        )
+        return below(rows).length + 1
+
+    def _entry(self, entry: Entry) -> Extent:
+        chosen = self._viewing.chosen(entry.value).values()
+        called = self._values.label(chosen or self._viewing.instances.values())
+        known = self._known(entry.value)
+        return self._values.view(entry.value.type, known, called, self._viewing.marks)
+
+    def _known(self, expr: Expr) -> Items:
+        """How many items the value of an expression has, between which numbers it lies, and how
+        many items each of a list of lists has."""
+        if isinstance(expr, Past):
+            bindings = most(self._ir.turns, lambda step: _binds(step, expr.name), self._count)
+            return Items(bindings)
+        items = size(expr, self._count)
+        if items is None and isinstance(expr, Read):
+            items = self._taken(expr.name)
+        inner = size(expr.item, self._count) if isinstance(expr, Collect) else None
+        return Items(items, self._amounts.of(expr), inner)
+
+    def _taken(self, variable: str) -> int | None:
+        """How many are drawn at once by the steps that bind a variable, where all draw several."""
+        steps = walk_steps(self._ir.turns)
+        draws = [s for s in steps if isinstance(s, Binding) and s.variable == variable]
+        taken = [d.source.take if isinstance(d, Draw) else None for d in draws]
+        counts = [None if take is None else highest(take) for take in taken]
+        known = [count for count in counts if count is not None]
+        return max(known, default=None) if len(known) == len(counts) else None
+
+    def _before(self, step: Choose, seat: str, weigh: Callable[[Binding, str], int]) -> int:
+        """What the steps before a step weigh together, for a seat."""
+        known = self._weights.get((seat, weigh))
+        if known is None:
+            known = self._weights[seat, weigh] = most_before(
+                self._ir.turns, lambda s: weigh(s, seat) if isinstance(s, Binding) else 0,
+                self._count,
+            )  # fmt: skip
+        return self._bounded(known[step.id])
+
+    def _bounded(self, total: int | None) -> int:
+        if total is None:
+            raise UnboundedError("the form of a loop does not tell how often it runs")
+        return total
+
+    def _lines_uncached(self, step: Binding, seat: str) -> int:
+        """The lines, with their ends, that one run of a step adds to what a seat is told."""
+        return sum(self._line(step, seat, event) + 1 for event in self._events(step, seat))
+
+    def _line(self, step: Binding, seat: str, event: Event) -> int:
+        template = template_for(self._ir, "seen", step.id, step.variable)
+        actors = self._roles.values() if event.actor is None else (event.actor,)
+        if template is not None:
+            choice = Text(event.choice)
+            return max(
+                self._filled(template, seat, actor=Exactly(actor), choice=choice)
+                for actor in actors
+            )
+        actor = max(map(self._measure, actors), default=0)
+        if isinstance(step, Choose):
+            whose = actor + 1 if self._count > 1 else len("You ")
+            return whose + len("chose .") + event.choice
+        what = "Shown" if isinstance(step, Show | Call) else "Drawn"
+        if self._ir.labels.kind != "masked":
+            what = step.variable
+        whom = actor + len(" for ") if actor else 0
+        return self._measure(what) + whom + len(": .") + event.choice
+
+    def _events_uncached(self, step: Binding, seat: str) -> list[Event]:
+        """What a seat may come to know by one run of a step; of several actors that take turns the
+        longest."""
+        if isinstance(step, Show):
+            known = self._known(step.value)
+            found = self._tell(step.readers, seat, None, step.value.type, known, "")
+            unbound = self._values.shown("none")  # what is not bound yet can be shown
+            return [Event("", max(found, unbound))] if found else []
+        if isinstance(step, Draw):
+            return self._drawn(step, seat)
+        if isinstance(step, Call):  # no bound is looked for where something is said or called
+            return []
+        events = [
+            Event(self._roles[actor], self._values.label(o.name for o in options))
+            for actor, options in zip(step.actors, step.options, strict=True)
+            if actor == seat or may_read(step.readers, seat, actor)
+        ]
+        if step.joint:
+            return events
+        return sorted(events, key=lambda event: self._line(step, seat, event))[-1:]
+
+    def _drawn(self, step: Draw, seat: str) -> list[Event]:
+        take = step.source.take
+        known = UNKNOWN if take is None else Items(highest(take))
+        keys: list[tuple[object, ...]] = [()]
+        for values in step.per:
+            keys = [(*key, value) for key in keys for value in values]
+        events = []
+        for key in keys:
+            head = "".join(f"{name_of(part)}:" for part in key[step.by_seat :])
+            owner = str(key[0]) if step.by_seat else None
+            found = self._tell(step.readers, seat, owner, step.type, known, head)
+            if found:
+                events.append(Event(None if owner is None else self._roles[owner], found))
+        return events
+
+    def _tell(
+        self, readers: Readers, seat: str, owner: str | None, type: Type, known: Items, head: str
+    ) -> int:
+        """Of the name of a value as a seat may know it, 0 where it may not."""
+        start, record = self._values.shown(head) if head else 0, plain(type)
+        if readers.fields and isinstance(record, Record):
+            shown = [
+                self._values.shown(f"{record.fields[place][0]}=") + 1
+                + self._values.name(record.fields[place][1])
+                for place, inner in readers.fields
+                if may_read(inner, seat, owner)
+            ]  # fmt: skip
+            return max(sum(shown), self._values.shown("none")) if shown else 0
+        return start + self._values.name(type, known) if may_read(readers, seat, owner) else 0
+
+    # who is asked for what
+
+    def _ask(self, seat: str, step: Choose) -> int:
+        labels = sorted(
+            (self._book.label(option.name) for option in step.options_of(seat)),
+            key=self._measure, reverse=True,
+        )  # fmt: skip
+        options = tuple(labels[: self._legal(step)])
+        template = template_for(self._ir, "ask", step.id, step.variable)
+        if template is None:
+            return self._measure(default_ask(self._ir, step, options, self._roles))
+        longest = self._values.label(option.name for option in step.options_of(seat))
+        offered = Several(Text(longest), len(options))
+        if self._ir.told_at(seat, step.id) is not None:
+            return self._filled(template, seat, options=offered)
+        return self._filled(template, seat, **self._asked(step, seat), options=offered)
+
+    def _legal(self, step: Choose) -> int | None:
+        """The most options that are legal at once; None where it is not told."""
+        if not step.moves:
+            return None if step.legal is None else size(step.legal, self._count)
+        count = 0
+        for action in step.moves:
+            sizes = [size(source, self._count) for _, source in action.parameters]
+            if None in sizes:
+                return None
+            count += prod(known for known in sizes if known is not None)
+        return count
+
+    def _asked(self, step: Choose, seat: str) -> dict[str, Bound]:
+        """What only `ask` may name of what was seen."""
+        bindings = [s for s in walk_steps(self._ir.turns) if isinstance(s, Binding)]
+        longest: dict[str, int] = {}
+        for other in bindings:
+            for event in self._events(other, seat):
+                longest[other.variable] = max(longest.get(other.variable, 0), event.choice)
+        none = self._measure(str(None))
+        values: dict[str, Bound] = {
+            name: Text(max(longest.get(name, 0), none)) for name in variables_before(self._ir, step)
+        }
+        count = self._before(step, seat, self._how_many)
+        actor = max(map(self._measure, self._roles.values()))
+        variable = max((self._measure(other.variable) for other in bindings), default=0)
+        parts: dict[str, Bound] = {
+            "actor": Text(actor), "step": Text(variable),
+            "choice": Text(max(longest.values(), default=0)),
+        }  # fmt: skip
+        return {**values, "seen": Several(Parts(parts), count)}
+
+    def _filled(self, template: Template, seat: str, **more: Bound) -> int:
+        scope: dict[str, Bound] = {p.name: Exactly(p.value) for p in self._ir.params}
+        scope |= {name: Exactly(role) for name, role in self._roles.items()}
+        scope["labels"] = Exactly(dict(self._book.pairs))
+        scope["roles"] = Exactly(tuple(self._roles.values()))
+        others = tuple(self._roles[other] for other in self._ir.seats if other != seat)
+        scope |= {"me": Exactly(self._roles[seat]), "others": Exactly(others)}
+        if len(others) == 1:
+            scope["other"] = Exactly(others[0])
+        return template_length(template.text, {**scope, **more}, self._measure)
+
+
+def _binds(step: Step, variable: str) -> int:
+    """How many values a run of a step binds a variable to."""
+    if not isinstance(step, Binding) or step.variable != variable:
+        return 0
+    return len(step.actors) if isinstance(step, Choose) else 1

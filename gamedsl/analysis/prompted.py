@@ -1,0 +1,81 @@
+"""The prompts of a game's histories, each rendered once, for all passes that read them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from gamedsl.analysis.nodes import Node
+from gamedsl.engine.kernel import Ask
+from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.ir.game import GameIR
+from gamedsl.prompting.events import Turn
+from gamedsl.prompting.labels import LabelBook, draw_labels
+from gamedsl.prompting.prompts import Messages, Prompter, RenderError
+from gamedsl.prompting.tokenizers import TokenCounter
+
+
+class Tokenizer(TokenCounter, Protocol):
+    """A model's tokenizer: `render` gives the text that its chat template makes of a prompt."""
+
+    def render(self, messages: Messages) -> str: ...
+
+
+class Prompts:
+    """The prompts of one game, under one set of labels: those that a tokenizer gets, if given. Each
+    is rendered once for a history, which is kept by whoever asks."""
+
+    def __init__(self, ir: GameIR, tokenizer: TokenCounter | None = None) -> None:
+        self._prompter, self._steps = Prompter(ir), {step.id: step for step in ir.steps}
+        self._ir = ir
+        self._known: dict[tuple[int, str], Messages] = {}
+        self.failures: list[tuple[Node, Ask, RenderError | EvaluationError]] = []
+        """Where a template failed, or a view has no value."""
+        self.book: LabelBook | None = sample_book(ir, tokenizer)
+
+    def of(self, node: Node, ask: Ask) -> Messages:
+        """The prompt of a seat in a history; nothing where it fails, which is noted."""
+        place = id(node), ask.seat
+        if place not in self._known:
+            self._known[place] = self._rendered(node, ask)
+        return self._known[place]
+
+    def _rendered(self, node: Node, ask: Ask) -> Messages:
+        if self.book is None:
+            return ()
+        state = node.state
+        variables = state.variables if self._ir.told_at(ask.seat, ask.step) is not None else {}
+        step, seen = self._steps[ask.step], state.seen(ask.seat)
+        before = turns_before(node, ask.seat) if self._prompter.is_chat else ()
+        try:
+            return self._prompter.messages(
+                ask.seat, step, ask.legal, self.book, seen, variables, before
+            )
+        except (RenderError, EvaluationError) as error:
+            self.failures.append((node, ask, error))
+            return ()
+
+
+def turns_before(node: Node, seat: str) -> tuple[Turn, ...]:
+    """What a seat was asked before a history, and how it replied; what is forced is not asked."""
+    found: list[Turn] = []
+    while node.before is not None:
+        at, moved = node.before, node.move
+        for ask, number in zip(at.state.asks, moved, strict=False):
+            if ask.seat == seat and (len(ask.legal) > 1 or ask.open):
+                told = len(at.state.seen(seat))
+                found.append(Turn(ask.step, ask.legal, told, ask.legal[number]))
+        node = at
+    return tuple(reversed(found))
+
+
+def text_of(messages: Messages) -> str:
+    """A prompt in one text."""
+    return "\n".join(text for _, text in messages)
+
+
+def sample_book(ir: GameIR, tokenizer: TokenCounter | None = None) -> LabelBook | None:
+    """Labels to render with; None where labels are at fault themselves, as another pass reports."""
+    try:
+        return draw_labels(ir, run_seed=0, seed=0, tokenizer=tokenizer)
+    except (ValueError, KeyError):
+        return None

@@ -1,0 +1,192 @@
+"""Whether all that is written can happen: steps, actions, branches, cells of tables, ends.
+
+What has been met in some history can happen, however few histories were gone through. Of what has
+not, it is said that it never happens only where all were. Only what stands in the game's own file
+is looked at: a library is written for many games.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.proof import Proof
+from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.ir.expr import (
+    Apply,
+    Const,
+    Expr,
+    If,
+    LastBy,
+    LetCall,
+    LetMap,
+    Local,
+    Me,
+    Past,
+    Read,
+    Table,
+    expressions_in,
+    walk,
+)  # fmt: skip
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Block, Choose, Draw, Loop, Stage, walk_steps
+
+CLAIM = "every step, action, branch and end that the file writes can happen"
+
+_OPEN = Read, LastBy, Past, Local, Me, LetCall, LetMap
+
+
+class Site(NamedTuple):
+    """Something written at `span` that may happen: what it is, and the code of it never doing so.
+    `key` is how a history tells that it did: a step that was come to, an option that was legal, a
+    place that was run or entered (see `gamedsl.analysis.atlas.Watch`). `end` is where its parts
+    end, if that is behind `span`."""
+
+    span: Span
+    what: str
+    code: str
+    key: tuple[object, ...]
+    end: int = 0
+
+
+def everything_happens(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+    """GD0473: a step, action or option; GD0474: a branch, or a cell of a table; GD0475: `end` or an
+    `until`: none of which happens in any history."""
+    sites = list(sites_of(atlas.ir))
+    met = _met(atlas)
+    missing = [site for site in sites if site.key not in met]
+    whole = atlas.whole
+    if missing and whole:
+        whole = atlas.cover({site.key for site in missing if site.key[0] in ("run", "entered")})
+        met = _met(atlas)
+        missing = [site for site in missing if site.key not in met]
+    wide = [site for site in missing if site.key[0] != "option"]
+    missing = [site for site in missing if not any(_inside(site, other) for other in wide)]
+    if not missing:
+        yield Proof("reachable", CLAIM, "proved", f"each is met: {atlas.extent}")
+        return
+    names = tuple(f"not met: {site.what}, line {site.span.line}" for site in missing)
+    if not whole:
+        extent = f"{len(missing)} of {len(sites)} were not met in {atlas.extent}"
+        yield Proof("reachable", CLAIM, "sampled", extent, (), names)
+        return
+    for site in missing:
+        problems.add(
+            site.code, f"{site.what} never happens", site.span, severity="warning",
+            why=f"in none of {len(atlas.nodes):,} histories",
+            help="delete it, or correct what leads here" if site.code != "GD0475" else
+            "correct the condition, or delete it",
+        )  # fmt: skip
+    codes = tuple(dict.fromkeys(site.code for site in missing))
+    yield Proof("reachable", CLAIM, "refuted", atlas.extent, codes, names)
+
+
+def sites_of(ir: GameIR) -> Iterator[Site]:
+    """All that may happen, in the game's own file."""
+    found: dict[object, Site] = {}
+    for site in (*_steps(ir), *_branches(ir), *_conditions(ir)):
+        if site.span.source is ir.span.source:
+            found.setdefault((site.span, site.key), site)
+    yield from found.values()
+
+
+def _steps(ir: GameIR) -> Iterator[Site]:
+    for step in walk_steps(ir.turns):
+        match step:
+            case Choose():
+                yield Site(step.span, f"the choice `{step.variable}`", "GD0473", ("step", step.id))
+                for action in step.moves:
+                    key = "action", action.span, action.name
+                    what, inside = f"the action `{action.name}`", (action.when, action.body)
+                    spans = [e.span for e in expressions_in(inside)]
+                    spans += [s.span for s in walk_steps(action.body)]
+                    end = max((s.end for s in spans if s.source is action.span.source), default=0)
+                    yield Site(action.span, what, "GD0473", key, end)
+                for option in (o for row in step.options for o in row if not step.moves):
+                    if option.span is not None:
+                        key = "option", option.span, option.name
+                        yield Site(option.span, f"the option `{option.name}`", "GD0473", key)
+            case Draw():
+                yield Site(step.span, f"the draw `{step.variable}`", "GD0473", ("step", step.id))
+            case Block() | Stage() | Loop():
+                continue
+            case _:
+                yield Site(step.span, "this step", "GD0473", ("run", step.span))
+
+
+def _branches(ir: GameIR) -> Iterator[Site]:
+    told = _told(ir)
+    lets = tuple(let.body for let in ir.lets if let.name not in told)
+    parts = (ir.turns, ir.end, lets, ir.payoffs, ir.scores)
+    for part in expressions_in(parts):
+        if isinstance(part, If) and _depends(part.test) and not _asks_for_none(part.test):
+            for branch in (b for b in (part.then, part.other) if not _is_none(b)):
+                yield Site(branch.span, "this branch", "GD0474", ("entered", branch.span))
+        if isinstance(part, Table):
+            for cell in part.cells.values():
+                yield Site(cell.span, "this payoff", "GD0474", ("entered", cell.span))
+
+
+def _told(ir: GameIR) -> set[str]:
+    """The lets that views read, themselves or through others: prompts work them out, not play."""
+    names: set[str] = set()
+    queue = [entry.value for _, entries in ir.view for entry in entries]
+    while queue:
+        for part in walk(queue.pop()):
+            if isinstance(part, LetCall | LetMap) and part.name not in names:
+                names.add(part.name)
+                queue.append(ir.lets_by_name[part.name].body)
+    return names
+
+
+def _conditions(ir: GameIR) -> Iterator[Site]:
+    if ir.end is not None and _depends(ir.end):
+        yield Site(ir.end.span, "`end`", "GD0475", ("entered", ir.end.span))
+    for step in walk_steps(ir.turns):
+        if isinstance(step, Loop) and step.until is not None and _depends(step.until):
+            yield Site(step.until.span, "`until`", "GD0475", ("entered", step.until.span))
+
+
+def _depends(expr: Expr) -> bool:
+    """Whether an expression reads anything but params, which make of one file several games."""
+    return any(isinstance(part, _OPEN) for part in walk(expr))
+
+
+def _asks_for_none(test: Expr) -> bool:
+    """Whether a test is there because a value may be none, as far as types can tell."""
+    compared = (p for p in walk(test) if isinstance(p, Apply) and p.function in ("==", "!="))
+    return any(_is_none(argument) for part in compared for argument in part.arguments)
+
+
+def _is_none(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value is None
+
+
+def _met(atlas: Atlas) -> set[object]:
+    """The keys of what has happened in the histories met."""
+    places: dict[tuple[str, str], list[object]] = {}
+    for step in atlas.ir.steps:
+        for row in step.options:
+            for option in row:
+                places.setdefault((step.id, option.name), []).append(
+                    ("option", option.span, option.name)
+                )
+                for action in step.moves:
+                    if option.name.partition("(")[0] == action.name:
+                        places[step.id, option.name].append(("action", action.span, action.name))
+    met: set[object] = {*atlas.watch.met}
+    asked = {(ask.step, ask.legal) for node in atlas.nodes for ask in node.state.asks}
+    for step_id, legal in asked:
+        met.add(("step", step_id))
+        for name in legal:
+            met.update(places.get((step_id, name), ()))
+    met |= {("step", n.state.draws[0]) for n in atlas.nodes if n.state.kind == "chance"}
+    return met
+
+
+def _inside(site: Site, other: Site) -> bool:
+    """Whether a site stands in another: what does not happen has no parts that do."""
+    a, b = site.span, other.span
+    return a != b and b.start <= a.start and a.end <= max(b.end, other.end)

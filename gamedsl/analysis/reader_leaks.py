@@ -1,0 +1,283 @@
+"""What is said of a flow of information that must not be: who would learn what, where, and how to
+tell it openly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gamedsl.analysis.reader_expressions import Cause, Reading
+from gamedsl.analysis.reader_remedies import Flow, Remedies, named, root_of, shown
+from gamedsl.analysis.reader_sets import Seats, each
+from gamedsl.diagnostics import Diagnostic, Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Loop, Stage, walk_steps
+from gamedsl.ir.statements import Place, Readers
+
+_WORDS = {
+    "all": "all", "owner": "its owner alone", "others": "all but its owner", "nobody": "nobody",
+}  # fmt: skip
+
+MANY = 3
+"""Seats that are not all named, besides the first."""
+
+
+class Leaks:
+    """Gathers the flows of one game; of several through one place, `report` reports the first kind:
+    that a seat is asked by it, before that others would learn it."""
+
+    def __init__(self, ir: GameIR, reading: Reading, problems: Problems) -> None:
+        self._ir = ir
+        self._seats = reading.table.names
+        self._remedies = Remedies(ir, reading)
+        self._names = self._remedies.names
+        self._variables = reading.variables
+        self._problems = problems
+        self._found: dict[_Place, Diagnostic] = {}
+        self._flows: dict[_Place, Flow] = {}
+        self._asked: dict[_Place, Seats] = {}
+        self._declared = _declarations(ir)
+        self.turn: int | None = None
+        """The seat in whose pass of a loop, or in whose action, the walk is, where that is written
+        out in the file of the game: the owner of what is shown there."""
+        self.action = ""
+        """The action that the walk is in, where that is a `do:` with no steps around it."""
+
+    def report(self) -> None:
+        for place, found in sorted(self._found.items(), key=lambda item: item[0]):
+            if place in self._flows:
+                help = self._remedies.of(self._flows[place]) + found.help
+                found = replace(found, help=help)
+            self._problems.extend([found])
+
+    def asked(self, step: Choose, seat: int, cause: Cause, what: str, readers: Seats) -> None:
+        """What decides `what` of a seat ("is asked", "may choose" or "may say") is hidden from it;
+        of all who must read it, `readers`."""
+        place = _place(cause.expr.span)
+        found = self._found.get(place)
+        before = self._asked.get(place, 0) if found is not None and found.code == "GD0440" else 0
+        seats = self._asked[place] = before | 1 << seat
+        names, several = self._few(seats), bool(seats & (seats - 1))
+        asked = f"whether {names} {'are' if several else 'is'} asked"
+        verb = "says" if step.said is not None else "chooses"
+        missing = (readers | 1 << seat) & ~cause.readers
+        self._add(
+            "GD0440", f"{asked if what == 'is asked' else f'what {names} {what}'} depends on "
+            f"{shown(cause.expr)}, which {'they' if several else 'it'} cannot see", cause,
+            missing, needs=readers | 1 << seat, why=f"{names} would have to know this",
+            notes=(Note(step.span, f"`{self._seats[seat]}` {verb} {named(step.variable)} here"),),
+        )  # fmt: skip
+
+    def watched(self, step: Binding, cause: Cause, audience: Seats) -> None:
+        """What decides whether a step happens is hidden from some who see that it does."""
+        names = self._names(audience & ~cause.readers)
+        self._add(
+            "GD0442", f"{names} would learn {shown(cause.expr)} by seeing {named(step.variable)}",
+            cause, audience & ~cause.readers, needs=audience, why="this decides whether it happens",
+            notes=(Note(step.span, f"{named(step.variable)} is seen by {self._names(audience)}"),),
+        )  # fmt: skip
+
+    def called(self, step: Call, cause: Cause, missing: Seats) -> None:
+        """What a function is given is hidden from some who see its result."""
+        self._add(
+            "GD0448", f"{self._names(missing)} would learn of {shown(cause.expr)} from "
+            f"{named(step.variable)}", cause, missing, why=f"`{step.function}` is given this",
+            notes=(Note(step.span, f"{named(step.variable)} is {_sight(step.readers)}"),),
+            otherwise=f", or leave `seen_by` out here and `show` what of {named(step.variable)} "
+            "may be known",
+        )  # fmt: skip
+
+    def stored(self, variable: str, span: Span, cause: Cause, missing: Seats, what: str) -> None:
+        """What is stored in a variable, or decides whether or where it is, is hidden from some who
+        read it."""
+        names = self._names(missing)
+        why = (
+            f"this is stored in {named(variable)}"
+            if what == "what"
+            else f"this decides {what} it is written"
+        )
+        whole = self._variables.get(variable)
+        fewer = variable if whole is not None and not whole.parts else ""
+        self._add(
+            "GD0441", f"{names} would learn {shown(cause.expr)} from {named(variable)}", cause,
+            missing, why=why, notes=(Note(span, f"{named(variable)} is written here"),
+                                     *self._declaration(variable)),
+            hide=fewer,
+        )  # fmt: skip
+
+    def counted(self, variable: str, span: Span, cause: Cause, missing: Seats) -> None:
+        """What decides how long a list is is hidden from some."""
+        self._add(
+            "GD0445", f"{self._names(missing)} would learn {shown(cause.expr)} from the length of "
+            f"{named(variable)}", cause, missing, why="the length depends on this",
+            notes=(Note(span, f"{named(variable)} is written here"), *self._declaration(variable)),
+            otherwise=", or keep what is hidden in a set, whose size is hidden too",
+        )  # fmt: skip
+
+    def passed(self, step: Choose, seat: int, cause: Cause, missing: Seats) -> None:
+        """That a seat has no legal option tells others something."""
+        name = self._seats[seat]
+        self._add(
+            "GD0447", f"{self._names(missing)} would learn {shown(cause.expr)} where `{name}` "
+            "is passed over", cause, missing, why=f"this decides whether `{name}` can choose",
+            notes=(Note(step.span, f"{named(step.variable)} is chosen here"),),
+            otherwise=", or add an action that is always legal, such as `pass`",
+        )  # fmt: skip
+
+    def viewed(
+        self, seat: int, cause: Cause, entry: Entry, told: tuple[str, ...], *, own: bool
+    ) -> None:
+        """A seat cannot see what an expression of its view reads; `told` is what it would read.
+        `own` says that it could see its own part of the value."""
+        name, missing = self._seats[seat], 1 << seat
+        self._add(
+            "GD0508", f"`{name}` reads this in its view, and cannot see {shown(cause.expr)}",
+            cause, missing, why="a prompt may only show what its reader has seen",
+            notes=(Note(entry.span, f"in the view of `{name}`"),), witness=told,
+            otherwise=f", or show its own part alone: `{entry.text}.me`" if own else "",
+        )  # fmt: skip
+
+    def unknown(self, readers: Readers, variable: str, seat: int, cause: Cause) -> None:
+        """A test of `seen_by` that a seat cannot work out of itself."""
+        name = self._seats[seat]
+        notes = () if readers.span is None else (Note(readers.span, "it is tested here"),)
+        self._add(
+            "GD0443", f"`{name}` cannot work out whether it sees {named(variable)}", cause,
+            1 << seat, why=f"`{name}` cannot see this", notes=notes,
+        )  # fmt: skip
+
+    def left(self, step: Draw, bag: Place, missing: Seats) -> None:
+        """What is left in a collection tells what was drawn."""
+        names, drawn = self._names(missing), named(step.variable)
+        self._keep(Diagnostic(
+            "GD0444", f"{names} would learn {drawn} from what is left in {named(bag.variable)}",
+            bag.span, why="it is drawn from here",
+            notes=(Note(step.span, f"{drawn} is {_sight(step.readers)}"),
+                   *self._declaration(bag.variable)),
+            help=f"declare {named(bag.variable)} with `seen_by: nobody`",
+        ))  # fmt: skip
+
+    def untold(self, step: Choose | Draw, variable: str, missing: Seats) -> None:
+        """A step tells less of what it stores than the readers of the variable must know."""
+        names, span = self._names(missing), step.readers.span or step.span
+        verb = "drawn" if isinstance(step, Draw) else "chosen"
+        self._keep(Diagnostic(
+            "GD0446", f"{names} may read {named(variable)}, but would not be told what is {verb}",
+            span, why=f"it is {_sight(step.readers)}", notes=self._declaration(variable),
+            help=f"leave `seen_by` out here, or declare {named(variable)} with the same",
+        ))  # fmt: skip
+
+    # words
+
+    def _add(
+        self,
+        code: str,
+        message: str,
+        cause: Cause,
+        missing: Seats,
+        *,
+        why: str,
+        notes: tuple[Note, ...],
+        needs: Seats = 0,
+        hide: str = "",
+        otherwise: str = "",
+        witness: tuple[str, ...] = (),
+    ) -> None:
+        place = cause.expr.span
+        on_the_way = tuple(
+            Note(let.span, f"{shown(let)} reads it") for let in reversed(cause.through)
+        )
+        hidden = self._declaration(root_of(cause.expr))
+        notes = (*on_the_way, *hidden, *notes)
+        self._keep(Diagnostic(
+            code, message, place, why=why,
+            notes=tuple(note for note in notes if not _within(place, note.span)),
+            help=otherwise, witness=witness,
+        ), self._flow(cause, missing, needs, hide))  # fmt: skip
+
+    def _flow(self, cause: Cause, missing: Seats, needs: Seats, hide: str) -> Flow:
+        needs = needs or missing | cause.readers
+        me = 0 if cause.me is None else 1 << cause.me
+        turn = 0 if self.turn is None else 1 << self.turn
+        return Flow(
+            cause, missing, needs, me, bool(turn) and me in (0, turn), needs == turn,
+            cause.readers, hide, self.action,
+        )  # fmt: skip
+
+    def _keep(self, found: Diagnostic, flow: Flow | None = None) -> None:
+        """Of what is found at one place, the first of the lowest code is said, of all seats."""
+        place = _place(found.span)
+        known = self._found.get(place)
+        if known is None or found.code < known.code:
+            self._found[place] = found
+            self._flows.pop(place, None)
+            if flow is not None:
+                self._flows[place] = flow
+        elif flow is not None and found.code == known.code:
+            self._flows[place].join(flow)
+            if found.code == "GD0440":
+                self._found[place] = replace(known, message=found.message, why=found.why)
+
+    def _few(self, seats: Seats) -> str:
+        """Seats in words, not all of them where there are many."""
+        first, *more = each(seats)
+        if len(more) < MANY:
+            return " and ".join(f"`{self._seats[seat]}`" for seat in (first, *more))
+        return f"`{self._seats[first]}` and {len(more)} others"
+
+    def _declaration(self, name: str) -> tuple[Note, ...]:
+        found = self._declared.get(name)
+        return () if found is None else (Note(found[0], f"{named(name)} is {found[1]}"),)
+
+
+_Place = tuple[str, int, int]
+"""The name of a file, and where something in it begins and ends."""
+
+
+def _place(span: Span) -> _Place:
+    return span.source.name, span.start, span.end  # a file may be read more than once
+
+
+def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
+    """Where each variable comes from, and who sees it; of several steps, the one that hides it."""
+    found: dict[str, tuple[Span, str]] = {}
+    public: dict[str, tuple[Span, str]] = {}
+    for step in walk_steps(ir.turns):
+        if isinstance(step, Binding) and getattr(step, "place", None) is None:
+            open = step.readers.kind == "all" and not step.readers.fields
+            (public if open else found).setdefault(
+                step.variable, (step.span, _sight(step.readers, isinstance(step, Choose)))
+            )
+        elif isinstance(step, Loop):
+            for name in (step.item, step.count):
+                if name is not None:
+                    public.setdefault(
+                        name, (step.span, "known to those who know how this loop ends")
+                    )
+        states = step.state if isinstance(step, Stage) else ()
+        found |= {state.name: (state.span, _sight(state.readers)) for state in states}
+    found |= {state.name: (state.span, _sight(state.readers)) for state in ir.state}
+    return {**public, **found}
+
+
+def _sight(readers: Readers, chosen: bool = False) -> str:
+    """Who sees a value, in words."""
+    if readers.fields:
+        return "seen in parts"
+    if chosen and readers.kind in ("owner", "nobody"):
+        return "seen by who chooses it alone"
+    if readers.kind == "seats":
+        return f"seen by {', '.join(readers.seats) or 'nobody'}"
+    if readers.kind == "test":
+        return "seen by those of whom a test holds"
+    return f"seen by {_WORDS[readers.kind]}"
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    """Whether a place is in another, and both begin on one line."""
+    return (
+        inner.source is outer.source
+        and outer.start <= inner.start
+        and inner.end <= outer.end
+        and inner.source.position(inner.start)[0] == inner.source.position(outer.start)[0]
+    )

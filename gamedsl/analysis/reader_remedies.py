@@ -1,0 +1,224 @@
+"""How to tell openly what must not flow in secret: a step to paste, or, where there is none, words.
+
+A step tells the very value that is read, where it can be written there: before a pass that is
+written out, `me` is nobody yet. There the seat is named, or the values of all seats are told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gamedsl.analysis.reader_expressions import Cause, Reading
+from gamedsl.analysis.reader_sets import Seats, each
+from gamedsl.diagnostics.spans import Source
+from gamedsl.ir.expr import Cell, Expr, Field, Get, LastBy, Local, Me, Past, Read, walk
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose, Draw, Loop, Show, walk_steps
+from gamedsl.ir.types import Option, PerSeat, Type
+
+LONGEST = 50
+"""Characters of an expression that is worth quoting."""
+
+
+@dataclass
+class Flow:
+    """What flows through one place: why, and for whom, all seats that are asked there together."""
+
+    cause: Cause
+    missing: Seats
+    """Those who cannot read it."""
+    needs: Seats
+    """Those who must, or do."""
+    actors: Seats
+    """The seats that `me` is there."""
+    turn: bool
+    """Whether the step before stands in a pass of the same seat."""
+    alone: bool
+    """Whether only `me` must read it."""
+    readers: Seats
+    """Those who can read it, whoever `me` is."""
+    hide: str = ""
+    """The variable that could be hidden from the others instead."""
+    action: str = ""
+    """The action whose `do:` it stands in, where no step can be put before it."""
+
+    def join(self, other: Flow) -> None:
+        """The same place, with another seat there."""
+        self.missing |= other.missing
+        self.needs |= other.needs
+        self.actors |= other.actors
+        self.turn &= other.turn
+        self.alone &= other.alone
+        self.readers &= other.readers
+
+
+class Remedies:
+    """Writes the remedies of one game; each thing that is told has a name of its own."""
+
+    def __init__(self, ir: GameIR, reading: Reading) -> None:
+        self._file = ir.span.source
+        self._seats = reading.table.names
+        self._everyone = reading.table.everyone
+        self._alike = reading.alike
+        self._bindings = _bindings(ir)
+        self._taken = {*ir.lets_by_name, *map(short, self._bindings)}
+        self._named: dict[str, str] = {}
+
+    def of(self, flow: Flow) -> str:
+        """A step that tells what is missing, or who should see the variable; and who may see what
+        it is stored in."""
+        readers = flow.readers & ~self._all(flow.missing)
+        if not flow.hide or not readers:
+            return self._openly(flow)
+        hidden = f"declare {named(flow.hide)} with `seen_by: {self.listed(readers)}`"
+        return f"{self._openly(flow)}, or {hidden}"
+
+    def _openly(self, flow: Flow) -> str:
+        cause = flow.cause
+        root, expr = root_of(cause.expr), cause.expr
+        if cause.through and flow.turn and (_has(expr, Me) or _has(expr, Local)):
+            expr = cause.through[0]
+        told = self._told(flow, expr)
+        if told is None:
+            return f"let {named(root)} be seen by {self.names(self._all(flow.missing))}"
+        text, part = told
+        name = self._name(text, short(root))
+        quoted = text if re.fullmatch(r"[\w.]+", text) else f'"{text}"'
+        there = [f"{read} != none" for read in dict.fromkeys(self._unsure(expr, text))]
+        only = f", if: {' and '.join(there)}" if there else ""
+        instead = "" if expr is cause.expr else f" of `{text_of(expr)}`"
+        step = f"`- {{show: {quoted}, as: {name}, seen_by: {self._seen_by(flow, expr)}{only}}}`"
+        if flow.action:
+            step += f" (the `do:` of `{flow.action}` becomes `turns:`, with this and `- do:` in it)"
+        return f"tell it before, and read `{name}{part}` instead{instead}: {step}"
+
+    def _told(self, flow: Flow, expr: Expr) -> tuple[str, str] | None:
+        """What a step can tell in the file of the game, and what part of it is to be read; None
+        where it can tell nothing."""
+        text, whole = text_of(expr), " ".join(expr.span.text.split())
+        if expr.span.source is not self._file or text not in whole or len(text) > LONGEST:
+            return None
+        bound = self._bindings.get(root_of(flow.cause.expr), [])
+        elsewhere = any(source is not self._file for _, source in bound)
+        if '"' in text or elsewhere or _has(expr, Local):
+            return None
+        if flow.turn or not _has(expr, Me):
+            return text, ""
+        inner = expr
+        while isinstance(inner, Get | Cell | Field):
+            inner = inner.of
+        of = short(inner.name) if isinstance(inner, Read) else ""
+        one = flow.actors & (flow.actors - 1) == 0 and self._all(flow.actors) == flow.actors
+        if one and not flow.cause.through:
+            return self._with_names(text, flow.actors)
+        per_seat = bool(of) and isinstance(inner.type, PerSeat) and text.startswith(of)
+        return (of, text.removeprefix(of)) if per_seat else None
+
+    def _with_names(self, text: str, actor: Seats) -> tuple[str, str] | None:
+        """An expression with the names of seats for `me` and `other`."""
+        for word, seats in (("me", actor), ("other", self._everyone & ~actor)):
+            if re.search(rf"\b{word}\b", text):
+                if seats == 0 or seats & (seats - 1):
+                    return None
+                text = re.sub(rf"\b{word}\b", self._seats[next(each(seats))], text)
+        return None if re.search(r"\bothers\b", text) else (text, "")
+
+    def _unsure(self, expr: Expr, text: str) -> Iterator[str]:
+        """The variables in an expression that may be none, where it has no value then."""
+        for part in walk(expr):
+            if isinstance(part, Read) and part is not expr and short(part.name) in text:
+                types = [part.type, *(type for type, _ in self._bindings.get(part.name, []))]
+                if any(isinstance(type, Option) for type in types):
+                    yield short(part.name)
+
+    def _seen_by(self, flow: Flow, expr: Expr) -> str:
+        if flow.turn and flow.alone:
+            return "owner"
+        return "all" if flow.turn and _has(expr, Me) else self.listed(self._all(flow.needs))
+
+    def _all(self, seats: Seats) -> Seats:
+        """Seats with all that are like them."""
+        for group in self._alike:
+            seats |= group if seats & group else 0
+        return seats
+
+    def _name(self, text: str, root: str) -> str:
+        """A name that nothing else has."""
+        if text not in self._named:
+            name, number = f"known_{root}", 1
+            while name in self._taken:
+                number += 1
+                name = f"known_{root}_{number}"
+            self._taken.add(name)
+            self._named[text] = name
+        return self._named[text]
+
+    def names(self, seats: Seats) -> str:
+        """Seats in words."""
+        if seats == self._everyone and len(self._seats) > 1:
+            return "all"
+        names = [f"`{self._seats[seat]}`" for seat in each(seats)]
+        *first, last = names or ["nobody"]
+        return f"{', '.join(first)} and {last}" if first else last
+
+    def listed(self, seats: Seats) -> str:
+        """Seats as `seen_by` lists them."""
+        if seats == self._everyone:
+            return "all"
+        names = [self._seats[seat] for seat in each(seats)]
+        return f"[{', '.join(names)}]" if len(names) > 1 else (names or ["nobody"])[0]
+
+
+def _bindings(ir: GameIR) -> dict[str, list[tuple[Type | None, Source]]]:
+    """What each variable may hold, as each of the places that bind it has it, and in which file."""
+    found: dict[str, list[tuple[Type | None, Source]]] = {}
+    for state in ir.states:
+        found.setdefault(state.name, []).append((state.type, state.span.source))
+    for step in walk_steps(ir.turns):
+        types: dict[str | None, Type | None] = {}
+        if isinstance(step, Loop):
+            types = {step.item: None, step.count: None}
+        elif isinstance(step, Choose | Draw) and step.place is None:
+            types = {step.variable: step.type}
+        elif isinstance(step, Show):
+            types = {step.variable: step.value.type}
+        for name, type in types.items():
+            if name is not None:
+                found.setdefault(name, []).append((type, step.span.source))
+    return found
+
+
+def _has(expr: Expr, kind: type[Me] | type[Local]) -> bool:
+    return any(isinstance(part, kind) for part in walk(expr))
+
+
+def root_of(expr: Expr) -> str:
+    """The name of the variable that an expression takes a part of; else its text."""
+    while isinstance(expr, Get | Cell | Field):
+        expr = expr.of
+    return expr.name if isinstance(expr, Read | LastBy | Past | Local) else text_of(expr)
+
+
+def text_of(expr: Expr) -> str:
+    """An expression as it was written, in one line; of a let's or a stage's name the name."""
+    text = " ".join(expr.span.text.split())
+    name = short(expr.name) if isinstance(expr, Read) else ""
+    return name if name not in text else text
+
+
+def short(name: str) -> str:
+    """A name as the file of a stage has it: without that of the stage."""
+    return name.rpartition(".")[2]
+
+
+def named(name: str) -> str:
+    """The same as a diagnostic quotes it."""
+    return f"`{short(name)}`"
+
+
+def shown(expr: Expr) -> str:
+    """An expression as a diagnostic quotes it: what it is a part of, where it is long."""
+    text = text_of(expr)
+    return f"`{text}`" if len(text) <= LONGEST else named(root_of(expr))

@@ -1,0 +1,51 @@
+"""Checks that a declared view shows a seat nothing that it may not know."""
+
+from __future__ import annotations
+
+from gamedsl.analysis.reader_expressions import Reading
+from gamedsl.analysis.reader_leaks import Leaks
+from gamedsl.analysis.reader_roles import top
+from gamedsl.engine.histories import pasts
+from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Entry
+from gamedsl.prompting.default_texts import default_title
+from gamedsl.prompting.labels import draw_labels
+from gamedsl.prompting.prompts import Prompter
+from gamedsl.prompting.value_text import titled
+
+
+def views_show_what_is_seen(ir: GameIR, reading: Reading, leaks: Leaks) -> None:
+    """Every expression of a view is read by the seat whose view it is, wherever it is asked."""
+    for seat, entries in ir.view:
+        number = ir.everyone.index(seat)
+        scope = top().seated(number)
+        for place, entry in enumerate(entries):
+            sight = reading.sight(entry.value, scope)
+            if not sight.all >> number & 1:
+                cause = reading.cause(entry.value, number, scope)
+                own = sight.by == "seat" and bool(sight.part(number).all >> number & 1)
+                leaks.viewed(number, cause, entry, _told(ir, seat, place, entry), own=own)
+
+
+def _told(ir: GameIR, seat: str, place: int, entry: Entry) -> tuple[str, ...]:
+    """What a seat would be told in the first of the sampled histories in which it is asked."""
+    try:
+        book, viewing = draw_labels(ir, run_seed=0, seed=0), Prompter(ir).viewing
+    except (ValueError, KeyError):  # labels at fault, as another pass says
+        return ()
+    for step in ir.steps:
+        for past in pasts(ir, step):
+            if past.seat != seat:
+                continue
+            try:
+                texts = viewing.texts(seat, step, past.variables, book)
+            except EvaluationError:
+                continue
+            assert texts is not None
+            text = titled(default_title(ir, entry), texts[place])
+            return (
+                f"when `{seat}` is asked for `{step.variable}`, it would be told",
+                *text.split("\n"),
+            )
+    return ()

@@ -1,0 +1,186 @@
+"""What is true of the rewards of every play: what a reward file claims, and whether they leave to
+each seat the incentives that its payoff gives.
+
+They do if a seat's reward is, in all plays, a positive multiple of its own payoff plus an amount
+that does not depend on what the seat does: then expected rewards and payoffs rank all its
+strategies alike, whatever the others do, and the equilibria are the same (Moulin and Vial, 1978).
+They do not if there are two plays that differ in the seat's own choices alone, of which its payoff
+prefers one and its reward does not. Between the two nothing is decided: a reward that ranks plays
+as the payoff does may still weigh risks differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
+
+from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.claims import amounts_of, total_of
+from gamedsl.analysis.nodes import Node, made, path_of, replay, story, told
+from gamedsl.analysis.proof import Proof
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir.expr import Get, Me, Stream
+from gamedsl.ir.game import Claim, GameIR
+
+_SAID = {
+    "zero_sum": "the rewards of every play sum to 0",
+    "keeps_sum": "the rewards of every play sum to what its payoffs sum to",
+    "common": "all are rewarded the same in every play",
+}
+
+INCENTIVES = "rewards leave to every seat the incentives that its payoff gives"
+
+
+def rewards_are_as_claimed(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+    """GD0610: the rewards of a play are not what the reward file claims."""
+    for claim in atlas.ir.reward.claims:
+        name, said = f"rewards.{claim.kind}", _SAID[claim.kind]
+        wrong = next((end for end in atlas.ends if _refutes(claim, end)), None)
+        if wrong is not None:
+            yield _refuted(atlas, claim, wrong, problems)
+        elif atlas.failure is not None or not atlas.ends:
+            yield Proof(name, said, "undecided", "no play comes to its end, or one fails")
+        else:
+            yield Proof(name, said, atlas.grade, atlas.extent)
+
+
+def _refutes(claim: Claim, end: Node) -> bool:
+    rewards = end.rewards
+    if claim.kind == "common":
+        return len(set(rewards.values())) > 1
+    return total_of(rewards) != (total_of(end.payoffs) if claim.kind == "keeps_sum" else 0)
+
+
+def _refuted(atlas: Atlas, claim: Claim, wrong: Node, problems: Problems) -> Proof:
+    reward, state = atlas.ir.reward, wrong.state
+    sums = f"sum {total_of(state.rewards)}"
+    witness = (
+        *told(wrong), f"payoffs: {amounts_of(state.payoffs)}; their sum is "
+        f"{total_of(state.payoffs)}", f"rewards: {amounts_of(state.rewards)}; their {sums}",
+    )  # fmt: skip
+    problems.add(
+        "GD0610", f"the reward `{reward.name}` is not as its file claims: {_SAID[claim.kind]}",
+        reward.use, why="used here", notes=(Note(claim.span, "claimed of every game"),),
+        help="set its params otherwise, or delete the claim", witness=witness,
+    )  # fmt: skip
+    return Proof(
+        f"rewards.{claim.kind}", _SAID[claim.kind], "refuted", atlas.extent, ("GD0610",), witness,
+        (replay(wrong),),
+    )  # fmt: skip
+
+
+def rewards_keep_incentives(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+    """GD0611, a note: a seat's reward does not prefer what its payoff prefers. It is not noted
+    where a reward that claims to be `common` is not: then that is to be corrected first."""
+    name = "rewards.incentives"
+    if _own_payoff(atlas.ir):
+        yield Proof(name, INCENTIVES, "proved", "each is rewarded with its own payoff")
+        return
+    for seat in atlas.ir.seats:
+        pair = _reversal(atlas, seat)
+        if pair is not None:
+            yield _reversed(atlas, seat, pair, problems)
+            return
+    if not atlas.whole:
+        why = f"no play against it in {atlas.extent}, which is too few to say so"
+        yield Proof(name, INCENTIVES, "undecided", why)
+        return
+    odd = next((seat for seat in atlas.ir.seats if not _multiple(atlas, seat)), None)
+    if odd is None:
+        how = "each reward is a positive multiple of the own payoff plus what others decide"
+        yield Proof(name, INCENTIVES, "enumerated", f"{atlas.extent}: {how}")
+    else:
+        why = f"`{odd}`'s reward ranks plays as its payoff does, but is no multiple of it"
+        yield Proof(name, INCENTIVES, "undecided", why)
+
+
+def _own_payoff(ir: GameIR) -> bool:
+    """Whether each is rewarded with its own payoff; by its form, for every game."""
+    split = ir.reward.split
+    return (
+        isinstance(split, Get) and isinstance(split.of, Stream) and split.of.name == "payoff"
+        and isinstance(split.key, Me)
+    )  # fmt: skip
+
+
+Context = tuple[object, ...]
+"""What chance brings and all others choose in a play, in order, without what a seat chooses."""
+
+
+def _context(end: Node, seat: str) -> Context:
+    found: list[object] = []
+    for after in path_of(end):
+        found.append(tuple((who, what) for who, what in made(after).items() if who != seat))
+    return tuple(part for part in found if part)
+
+
+def _by_context(atlas: Atlas, seat: str) -> dict[Context, list[Node]]:
+    found: dict[Context, list[Node]] = {}
+    for end in atlas.ends:
+        found.setdefault(_context(end, seat), []).append(end)
+    return found
+
+
+def _reversal(atlas: Atlas, seat: str) -> tuple[Node, Node] | None:
+    """Two plays that differ in the seat's own choices alone: its payoff prefers the second, and its
+    reward does not; or it is indifferent, and its reward is not."""
+    for ends in _by_context(atlas, seat).values():
+        ends.sort(key=lambda end: (end.payoffs[seat], end.rewards[seat]))
+        for one, other in pairwise(ends):
+            better = other.payoffs[seat] > one.payoffs[seat]
+            paid, before = other.rewards[seat], one.rewards[seat]
+            if (paid <= before) if better else paid != before:
+                return one, other
+    return None
+
+
+def _multiple(atlas: Atlas, seat: str) -> bool:
+    """Whether the reward is a positive multiple of the payoff, plus an amount that is the same for
+    all plays; or, where all choose once, at once and last, for all plays in which the others (and
+    chance) do the same."""
+    once = all(_at_once(end) for end in atlas.ends)
+    groups = [*_by_context(atlas, seat).values()] if once else [atlas.ends]
+    factors: set[Fraction] = set()
+    for ends in groups:
+        low, *rest = [(end.payoffs[seat], end.rewards[seat]) for end in ends]
+        for payoff, reward in rest:
+            if payoff == low[0] and reward != low[1]:
+                return False
+            if payoff != low[0]:
+                factors.add(Fraction(reward - low[1]) / Fraction(payoff - low[0]))
+    return len(factors) <= 1 and all(factor > 0 for factor in factors)
+
+
+def _at_once(end: Node) -> bool:
+    """Whether all that is chosen in a play is chosen in its last move."""
+    kinds = [node.state.kind for node in path_of(end)]
+    return kinds.count("decide") == 1 and kinds[-2] == "decide"
+
+
+def _reversed(atlas: Atlas, seat: str, pair: tuple[Node, Node], problems: Problems) -> Proof:
+    reward = atlas.ir.reward
+    better = pair[0].payoffs[seat] < pair[1].payoffs[seat]
+    lines = [
+        f"{story(end)}: `{seat}` has payoff {end.payoffs[seat]}, reward {end.rewards[seat]}"
+        for end in pair
+    ]
+    witness = (*lines, "the others, and chance, do the same in both")
+    prefers = "does not prefer what its payoff prefers" if better else (
+        "prefers one of two plays that its payoff finds equally good"
+    )  # fmt: skip
+    common = any(claim.kind == "common" for claim in reward.claims)
+    noted = not (common and any(d.code == "GD0610" for d in problems.found))
+    if noted:
+        problems.add(
+            "GD0611", f"under `{reward.name}` the reward of `{seat}` {prefers}", reward.use,
+            severity="note", why="equilibria of rewards may be others than those of payoffs",
+            help="nothing, if this is meant: what is learned are equilibria of rewards",
+            witness=witness,
+        )  # fmt: skip
+    codes = ("GD0611",) if noted else ()
+    histories = replay(pair[0]), replay(pair[1])
+    return Proof(
+        "rewards.incentives", INCENTIVES, "refuted", "by the two plays of the witness",
+        codes, witness, histories,
+    )  # fmt: skip

@@ -1,0 +1,354 @@
+"""Proves that templates are templates, and name only what whoever reads them has seen."""
+
+from __future__ import annotations
+
+from gamedsl.analysis.reader_walk import who_reads
+from gamedsl.analysis.readers import is_open
+from gamedsl.analysis.taint import PAYOFF_WORDS, payoff_flows
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.ir.game import GameIR, Template
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
+from gamedsl.ir.types import SEAT, Record, plain
+from gamedsl.prompting.template_syntax import Broken, Mention, Parsed, locate, parse
+from gamedsl.prompting.templating import SCOPE, names_in, template_for, variables_before
+
+_NONE: tuple[str, ...] = ()
+
+
+_VERBS = {Choose: "chosen", Draw: "drawn", Show: "shown"}
+
+
+def templates_name_what_is_seen(ir: GameIR, problems: Problems) -> None:
+    """Every template belongs to a slot, a role or a step of the game, is a template of the admitted
+    language, and mentions only names that whoever reads it may see when they read it."""
+    if not ir.templates:
+        return
+    tainted = frozenset(payoff_flows(ir)) if ir.labels.kind == "masked" else frozenset()
+    for template in ir.templates:
+        if not _known_key(ir, template, problems):
+            continue
+        parsed = parse(template.text)
+        if isinstance(parsed, Broken):
+            problems.add(
+                "GD0510", "this is not a template", _word(template, parsed.start),
+                why=parsed.reason,
+                help="a template shows values by `{{ name }}` and branches by `{% if … %}`",
+            )  # fmt: skip
+            continue
+        _refused(template, parsed, problems)
+        for mention in parsed.mentions:
+            if mention.name not in tainted:
+                _check_name(ir, template, mention, problems)
+
+
+def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
+    """Whether there is such a slot, and its key names a role or a step."""
+    if not _known_slot(ir, template, problems):
+        return False
+    if not template.key:
+        return True
+    if template.slot == "rules":
+        what, known = "part of the rules", _NONE
+    elif template.slot == "who":
+        what, known = (
+            "role",
+            tuple(dict.fromkeys((*(r.name for r in (*ir.roles, *ir.referees)), *ir.everyone))),
+        )
+    elif template.slot == "view":
+        what = "role with a view"
+        known = tuple(dict.fromkeys(n for seat in ir.views for n in (ir.role_of[seat], seat)))
+    else:
+        asked = template.slot == "ask"
+        steps = ir.steps if asked else _bindings(ir)
+        what = "choice" if all(isinstance(step, Choose) for step in steps) else "step that binds"
+        known = tuple(dict.fromkeys(n for step in steps for n in (step.variable, step.id)))
+    if template.key in known:
+        return True
+    guess = did_you_mean(template.key, known)
+    problems.add(
+        "GD0511", f"`{template.key}` is no {what} of this game", template.key_span or template.span,
+        why=f"`{template.slot}` is one text, or one each for {', '.join(known)}" if known else
+        "the rules are one text for all roles",
+        help=f"did you mean `{guess}`?" if guess else "",
+    )  # fmt: skip
+    return False
+
+
+def _known_slot(ir: GameIR, template: Template, problems: Problems) -> bool:
+    """Whether somebody is told this slot: either what has been seen, or a view."""
+    unseen = template.slot == "seen" and len(ir.view) == len(ir.seats)
+    if not unseen and (template.slot != "view" or ir.view):
+        return True
+    problems.add(
+        "GD0511", f"`{template.slot}` is no slot of this game",
+        template.key_span or template.span,
+        why="every role has a view, and is told no events" if unseen else "it has no `view:`",
+        help="write the slot `view`, or delete `view:`" if unseen else
+        "say what is shown: `view: [board]`",
+    )  # fmt: skip
+    return False
+
+
+def _viewers(ir: GameIR, template: Template) -> list[str]:
+    """The seats that are told a template of the slot `view`."""
+    return [
+        seat for seat in ir.views if template_for(ir, "view", seat, ir.role_of[seat]) is template
+    ]
+
+
+def _refused(template: Template, parsed: Parsed, problems: Problems) -> None:
+    for found in parsed.refused:
+        problems.add(
+            "GD0517", f"{found.what} is not allowed in a template",
+            locate(template, found.start, found.start + found.length), help=found.help,
+            why="templates show values; they neither call nor compute without bound",
+        )  # fmt: skip
+
+
+def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Problems) -> None:
+    name, slot = mention.name, template.slot
+    span = locate(template, mention.start, mention.start + len(name))
+    whole = locate(template, mention.start, mention.end)
+    scope = names_in(slot, ir)
+    variables = {step.variable: step for step in reversed(_bindings(ir))}
+    let = ir.lets_by_name.get(name)
+    if slot == "ask" and (name == "seen" or name in variables) and _is_of_a_view(
+        ir, template, mention, whole, problems
+    ):  # fmt: skip
+        return
+    if name in scope:
+        _check_part(ir, template, mention, span, problems)
+    elif any(param.name == name for param in ir.params) or name in ir.seats:
+        entries = _entries(ir, name)
+        if mention.attribute is not None and mention.attribute not in entries:
+            _no_part(template, mention, entries, problems)
+    elif name in variables and slot == "ask":
+        _check_variable(ir, template, mention, whole, variables[name], problems)
+    elif name in variables or any(row.name == name for row in SCOPE):
+        _not_here(ir, name, slot, span, name in variables, problems)
+    elif let is not None or name in PAYOFF_WORDS:
+        problems.add(
+            "GD0513", f"a template may not show `{name}`", span,
+            why="payoffs and lets are computed by the referee, not seen by roles",
+            notes=(Note(let.span, "declared here"),) if let is not None else (),
+            help="templates can name params, labels, roles and, in `ask`, earlier choices",
+        )  # fmt: skip
+    else:
+        known = {*scope, *ir.seats, *(param.name for param in ir.params)}
+        known |= set(variables) if slot == "ask" else set()
+        guess = did_you_mean(name, sorted(known))
+        problems.add(
+            "GD0512", f"there is nothing called `{name}`", span,
+            why=f"`{slot}` can name {', '.join(sorted(known))}",
+            help=f"did you mean `{guess}`?" if guess else "",
+        )  # fmt: skip
+
+
+def _check_part(
+    ir: GameIR, template: Template, mention: Mention, span: Span, problems: Problems
+) -> None:
+    """A name of the scope: `labels` needs an option's name, the others have no parts."""
+    if mention.name == "labels":
+        names = tuple(dict.fromkeys(c.name for s in ir.steps for o in s.options for c in o))
+        if mention.attribute is None:
+            _is_map(mention.name, names, span, problems)
+        elif mention.attribute not in names:
+            _no_part(template, mention, names, problems)
+    elif mention.name == "view":
+        for seat in _viewers(ir, template):
+            names = tuple(entry.name for entry in ir.views[seat])
+            if mention.attribute is None:
+                _is_map(mention.name, names, span, problems)
+                return
+            if mention.attribute not in names:
+                _no_part(template, mention, names, problems)
+                return
+    elif mention.name == "choice":
+        _check_event(ir, template, mention, problems)
+    elif mention.attribute is not None:
+        _no_part(template, mention, (), problems)
+
+
+def _check_event(ir: GameIR, template: Template, mention: Mention, problems: Problems) -> None:
+    """A part of what is told: a field that all who are told anything of it see."""
+    if mention.attribute is None:
+        return
+    for step in _bindings(ir):
+        if template_for(ir, "seen", step.id, step.variable) is not template:
+            continue
+        parts, sight = _parts(step), who_reads(ir).variables.get(step.variable)
+        if sight is not None and sight.by == "field":
+            parts = tuple(p for i, p in enumerate(parts) if sight.part(i).all == sight.any)
+        if mention.attribute not in parts:
+            _no_part(template, mention, parts, problems)
+            return
+
+
+def _check_variable(
+    ir: GameIR, template: Template, mention: Mention, span: Span, first: Binding, problems: Problems
+) -> None:
+    """An earlier choice, outcome of chance or thing shown: bound before every step that asks with
+    this text, one value, and seen by all who are asked."""
+    verb = _VERBS[type(first)]
+    asking = [s for s in ir.steps if template_for(ir, "ask", s.id, s.variable) is template]
+    for step in asking:
+        if mention.name not in variables_before(ir, step):
+            same = " it" if mention.name == step.variable else f" `{step.variable}`"
+            problems.add(
+                "GD0514", f"`{mention.name}` is not {verb} yet when{same} is asked for", span,
+                why="a prompt may only show what its reader has seen",
+                notes=(Note(first.span, f"`{mention.name}` is {verb} here"),),
+                help="show it in the `ask` of a later step",
+            )  # fmt: skip
+            return
+    keys, parts = _keys(ir, first), _parts(first)
+    if mention.attribute in parts:
+        _check_readers(ir, mention, span, first, asking, problems)
+    elif mention.attribute is None and keys:
+        _is_map(mention.name, keys, span, problems)
+    elif mention.attribute is not None and mention.attribute not in keys:
+        _no_part(template, mention, keys or parts, problems)
+    else:
+        _check_readers(ir, mention, span, first, asking, problems)
+
+
+def _is_of_a_view(
+    ir: GameIR, template: Template, mention: Mention, span: Span, problems: Problems
+) -> bool:
+    """Whether somebody who is asked with a text has a view, and is told no events by it."""
+    for step in ir.steps:
+        if template_for(ir, "ask", step.id, step.variable) is not template:
+            continue
+        for seat in step.actors:
+            told = ir.told_at(seat, step.id)
+            if told is not None:
+                view = step.knows is None
+                here, what = ("its view", "view") if view else ("what it knows here", "`knows`")
+                problems.add(
+                    "GD0508", f"`{seat}` reads this, and is told {here} alone, not "
+                    f"`{mention.name}`", span,
+                    why="a prompt shows what is in the view of its reader" if view
+                    else "a prompt shows what its reader knows",
+                    notes=tuple(Note(e.span, f"in the {what}" if view else "known here")
+                                for e in told[:1]),
+                    help=f"leave it out, or put it into {'the ' * view}{what}: `{mention.name}`"
+                    if mention.name != "seen" else "leave it out",
+                )  # fmt: skip
+                return True
+    return False
+
+
+def _check_readers(
+    ir: GameIR,
+    mention: Mention,
+    span: Span,
+    first: Binding,
+    asking: list[Choose],
+    problems: Problems,
+) -> None:
+    """Whether all who are asked with a text see the variable, or the part of it, that it names."""
+    if is_open(ir):
+        return
+    sight = who_reads(ir).variables.get(mention.name)
+    if sight is None:
+        return
+    if mention.attribute is not None and sight.by == "seat":
+        sight = sight.part(ir.everyone.index(mention.attribute))
+    if mention.attribute is not None and sight.by == "field":
+        sight = sight.part(_parts(first).index(mention.attribute))
+    readers = sight.any if sight.by == "field" else sight.all
+    for seat in (seat for step in asking for seat in step.actors):
+        if not readers >> ir.everyone.index(seat) & 1:
+            shown = f"{mention.name}.{mention.attribute}" if mention.attribute else mention.name
+            problems.add(
+                "GD0508", f"`{seat}` reads this, and cannot see `{shown}`", span,
+                why="a prompt may only show what its reader has seen",
+                notes=(Note(first.span, f"`{mention.name}` is {_VERBS[type(first)]} here"),),
+                help=f"leave it out, or let `{mention.name}` be seen by `{seat}`",
+            )  # fmt: skip
+            return
+
+
+def _bindings(ir: GameIR) -> tuple[Binding, ...]:
+    """The steps that bind variables, in the order written."""
+    return tuple(step for step in walk_steps(ir.turns) if isinstance(step, Binding))
+
+
+def _parts(step: Binding) -> tuple[str, ...]:
+    """The fields of what was said, or of a record whose fields have readers of their own."""
+    type = plain(step.type)
+    if not isinstance(type, Record) or (isinstance(step, Choose) and step.said is None):
+        return ()
+    told = isinstance(step, Choose) or step.readers.fields
+    return tuple(name for name, _ in type.fields) if told else ()
+
+
+def _entries(ir: GameIR, name: str) -> tuple[str, ...]:
+    """The entries of a param that a template can name: those of a map whose keys are texts. One
+    that is called as a method of a map is, `items`, cannot be told from that."""
+    found = next((param.value for param in ir.params if param.name == name), None)
+    keys = found if isinstance(found, dict) else ()
+    return tuple(key for key in keys if isinstance(key, str) and not hasattr(dict, key))
+
+
+def _keys(ir: GameIR, step: Binding) -> tuple[str, ...]:
+    """The seats of which each has a value of its own; none where there is one value."""
+    if isinstance(step, Choose):
+        return step.actors if step.joint else ()
+    if isinstance(step, Show | Call):
+        return ()
+    if step.by_seat:
+        return tuple(map(str, step.per[0]))
+    keys = () if step.place is None else step.place.keys
+    owned = any(key.expr is not None and key.expr.type == SEAT for key in keys)
+    return ir.seats if owned else ()
+
+
+def _is_map(name: str, keys: tuple[str, ...], span: Span, problems: Problems) -> None:
+    part = f".{keys[0]}" if keys and keys[0].isidentifier() else f'["{keys[0]}"]' if keys else ""
+    problems.add(
+        "GD0516", f"`{name}` is not one value", span,
+        why=f"it has one for each of {', '.join(keys[:6])}" if keys else "it is empty",
+        help=f"write `{name}{part}`" if keys else "",
+    )  # fmt: skip
+
+
+def _no_part(
+    template: Template, mention: Mention, known: tuple[str, ...], problems: Problems
+) -> None:
+    assert mention.attribute is not None
+    guess = did_you_mean(mention.attribute, known)
+    problems.add(
+        "GD0512", f"`{mention.name}` has no part `{mention.attribute}`",
+        locate(template, mention.at, mention.at + len(mention.attribute)),
+        why=f"its parts: {', '.join(known[:8])}" if known else "it is one value",
+        help=f"did you mean `{guess}`?" if guess else "",
+    )  # fmt: skip
+
+
+def _not_here(
+    ir: GameIR, name: str, slot: str, span: Span, variable: bool, problems: Problems
+) -> None:
+    """A name of other slots: an earlier choice outside `ask`, or a name of the table."""
+    slots = next((row.slots for row in SCOPE if row.name == name), ("ask",))
+    if slot in slots and not variable:
+        why = f"this game has {len(ir.seats)} role{'s' if len(ir.seats) != 1 else ''}"
+        help = "write `others`"
+    else:
+        why = f"it belongs to {', '.join(f'`{other}`' for other in slots)}"
+        help = (
+            ""
+            if slot == "rules"
+            else f"in `{slot}` there are {', '.join(sorted(names_in(slot, ir)))}"
+        )
+    problems.add("GD0515", f"`{name}` has no meaning in `{slot}`", span, why=why, help=help)
+
+
+def _word(template: Template, start: int) -> Span:
+    """The place of the word at an offset."""
+    end = start
+    while end < len(template.text) and (template.text[end].isalnum() or template.text[end] == "_"):
+        end += 1
+    return locate(template, start, max(end, start + 1))

@@ -1,0 +1,191 @@
+"""What seats are told, checked on histories: alike where they cannot tell, apart where they can.
+
+The flow of information is proved for all plays elsewhere (`gamedsl.analysis.readers`); here it is
+looked at in the histories themselves, which gives a leak its witness, and what is proved a check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple
+
+from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.nodes import Node, replay, story
+from gamedsl.analysis.prompted import text_of
+from gamedsl.analysis.proof import Proof
+from gamedsl.diagnostics import Diagnostic, Problems
+from gamedsl.engine.kernel import Ask
+from gamedsl.prompting import events
+from gamedsl.runtime.views import Viewer
+
+LEAKS = (*(f"GD04{number}" for number in range(40, 49)), "GD0508")
+"""The codes of information that flows where it must not."""
+
+ALIKE = "where a seat has seen the same, it is asked the same, and shown the same"
+RECALL = "every seat remembers all that it has chosen and seen"
+
+
+class Leak(NamedTuple):
+    """Two histories in which a seat has seen the same, and what differs for it there."""
+
+    ask: Ask
+    one: Node
+    other: Node
+    what: str
+    shown: tuple[str, str]
+
+
+def seen_alike_is_told_alike(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+    """A seat that has seen the same is asked at the same step, has the same legal actions, the same
+    view and the same prompt. GD0440, where nothing else has reported it."""
+    found = [d for d in problems.found if d.code in LEAKS]
+    leak = _leak(atlas, found)
+    shared = sum(len(members) > 1 for members in atlas.sets.values())
+    count = f"{shared:,} of {len(atlas.sets):,} information sets hold several histories"
+    if leak is None:
+        yield Proof("told.alike", ALIKE, atlas.grade, f"{atlas.extent}; {count}")
+        return
+    witness = (
+        f"one history:   {story(leak.one)}",
+        f"another:       {story(leak.other)}",
+        f"by then `{leak.ask.seat}` has seen, in both: "
+        f"{leak.one.state.known(leak.ask.seat) or 'nothing'}"
+        if leak.ask.key is None
+        else f"`{leak.ask.seat}` knows here, in both: {events.known_in(leak.ask.key) or 'nothing'}",
+        f"but {leak.what}: {leak.shown[0]} / {leak.shown[1]}",
+    )
+    step = next(step for step in atlas.ir.steps if step.id == leak.ask.step)
+    about = [d for d in found if not d.witness and _names(d, leak.ask.seat)]
+    at_step = [d for d in about if any(note.span == step.span for note in d.notes)]
+    if at_step or len(about) == 1:
+        problem = (at_step or about)[0]
+        problems.found[problems.found.index(problem)] = replace(problem, witness=witness)
+    if not found:
+        problems.add(
+            "GD0440", f"`{leak.ask.seat}` is told what it has not seen: {leak.what}", step.span,
+            why=f"`{leak.ask.seat}` chooses here", witness=witness,
+        )  # fmt: skip
+    codes = tuple(dict.fromkeys(d.code for d in found)) or ("GD0440",)
+    histories = replay(leak.one), replay(leak.other)
+    yield Proof("told.alike", ALIKE, "refuted", atlas.extent, codes, witness, histories)
+
+
+def _leak(atlas: Atlas, found: list[Diagnostic]) -> Leak | None:
+    """The first leak; where some are reported, the first to a seat that a report names."""
+    first: Leak | None = None
+    for leak in chain(_leaks(atlas), _passed_over(atlas) if found else ()):
+        first = first or leak
+        if not found or any(_names(problem, leak.ask.seat) for problem in found):
+            return leak
+    return first
+
+
+def _names(problem: Diagnostic, seat: str) -> bool:
+    """Whether a report of a leak is about a seat."""
+    return f"`{seat}`" in problem.message or problem.message.startswith("all ")
+
+
+def _leaks(atlas: Atlas) -> Iterator[Leak]:
+    viewer = Viewer(atlas.ir) if any(len(m) > 1 for m in atlas.sets.values()) else None
+    prompts = atlas.prompts
+    steps: dict[tuple[str, int], tuple[Node, Ask]] = {}
+    for members in atlas.sets.values():
+        (one, ask), *others = members
+        known = ask.seat, atlas.known(one, ask.seat)
+        elsewhere, asked = (one, ask) if ask.key else steps.setdefault(known, (one, ask))
+        if asked.step != ask.step:
+            what = "it is asked something else"
+            yield Leak(ask, elsewhere, one, what, (asked.step, ask.step))
+        for other, again in others:
+            if again.legal != ask.legal:
+                legal = ", ".join(ask.legal), ", ".join(again.legal)
+                yield Leak(ask, one, other, "it may choose from others", legal)
+        if not others or viewer is None:
+            continue
+        view = viewer.view(ask.seat, one.state, ask.step, ask.legal).data
+        declared = ask.key is not None or ask.seat in atlas.ir.views
+        prompt = prompts.of(one, ask) if declared else None
+        for other, again in others:
+            seen = viewer.view(ask.seat, other.state, again.step, again.legal).data
+            if seen != view:
+                yield Leak(ask, one, other, "what it sees differs", _unlike(view, seen))
+            if prompt is not None and prompts.of(other, again) != prompt:
+                texts = text_of(prompt), text_of(prompts.of(other, again))
+                yield Leak(ask, one, other, "its prompt differs", _different(*texts))
+
+
+def _passed_over(atlas: Atlas) -> Iterator[Leak]:
+    """A seat is asked in one history, and in another, where it has seen the same, it is not, until
+    something else happens that it sees. Where `end` may read what is hidden this need be no leak:
+    so it is looked for only in games that have one."""
+    asked = {
+        (ask.seat, atlas.known(node, ask.seat)): (node, ask)
+        for members in atlas.sets.values()
+        for node, ask in members
+        if ask.key is None
+    }
+    for node in atlas.nodes:
+        for seat in atlas.ir.seats if node.before is not None else ():
+            assert node.before is not None
+            known, now = atlas.known(node.before, seat), atlas.known(node, seat)
+            if (seat, known) not in asked or (known == now and node.state.kind != "end"):
+                continue
+            at: Node | None = node.before
+            while at is not None and atlas.known(at, seat) == known and seat not in at.state.asked:
+                at = at.before
+            if at is None or atlas.known(at, seat) != known:
+                one, ask = asked[seat, known]
+                new = node.state.seen(seat)[len(node.before.state.seen(seat)) :]
+                other = f"it sees {events.known(new)}" if new else "the game is over"
+                shown = f"it is asked for {ask.step}", other
+                yield Leak(ask, one, node, "what comes next differs", shown)
+
+
+def _unlike(one: object, other: object, path: str = "") -> tuple[str, str]:
+    """The first part in which two views differ, as it is called and is in each."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        key = next(k for k in {**one, **other} if one.get(k) != other.get(k))
+        inner = path if key in ("state", "bound") and not path else f"{path}.{key}".lstrip(".")
+        return _unlike(one.get(key), other.get(key), inner)
+    return f"{path} is {one}", f"{path} is {other}"
+
+
+def _different(one: str, other: str) -> tuple[str, str]:
+    """The words in which two texts differ, from the first such to the last."""
+    a, b = one.split(), other.split()
+    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0)
+    while a and b and a[-1] == b[-1] and min(len(a), len(b)) > start + 1:
+        a.pop()
+        b.pop()
+    return " ".join(a[start : start + 12]), " ".join(b[start : start + 12])
+
+
+def seats_remember(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+    """Perfect recall: what a seat has seen holds its own choices, in order, and only grows. So it
+    is by construction, and checked in the histories met; where a step says itself what is known at
+    it, it is as the histories show."""
+    done: dict[int, dict[str, int]] = {}
+    known: dict[tuple[int, Hashable, str], int] = {}
+    behind: dict[Hashable, tuple[int, Node]] = {}
+    for node in atlas.nodes:
+        past = {} if node.before is None else dict(done[id(node.before)])
+        if node.before is not None:
+            for ask, number in zip(node.before.state.asks, node.move, strict=False):
+                did = past.get(ask.seat, 0), atlas.key(node.before, ask), ask.legal[number]
+                past[ask.seat] = known.setdefault(did, len(known) + 1)
+        done[id(node)] = past
+        for ask in node.state.asks:
+            key, own = atlas.key(node, ask), past.get(ask.seat, 0)
+            first, other = behind.setdefault(key, (own, node))
+            if first != own:
+                witness = (f"`{ask.seat}` forgets:", story(other), story(node))
+                pair = replay(other), replay(node)
+                yield Proof("recall", RECALL, "refuted", atlas.extent, (), witness, pair)
+                return
+    if any(step.knows is not None for step in atlas.ir.steps):
+        yield Proof("recall", RECALL, atlas.grade, atlas.extent)
+        return
+    how = f"by what an information set is; checked in {atlas.extent}"
+    yield Proof("recall", RECALL, "proved", how)

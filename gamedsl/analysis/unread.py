@@ -1,0 +1,80 @@
+"""Whether all that is declared is read: a `let` or a state variable that nothing reads is a slip,
+or is left over. A collection, and what is drawn or chosen into state, may be there to be seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.ir.expr import Expr, LastBy, LetCall, LetMap, Past, Read, expressions_in
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose, Do, Draw, walk_steps
+from gamedsl.ir.statements import Assign, ForEach
+from gamedsl.ir.types import Bag, Grid, List, PerSeat, PerValue, Set
+from gamedsl.prompting.template_syntax import Broken, parse
+
+CLAIM = "everything declared under `let` and `state` is read"
+
+
+def everything_is_read(ir: GameIR, problems: Problems) -> None:
+    """GD0476: the rules, the payoffs, the view and the templates do not name it."""
+    read = _read(ir)
+    for name, span, what in _declared(ir):
+        if name not in read and span.source is ir.span.source:
+            problems.add(
+                "GD0476", f"nothing reads the {what} `{name}`", span, severity="warning",
+                why="its value makes no difference", help="read it, or delete it",
+            )  # fmt: skip
+
+
+def _declared(ir: GameIR) -> Iterator[tuple[str, Span, str]]:
+    yield from ((let.name, let.span, "let") for let in ir.lets)
+    steps = (step for step in walk_steps(ir.turns) if isinstance(step, Draw | Choose))
+    filled = {step.place.variable for step in steps if step.place is not None}
+    for state in ir.state:
+        type = state.type
+        while isinstance(type, PerSeat | PerValue):
+            type = type.of
+        if state.name not in filled and not isinstance(type, List | Set | Bag | Grid):
+            yield state.name, state.span, "state variable"
+
+
+def _read(ir: GameIR) -> set[str]:
+    """The names whose values are used somewhere, other than to work out their own."""
+    bodies = [(let.name, let.body) for let in ir.lets]
+    parts: tuple[Any, ...] = (ir.turns, ir.end, ir.payoffs, ir.scores, ir.view)
+    count = _count(parts)
+    for variable, value in _assigned(ir):
+        count[variable] -= _count(value)[variable]
+    found = {name for name, times in count.items() if times > 0}
+    for name, body in bodies:
+        found |= _count(body).keys() - {name}
+    for step in walk_steps(ir.turns):
+        if isinstance(step, Draw) and step.source.bag is not None:
+            found.add(step.source.bag.variable)
+    for template in ir.templates:
+        parsed = parse(template.text)
+        if not isinstance(parsed, Broken):
+            found |= {mention.name for mention in parsed.mentions}
+    return found
+
+
+_NAMING = Read, LastBy, Past, LetCall, LetMap
+
+
+def _count(part: Any) -> Counter[str]:
+    """How often each name is read in a part of the IR."""
+    return Counter(e.name for e in expressions_in(part) if isinstance(e, _NAMING))
+
+
+def _assigned(ir: GameIR) -> Iterator[tuple[str, Expr]]:
+    """Each variable that a statement assigns, and the value."""
+    for step in walk_steps(ir.turns):
+        for statement in step.statements if isinstance(step, Do) else ():
+            while isinstance(statement, ForEach):
+                statement = statement.body
+            if isinstance(statement, Assign):
+                yield statement.place.variable, statement.value

@@ -1,0 +1,252 @@
+"""How long the text of a value can be, by its type: bounds over all values that it may have.
+
+What `gamedsl.prompting.value_text` and `gamedsl.ir.values.name_of` write of a value is bounded here
+case by case, in the units of a measure of texts that is additive: characters, or bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple
+
+from gamedsl.ir.lengths import UnboundedError
+from gamedsl.ir.types import (
+    SEAT,
+    Bag,
+    Grid,
+    List,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Set,
+    Tuple,
+    Type,
+    Union,
+    domain,
+    plain,
+)  # fmt: skip
+from gamedsl.ir.values import name_of
+from gamedsl.prompting.labels import LabelBook
+
+Measure = Callable[[str], int]
+"""The length of a text; that of two in a row is the sum of theirs."""
+
+_LISTED = 1_000
+"""Numbers of a range that are named one by one."""
+
+_NOTHING = "nothing"
+_BETWEEN = 2
+"""Of a mark between the items of a list, such as `, `."""
+
+
+class Extent(NamedTuple):
+    """The most that a text of at most so many lines is long, the ends of its lines included."""
+
+    length: int
+    lines: int = 1
+
+
+@dataclass(frozen=True)
+class Items:
+    """What is known of a value besides its type: how many items it has at most, between which
+    numbers it lies, or those of its items; and how many items an item has."""
+
+    most: int | None = None
+    between: tuple[Fraction, Fraction] | None = None
+    inner: int | None = None
+
+    @property
+    def each(self) -> Items:
+        """What is known of an item."""
+        return Items(self.inner, self.between)
+
+
+UNKNOWN = Items()
+
+
+class ValueLengths:
+    """The bounds for one game under one set of labels; `roles` is how prompts call each seat."""
+
+    def __init__(
+        self, seats: tuple[str, ...], roles: Mapping[str, str], book: LabelBook, measure: Measure
+    ) -> None:
+        self._seats, self._roles, self._book, self.measure = seats, roles, book, measure
+        self._longest = max((measure(label) for _, label in book.pairs), default=0)
+        self._named = cache(self._name_uncached)
+
+    def label(self, names: Iterable[str]) -> int:
+        """Of the longest label of some options."""
+        return max((self.measure(self._book.label(name)) for name in names), default=0)
+
+    def shown(self, name: str) -> int:
+        """Of a canonical name as prompts say it."""
+        return self.measure(self._book.shown(name, self._roles))
+
+    def name(self, type: Type, known: Items = UNKNOWN) -> int:
+        """Of the canonical name of a value, as prompts say it. `UnboundedError` if it has none."""
+        return self._named(type, known)
+
+    def _name_uncached(self, type: Type, known: Items) -> int:
+        """What has parts may be called as an option is, in one word."""
+        values = domain(type, self._seats) if _is_listed(type) else None
+        if values is not None:
+            return max((self.shown(name_of(value)) for value in values), default=0)
+        match type:
+            case Number():
+                return self._number(type, known)
+            case Option(of=inner):
+                return max(self.shown("none"), self.name(inner, known))
+            case Union(of=types):
+                return max(map(self.name, types))
+        return max(self._longest, self._compound(type, known))
+
+    def _compound(self, type: Type, known: Items) -> int:
+        match type:
+            case Record() | Tuple():
+                types = type.types if isinstance(type, Record) else type.of
+                return sum(map(self.name, types)) + max(len(types) - 1, 0)
+            case Grid(rows=rows, columns=columns, of=inner):
+                return rows * columns * (self.name(inner, known.each) + 1)
+            case List(of=inner):
+                return self._count(type, known) * (self.name(inner, known.each) + 1)
+            case Set(of=inner) | Bag(of=inner):
+                return 2 + self._count(type, known) * (self.name(inner, known.each) + 1)
+            case PerSeat(of=inner) | PerValue(of=inner):
+                keys = sum(self.shown(name_of(key)) for key in self._keys(type))
+                return 2 + keys + len(self._keys(type)) * (self.name(inner, known.each) + 2)
+        raise UnboundedError(f"nothing says how long the text of {type} is")
+
+    def _number(self, type: Number, known: Items) -> int:
+        if type.low is not None and type.high is not None:
+            ends = Fraction(type.low), Fraction(type.high)
+        elif known.between is not None and type.whole:
+            ends = known.between
+        else:
+            raise UnboundedError(f"nothing says how many digits {type} has")
+        low, high = int(ends[0]), int(ends[1])
+        if high - low < _LISTED:
+            return max(self.shown(str(number)) for number in range(low, high + 1))
+        return max(self._longest, len(str(low)), len(str(high)))
+
+    def _keys(self, type: PerSeat | PerValue) -> tuple[Any, ...]:
+        keys = self._seats if isinstance(type, PerSeat) else domain(type.key, self._seats)
+        if keys is None:
+            raise UnboundedError(f"nothing says how many values {type} has")
+        return keys
+
+    def _count(self, type: List | Set | Bag, known: Items) -> int:
+        """The most items of a collection."""
+        counts = [known.most]
+        if isinstance(type, List):
+            counts += [type.length, type.at_most]
+        if isinstance(type, Set):
+            values = domain(type.of, self._seats)
+            counts.append(None if values is None else len(values))
+        found = [count for count in counts if count is not None]
+        if not found:
+            raise UnboundedError(f"nothing says how many items {type} has")
+        return min(found)
+
+    # as views show them
+
+    def view(self, type: Type, known: Items, called: int, marks: Mapping[str, str]) -> Extent:
+        """Of a value as `as_text` shows it. `called` is of the longest label that one of its parts
+        may have as the value of an option; `marks` are the short names of roles on boards."""
+        called_whole = isinstance(plain(type), Record | Tuple | List | Grid)
+        found = self._as_text(type, known, called, marks)
+        return Extent(max(found.length, self._longest * called_whole), found.lines)
+
+    def _as_text(self, type: Type, known: Items, called: int, marks: Mapping[str, str]) -> Extent:
+        match plain(type):
+            case Grid() as grid:
+                found = self._board(grid, known, called, marks if plain(grid.of) == SEAT else {})
+                return Extent(max(found.length, len(_NOTHING)), found.lines)
+            case PerSeat(of=inner) | PerValue(of=inner) as kind:
+                keys = self._keys(kind)
+                if not isinstance(plain(inner), List | Set | Bag | Grid | PerSeat | PerValue):
+                    return Extent(self._one_line(kind, known, called))
+                part = self._as_text(inner, known.each, called, marks)
+                names = (max(called, self.shown(name_of(key))) for key in keys)
+                rows = [titled(name, part) for name in names]
+                return below(rows)
+            case Record() as record:
+                parts = sum(
+                    self.measure(name) + 1 + self._one_line(of, UNKNOWN, called) + _BETWEEN
+                    for name, of in record.fields
+                )
+                return Extent(max(parts, len(_NOTHING)))
+        return Extent(self._one_line(type, known, called))
+
+    def _one_line(self, type: Type, known: Items, called: int) -> int:
+        """State may not be bound yet, whatever its type."""
+        return max(len(_NOTHING), self._bound_line(type, known, called))
+
+    def _bound_line(self, type: Type, known: Items, called: int) -> int:
+        match type:
+            case Option(of=inner):
+                return self._one_line(inner, known, called)
+            case NoneType():
+                return len(_NOTHING)
+            case List(of=inner):
+                each = self._bound_line(inner, known.each, called) + _BETWEEN
+                return self._count(type, known) * each
+            case Set(of=inner):
+                each = max(called, self.name(inner, known.each)) + _BETWEEN
+                return 2 + self._count(type, known) * each
+            case Bag(of=inner):
+                count = self._count(type, known)
+                each = max(called, self.name(inner, known.each)) + len(f" x{count}") + _BETWEEN
+                return count * each
+            case PerSeat(of=inner) | PerValue(of=inner):
+                keys = self._keys(type)
+                each = 1 + self._one_line(inner, known.each, called) + _BETWEEN
+                names = sum(max(called, self.shown(name_of(key))) for key in keys)
+                return names + len(keys) * each
+        return max(called, self.name(type, known))
+
+    def _board(self, grid: Grid, known: Items, called: int, marks: Mapping[str, str]) -> Extent:
+        """Rows and columns with their numbers, and below what marks mean."""
+        cell = self._bound_line(plain(grid.of), known.each, called)
+        if marks:
+            cell = max(self.measure(mark) for mark in marks.values())
+        width = max(1, cell, len(str(grid.columns - 1)))
+        line = len(str(grid.rows - 1)) + grid.columns * (1 + width)
+        rows = [Extent(line)] * (grid.rows + 1)
+        if marks:
+            legend = sum(self.measure(f"{mark} is {name}, ") for name, mark in marks.items())
+            rows.append(Extent(legend))
+        return below(rows)
+
+
+def titled(title: int, text: Extent) -> Extent:
+    """Of a text after a title of some length, as `gamedsl.prompting.value_text.titled` puts it."""
+    if text.lines == 1:
+        return Extent(title + 2 + text.length)
+    return Extent(title + 2 + text.length + 2 * text.lines, text.lines + 1)
+
+
+def below(parts: Iterable[Extent]) -> Extent:
+    """Of texts one below the other."""
+    rows = list(parts)
+    lines = sum(row.lines for row in rows)
+    return Extent(sum(row.length for row in rows) + max(len(rows) - 1, 0), lines)
+
+
+def _is_listed(type: Type) -> bool:
+    """Whether a type has values that can be named one by one, and few enough."""
+    match type:
+        case Number(low=int() as low, high=int() as high):
+            return high - low < _LISTED
+        case Number() | List() | Set() | Bag() | Grid() | PerSeat() | PerValue():
+            return False
+        case Option(of=inner):
+            return _is_listed(inner)
+        case Record() | Tuple() | Union():
+            return all(map(_is_listed, type.types if isinstance(type, Record) else type.of))
+    return True

@@ -1,0 +1,382 @@
+"""Expressions as Python expressions.
+
+`code` writes a form; what it writes has the reference's value, or raises where the reference has
+none. Forms that could hide a none (a condition, an index) are guarded unless the form itself says
+that it is never none; types are trusted for speed only where being wrong raises, and for ranges,
+which are checked wherever a value is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gamedsl.engine.codegen.knowing import Knowing, apart
+from gamedsl.engine.codegen.writer import Lines, Module, UnsupportedError, literal
+from gamedsl.ir import expr as ex
+from gamedsl.ir.builtins import TAKES_NONE
+from gamedsl.ir.evaluate import Scope, evaluate
+from gamedsl.ir.expr import Expr
+from gamedsl.ir.game import Let
+from gamedsl.ir.types import (
+    Bool,
+    Enum,
+    Grid,
+    List,
+    Number,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Tuple,
+    Type,
+    plain,
+)  # fmt: skip
+
+SHORT = 120
+"""Characters of the code of a let that is written out where it is read."""
+
+Inline = Callable[["Expressions", ex.Apply, "Reader"], str | None]
+"""The code of a call of a built-in function; None where it is called as the reference calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What an expression reads, as code: whom it is evaluated for, comprehension targets and let
+    parameters, variables that are held elsewhere than in the state, and the payoff streams."""
+
+    me: str = "None"
+    locals: Mapping[str, str] = field(default_factory=dict)
+    held: Mapping[str, str] = field(default_factory=dict)
+    streams: str = ""
+    found: Mapping[int, str] = field(default_factory=dict)
+    """Parts of an expression whose values are at hand, by their identity."""
+
+    def seated(self, me: str) -> Reader:
+        return replace(self, me=me)
+
+    def bound(self, **more: str) -> Reader:
+        return replace(self, locals={**self.locals, **more})
+
+    def with_found(self, more: Mapping[int, str]) -> Reader:
+        return replace(self, found={**self.found, **more})
+
+
+class Expressions(Knowing):
+    """The expressions of one game, with its lets; or of its reward file, with that one's."""
+
+    def __init__(
+        self,
+        module: Module,
+        seats: tuple[str, ...],
+        lets: Mapping[str, Let],
+        most: int,
+        inline: Mapping[str, Inline],
+        prefix: str = "let",
+        sure: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(seats, lets, most, sure)
+        self.module = module
+        self._inline = inline
+        self._prefix = prefix
+        self._written: dict[str, str] = {}
+        """Functions of lets, by their names."""
+        self._short: dict[tuple[str, str], str] = {}
+        """The code of lets that is written out, by their names and what they are read with; empty
+        for those whose code is too long."""
+
+    def value(self, expr: Expr, reader: Reader) -> str:
+        """The code of an expression that is worked out by itself."""
+        return "beyond()" if self.is_beyond(expr) else self.code(expr, reader)
+
+    def holds(self, condition: Expr, reader: Reader) -> str:
+        """The code of a condition."""
+        code = self.value(condition, reader)
+        return code if self.is_truth(condition) else f"truth({code})"
+
+    def code(self, expr: Expr, reader: Reader) -> str:
+        """The code of a part of an expression."""
+        if id(expr) in reader.found:
+            return reader.found[id(expr)]
+        form = _FORMS.get(type(expr))
+        if form is None:
+            raise UnsupportedError(type(expr).__name__)
+        return str(form(self, expr, reader))
+
+    def truth(self, expr: Expr, reader: Reader) -> str:
+        code = self.code(expr, reader)
+        return code if self.is_truth(expr) else f"truth({code})"
+
+    # collections
+
+    def items(self, source: Expr, reader: Reader, *, ordered: bool = True) -> str:
+        """Code to go through the elements of a collection; `ordered` if their order matters."""
+        code = self.sized(source, reader)
+        if code.startswith("tuple(") and isinstance(source, ex.Apply | ex.Collect):
+            return code.removeprefix("tuple(").removesuffix(")")
+        match plain(source.type):
+            case List() | Grid():
+                return code
+            case Set() if not ordered:
+                return code
+            case PerSeat() | PerValue():
+                return f"{code}.values()"
+        return f"values({code})"
+
+    def sized(self, expr: Expr, reader: Reader) -> str:
+        """Code of a value no larger than was reckoned with, to be used so that none raises."""
+        code = self.code(expr, reader)
+        if self.bounds.known_size(expr) is not None:
+            return code
+        return f"small({code}, {self.most})"
+
+    def comprehension(self, expr: ex.Collect, reader: Reader, *, ordered: bool = True) -> str:
+        """`item for targets in source if condition`."""
+        source = self.elements(expr.source, reader, keyed=expr.keyed, ordered=ordered)
+        ahead = ""
+        parts = (expr.item,) if expr.condition is None else (expr.condition, expr.item)
+        size = self.bounds.known_size(expr.source)
+        early = apart(parts, set(expr.targets), reads=size is None or size > 6)
+        if early:  # work out once what does not depend on the element
+            codes = [self.code(part, reader) for part in early]
+            names = [f"h{len(reader.found) + i}" for i in range(len(codes))]
+            ahead = f"for {', '.join(names)}, items in (({', '.join(codes)}, {source}),) "
+            source = "items"
+            reader = reader.with_found(dict(zip(map(id, early), names, strict=True)))
+        inner = reader.bound(**{name: f"{name}_" for name in expr.targets})
+        target = ", ".join(f"{name}_" for name in expr.targets)
+        code = f"{self.code(expr.item, inner)} {ahead}for {target} in {source}"
+        if expr.condition is not None:
+            code += f" if {self.truth(expr.condition, inner)}"
+        return code
+
+    def elements(
+        self, source: Expr, reader: Reader, *, keyed: bool, ordered: bool = True
+    ) -> str:  # fmt: skip
+        """Code to go through the elements of a collection, or through pairs of key and element."""
+        if not keyed:
+            return self.items(source, reader, ordered=ordered)
+        code = self.sized(source, reader)
+        match plain(source.type):
+            case PerSeat() | PerValue():
+                return f"{code}.items()"
+            case List() | Grid():
+                return f"enumerate({code})"
+        return f"pairs({code})"
+
+    def lowest(self, rows: int, columns: int) -> str:
+        """The function that gives the positions of the lowest empty cells of a grid."""
+        name = f"lowest_{rows}_{columns}"
+        if name not in self._written:
+            self._written[name] = name
+            lines = Lines(f"def {name}(cells):")
+            lines("found = []")
+            for column in range(columns):
+                word = "if"
+                for row in reversed(range(rows)):
+                    with lines.block(f"{word} cells[{row * columns + column}] is None:"):
+                        lines(f"found.append({row * columns + column})")
+                    word = "elif"
+            lines("return found")
+            self.module.add(lines)
+        return name
+
+    # forms
+
+    def _const(self, expr: ex.Const, reader: Reader) -> str:
+        return self.module.constant(expr.value)
+
+    def _read(self, expr: ex.Read, reader: Reader) -> str:
+        return reader.held.get(expr.name) or f"s.{self.module.slot('v', expr.name)}"
+
+    def _last_by(self, expr: ex.LastBy, reader: Reader) -> str:
+        return f"s.{self.module.slot('b', expr.name)}"
+
+    def _past(self, expr: ex.Past, reader: Reader) -> str:
+        return f"s.{self.module.slot('p', expr.name)}"
+
+    def _local(self, expr: ex.Local, reader: Reader) -> str:
+        if expr.name not in reader.locals:
+            raise UnsupportedError(f"the local {expr.name}")
+        return reader.locals[expr.name]
+
+    def _me(self, expr: ex.Me, reader: Reader) -> str:
+        return reader.me
+
+    def _stream(self, expr: ex.Stream, reader: Reader) -> str:
+        if not reader.streams:
+            raise UnsupportedError("a stream")
+        return f"{reader.streams}[{expr.name!r}]"
+
+    def _apply(self, expr: ex.Apply, reader: Reader) -> str:
+        if all(isinstance(argument, ex.Const) for argument in expr.arguments):
+            with suppress(Exception):
+                return self.module.constant(evaluate(expr, Scope(self.seats)))
+        inline = self._inline.get(expr.function)
+        code = inline(self, expr, reader) if inline is not None else None
+        return self.call(expr, reader) if code is None else code
+
+    def call(self, expr: ex.Apply, reader: Reader) -> str:
+        """A call of the function that the reference calls."""
+        allowed = TAKES_NONE.get(expr.function, frozenset())
+        codes = []
+        for place, argument in enumerate(expr.arguments):
+            code = self.code(argument, reader)
+            if place in allowed or self.is_some(argument):
+                guarded = code
+            else:
+                guarded = f"some({code})"
+            if place == 0 and self.bounds.known_size(argument) is None:
+                guarded = f"small{'_or_none' if place in allowed else ''}({code}, {self.most})"
+            codes.append(guarded)
+        run = self.module.table(f"run_{expr.function}", f"BUILTINS[{expr.function!r}].run")
+        result = f"{run}({', '.join(codes)})"
+        if self.bounds.known_size(expr) is None:
+            return f"small_or_none({result}, {self.most})"
+        return result
+
+    def _logic(self, expr: ex.Logic, reader: Reader) -> str:
+        left, right = self.truth(expr.left, reader), self.truth(expr.right, reader)
+        return f"({left} {expr.op} {right})"
+
+    def _if(self, expr: ex.If, reader: Reader) -> str:
+        then, other = self.code(expr.then, reader), self.code(expr.other, reader)
+        return f"({then} if {self.truth(expr.test, reader)} else {other})"
+
+    def _get(self, expr: ex.Get, reader: Reader) -> str:
+        of, key = self.code(expr.of, reader), self.code(expr.key, reader)
+        match plain(expr.of.type):
+            case PerSeat():
+                found = f"{of}.get({key})"
+            case PerValue(key=kind) if not _has_none(kind):
+                found = f"{of}.get({key})"
+            case List() | Grid() if _from_zero(expr.key):
+                found = f"{of}[{key}]"
+            case _:
+                return f"get({of}, {key})"
+        return self._of(expr.of, reader, of, found) or f"get({of}, {key})"
+
+    def _field(self, expr: ex.Field, reader: Reader) -> str:
+        of = self.code(expr.of, reader)
+        found = None
+        if isinstance(plain(expr.of.type), Tuple | Record):
+            found = self._of(expr.of, reader, of, f"{of}[{expr.index}]")
+        return found or f"field({of}, {expr.index})"
+
+    def _of(self, of: Expr, reader: Reader, code: str, part: str) -> str | None:
+        """The code of a part of a value, none of none; None where the value's code is too long to
+        stand twice."""
+        if self.is_sure(of):
+            return part
+        if isinstance(of, ex.Read | ex.Local):
+            return f"(None if {code} is None else {part})"
+        return None
+
+    def _cell(self, expr: ex.Cell, reader: Reader) -> str:
+        of, key = self.code(expr.of, reader), self.code(expr.key, reader)
+        return f"at_cell({of}, {key}, {expr.rows}, {expr.columns})"
+
+    def _let_call(self, expr: ex.LetCall, reader: Reader) -> str:
+        me = reader.me if expr.seat is None else self.code(expr.seat, reader)
+        arguments = [self.code(argument, reader) for argument in expr.arguments]
+        return self._called(expr.name, me, arguments, reader)
+
+    def _let_map(self, expr: ex.LetMap, reader: Reader) -> str:
+        pairs = (f"{seat!r}: {self._called(expr.name, repr(seat), [], reader)}"
+                 for seat in self.seats)  # fmt: skip
+        return f"{{{', '.join(pairs)}}}"
+
+    def _called(self, name: str, me: str, arguments: list[str], reader: Reader) -> str:
+        let = self._lets[name]
+        if any(variable in reader.held for variable in self.variables(let.body)):
+            raise UnsupportedError(f"`{name}` reads what is not in the state")
+        if not let.parameters and not self.is_seated(let):
+            key = name, reader.streams
+            if key not in self._short:
+                code = self.code(let.body, Reader(streams=reader.streams))
+                self._short[key] = code if len(code) <= SHORT else ""
+            if self._short[key]:
+                return self._short[key]
+        if name not in self._written:
+            self._written[name] = self.module.name(self._prefix, name)
+            self._define(let, self._written[name])
+        given = [me] if self.is_seated(let) else []
+        streams = ["streams"] if self._prefix != "let" else []
+        return f"{self._written[name]}({', '.join(['s', *streams, *given, *arguments])})"
+
+    def _define(self, let: Let, name: str) -> None:
+        """Write the function of a let."""
+        locals = {parameter: f"{parameter}_" for parameter in let.parameters}
+        seated = self.is_seated(let)
+        given = ["me"] if seated else []
+        streams = ["streams"] if self._prefix != "let" else []
+        lines = Lines(f"def {name}({', '.join(['s', *streams, *given, *locals.values()])}):")
+        lines.source(let.body.span)
+        if let.per_seat:
+            with lines.block("if me is None:"):
+                lines("return None")
+        reader = Reader("me" if seated else "None", locals, {}, "".join(streams))
+        lines(f"return {self.code(let.body, reader)}")
+        self.module.add(lines)
+
+    def _table(self, expr: ex.Table, reader: Reader) -> str:
+        key = "".join(f"{self.code(k, reader)}, " for k in expr.keys).rstrip()
+        cells = expr.cells
+        if all(isinstance(cell, ex.Const) for cell in cells.values()):
+            values = {key: cell.value for key, cell in cells.items() if isinstance(cell, ex.Const)}
+            return f"{self.module.table('T', literal(values))}[{key}]"
+        locals = sorted(reader.locals)
+        names = ", ".join(["s", "me", *(["streams"] if reader.streams else []),
+                           *(f"{name}_" for name in locals)])  # fmt: skip
+        inner = Reader("me", {n: f"{n}_" for n in locals}, {}, "streams" if reader.streams else "")
+        if reader.held:
+            raise UnsupportedError("a table of what is not in the state")
+        pairs = ", ".join(
+            f"{literal(key)}: lambda {names}: {self.code(cell, inner)}"
+            for key, cell in cells.items()
+        )
+        given = ", ".join(["s", reader.me, *([reader.streams] if reader.streams else []),
+                           *(reader.locals[name] for name in locals)])  # fmt: skip
+        return f"{self.module.table('T', f'{{{pairs}}}')}[{key}]({given})"
+
+    def _build(self, expr: ex.Build, reader: Reader) -> str:
+        return f"({''.join(f'{self.code(item, reader)}, ' for item in expr.items).rstrip()})"
+
+    def _collect(self, expr: ex.Collect, reader: Reader) -> str:
+        return f"tuple([{self.comprehension(expr, reader)}])"
+
+
+def _has_none(type: Type) -> bool:
+    return not isinstance(type, Number | Enum | Seat | Bool)
+
+
+def _from_zero(key: Expr) -> bool:
+    """Whether a key is a whole number from 0."""
+    if isinstance(key, ex.Const):
+        return isinstance(key.value, int) and key.value >= 0
+    return isinstance(key.type, Number) and key.type.low is not None and key.type.low >= 0
+
+
+_FORMS: dict[type[Expr], Any] = {
+    ex.Const: Expressions._const,
+    ex.Read: Expressions._read,
+    ex.LastBy: Expressions._last_by,
+    ex.Past: Expressions._past,
+    ex.Local: Expressions._local,
+    ex.Me: Expressions._me,
+    ex.Stream: Expressions._stream,
+    ex.Apply: Expressions._apply,
+    ex.Logic: Expressions._logic,
+    ex.If: Expressions._if,
+    ex.Get: Expressions._get,
+    ex.Field: Expressions._field,
+    ex.Cell: Expressions._cell,
+    ex.LetCall: Expressions._let_call,
+    ex.LetMap: Expressions._let_map,
+    ex.Table: Expressions._table,
+    ex.Build: Expressions._build,
+    ex.Collect: Expressions._collect,
+}

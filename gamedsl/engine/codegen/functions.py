@@ -1,0 +1,342 @@
+"""Built-in functions that are written out; the others are called as the reference calls them.
+
+One row each: the code of a call, or None where the types of its arguments are not those that the
+row is for.
+"""
+
+from __future__ import annotations
+
+from gamedsl.engine.codegen.expressions import Expressions, Inline, Reader
+from gamedsl.engine.codegen.grids import ON_GRIDS
+from gamedsl.engine.codegen.knowing import apart
+from gamedsl.engine.codegen.telling import memorable
+from gamedsl.engine.codegen.writer import Lines, literal
+from gamedsl.ir.builtins_base import MAX_BITS, MAX_ITEMS
+from gamedsl.ir.expr import (
+    Apply,
+    Build,
+    Cell,
+    Collect,
+    Const,
+    Expr,
+    Field,
+    Get,
+    If,
+    LetCall,
+    Local,
+    Logic,
+    Read,
+    children,
+)  # fmt: skip
+from gamedsl.ir.types import (
+    Bag,
+    Bool,
+    Enum,
+    Grid,
+    List,
+    Number,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Tuple,
+    plain,
+)  # fmt: skip
+
+LARGE = 1 << (MAX_BITS - 1)
+
+
+def _codes(make: Expressions, expr: Apply, reader: Reader) -> list[str]:
+    return [make.code(argument, reader) for argument in expr.arguments]
+
+
+def _numbers(expr: Apply) -> bool:
+    return all(isinstance(argument.type, Number) for argument in expr.arguments)
+
+
+def _wholes(expr: Apply) -> bool:
+    return all(isinstance(a.type, Number) and a.type.whole for a in expr.arguments)
+
+
+def _arithmetic(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    if not _numbers(expr):
+        return None
+    left, right = _codes(make, expr, reader)
+    code = f"({left} {expr.function} {right})"
+    if not _wholes(expr):
+        return f"exact{code}"
+    most = make.magnitude(expr)
+    return code if most is not None and most < LARGE else f"whole{code}"
+
+
+def _whole_division(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    if not _wholes(expr):
+        return None
+    left, right = _codes(make, expr, reader)
+    return f"({left} {expr.function} {right})"
+
+
+def _negation(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    return f"(-{make.code(expr.arguments[0], reader)})" if _numbers(expr) else None
+
+
+def _equality(make: Expressions, expr: Apply, reader: Reader) -> str:
+    left, right = _codes(make, expr, reader)
+    if right == "None" and isinstance(expr.arguments[0], Read | Local | Get | Field | LetCall):
+        return f"({left} {'is' if expr.function == '==' else 'is not'} None)"
+    return f"({left} {expr.function} {right})"
+
+
+def _order(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    left, right = (make.code(argument, reader) for argument in expr.arguments[:2])
+    if len(expr.arguments) == 2:
+        return f"({left} {expr.function} {right})"
+    ranks = _ranks(make, expr.arguments[2])
+    return ranks and f"({ranks}[{left}] {expr.function} {ranks}[{right}])"
+
+
+def _ranks(make: Expressions, order: Expr) -> str | None:
+    """A constant map of value to rank, for values of an enum."""
+    if not isinstance(order, Const) or not all(isinstance(v, str) for v in order.value):
+        return None
+    return make.module.table("RANK", literal({value: i for i, value in enumerate(order.value)}))
+
+
+def _not(make: Expressions, expr: Apply, reader: Reader) -> str:
+    return f"(not {make.truth(expr.arguments[0], reader)})"
+
+
+def _range(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    size = make.bounds.known_size(expr)
+    if size is None or size > MAX_ITEMS:
+        return None
+    low, high = _codes(make, expr, reader)
+    return f"tuple(range({low}, {high} + 1))"
+
+
+def _index(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    ranks = _ranks(make, expr.arguments[1])
+    return ranks and f"{ranks}[{make.code(expr.arguments[0], reader)}]"
+
+
+def _other(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    seats = expr.arguments[1]
+    if not isinstance(seats, Const):
+        return None
+    every = seats.value
+    others = {seat: tuple(s for s in every if s != seat) for seat in every}
+    if expr.function == "other":
+        table = {seat: rest[0] for seat, rest in others.items() if rest}
+        return (
+            f"{make.module.table('OTHER', literal(table))}[{make.code(expr.arguments[0], reader)}]"
+        )
+    table_name = make.module.table("OTHERS", literal(others))
+    return f"{table_name}[{make.code(expr.arguments[0], reader)}]"
+
+
+def _membership(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    value, collection = expr.arguments
+    if make.bounds.known_size(value) is None:
+        return None
+    left, right = _codes(make, expr, reader)
+    match plain(collection.type):
+        case PerSeat() | PerValue():
+            right = f"{right}.values()"
+        case List() | Set() | Bag() | Tuple() | Record() | Grid():
+            pass
+        case _:
+            return None
+    return f"({left} {expr.function} {right})"
+
+
+def _quantifier(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    """`all` and `any` of truth values that are gone through here."""
+    (source,) = expr.arguments
+    sought = expr.function == "any"
+    if isinstance(source, Collect):
+        if not make.is_truth(source.item):
+            return None
+        code = f"[{make.comprehension(source, reader, ordered=False)}]"
+        return f"({sought} {'in' if sought else 'not in'} {code})"
+    return None
+
+
+def _count(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    first, *wanted = expr.arguments
+    if not wanted:
+        if isinstance(first, Collect) and make.is_truth(first.item):
+            return f"sum([{make.comprehension(first, reader, ordered=False)}])"
+        return None
+    if isinstance(first.type, List | Grid) and make.bounds.known_size(first) is not None:
+        return f"{make.code(first, reader)}.count({make.code(wanted[0], reader)})"
+    if isinstance(first.type, PerSeat) and isinstance(wanted[0].type, Enum | Seat | Bool | Number):
+        code = make.code(wanted[0], reader)
+        return f"list({make.code(first, reader)}.values()).count({code})"
+    return None
+
+
+def _size(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    (collection,) = expr.arguments
+    code = make.code(collection, reader)
+    if isinstance(collection, Collect):
+        return f"len([{make.comprehension(collection, reader, ordered=False)}])"
+    match plain(collection.type):
+        case List() | Set() | Grid() | PerSeat() | PerValue():
+            known = make.bounds.known_size(collection) is not None
+            return f"len({code})" if known else f"at_most(len({code}), {make.most})"
+        case Bag():
+            return f"at_most(sum({code}.values()), {make.most})"
+    return None
+
+
+def _sum(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    (collection,) = expr.arguments
+    inner = getattr(collection.type, "of", None)
+    if not isinstance(inner, Number):
+        return None
+    if isinstance(collection, Collect):
+        code = f"sum([{make.comprehension(collection, reader, ordered=False)}])"
+    else:
+        if isinstance(collection.type, Tuple):
+            return None
+        code = f"sum({make.items(collection, reader, ordered=False)})"
+    if not inner.whole:
+        return f"exact({code})"
+    return f"whole({code})"
+
+
+def _extreme(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    first, *rest = expr.arguments
+    if isinstance(first.type, Number):
+        return f"{expr.function}({', '.join(_codes(make, expr, reader))})" if rest else None
+    if isinstance(first.type, Tuple):
+        return None
+    inner = getattr(first.type, "of", None)
+    if not rest and isinstance(inner, Number):
+        return f"{expr.function}({make.items(first, reader, ordered=False)})"
+    ranks = _ranks(make, rest[0]) if rest and isinstance(inner, Enum) else None
+    if ranks is None:
+        return None
+    return f"{expr.function}({make.items(first, reader)}, key={ranks}.__getitem__)"
+
+
+def _to_list(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    (collection,) = expr.arguments
+    match plain(collection.type):
+        case List():
+            code = make.sized(collection, reader)
+            return code if isinstance(collection, Apply | Collect) else f"tuple({code})"
+        case PerSeat() | PerValue() | Set():
+            return f"tuple({make.items(collection, reader)})"
+    return None
+
+
+def _to_set(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    (collection,) = expr.arguments
+    if isinstance(collection, Collect):
+        remembered = _remembered_set(make, collection, reader)
+        code = f"frozenset([{make.comprehension(collection, reader, ordered=False)}])"
+        return remembered or code
+    if isinstance(collection.type, List | Set | PerSeat | PerValue):
+        return f"frozenset({make.items(collection, reader, ordered=False)})"
+    return None
+
+
+def _remembered_set(make: Expressions, expr: Collect, reader: Reader) -> str | None:
+    """A set made from another, as a function of it and of what else is read, whose values are kept:
+    play makes the same few sets again and again."""
+    source = plain(expr.source.type)
+    size = make.bounds.known_size(expr.source)
+    if not isinstance(source, Set) or expr.keyed or size is None or size < 8:
+        return None
+    parts = (expr.item,) if expr.condition is None else (expr.condition, expr.item)
+    early = apart(parts, set(expr.targets), reads=True)
+    if not all(memorable(part.type) for part in (*early, expr.source)):
+        return None
+    names = {id(part): f"h{i}" for i, part in enumerate(early)}
+    inner = Reader(found=names, locals={name: f"{name}_" for name in expr.targets})
+    if any(_reads(part, set(expr.targets), names) for part in parts):
+        return None
+    name = make.module.name("set_of")
+    lines = Lines(f"def {name}({', '.join(['items', *names.values()])}):")
+    lines.source(expr.span)
+    test = ""
+    if expr.condition is not None:
+        test = f" if {make.truth(expr.condition, inner)}"
+    target = ", ".join(inner.locals.values())
+    lines(f"return frozenset([{make.code(expr.item, inner)} for {target} in items{test}])")
+    make.module.add(lines)
+    key = ", ".join(make.code(part, reader) for part in (expr.source, *early))
+    return f"remembered({make.module.own('SETS', '{}')}, {name}, ({key},))"
+
+
+def _reads(expr: Expr, names: set[str], found: dict[int, str]) -> bool:
+    """Whether a part of an expression that is not among those found reads more than the locals of
+    these names."""
+    if id(expr) in found:
+        return False
+    if isinstance(expr, Local):
+        return expr.name not in names
+    if isinstance(expr, Apply | Logic | If | Build | Field | Get | Cell | Const):
+        return any(_reads(child, names, found) for child in children(expr))
+    return True
+
+
+def _slots(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    (items,) = expr.arguments
+    return f"tuple(range(len({make.sized(items, reader)})))"
+
+
+def _end(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+    (items,) = expr.arguments
+    place = 0 if expr.function == "first" else -1
+    if make.bounds.known_size(items) is None:
+        return None
+    return f"end(some({make.code(items, reader)}), {place})"
+
+
+PARTS = "@parts"
+"""No function of the language: all parts of the records or tuples in a collection."""
+
+
+def _parts(make: Expressions, expr: Apply, reader: Reader) -> str:
+    return f"set().union(*{make.items(expr.arguments[0], reader, ordered=False)})"
+
+
+INLINE: dict[str, Inline] = {
+    **ON_GRIDS,
+    PARTS: _parts,
+    "+": _arithmetic,
+    "-": _arithmetic,
+    "*": _arithmetic,
+    "//": _whole_division,
+    "%": _whole_division,
+    "neg": _negation,
+    "==": _equality,
+    "!=": _equality,
+    "<": _order,
+    "<=": _order,
+    ">": _order,
+    ">=": _order,
+    "not": _not,
+    "..": _range,
+    "index": _index,
+    "other": _other,
+    "others": _other,
+    "in": _membership,
+    "not in": _membership,
+    "all": _quantifier,
+    "any": _quantifier,
+    "count": _count,
+    "len": _size,
+    "size": _size,
+    "sum": _sum,
+    "max": _extreme,
+    "min": _extreme,
+    "list": _to_list,
+    "set": _to_set,
+    "slots": _slots,
+    "first": _end,
+    "last": _end,
+}

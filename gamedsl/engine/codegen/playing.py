@@ -1,0 +1,359 @@
+"""The state of a generated game: what all of them share.
+
+A generated module adds a slot for each variable of its game and a function for each operation of
+`gamedsl.engine.flow`. Such a function takes the state, and returns the function to go on with, or
+None at a decision, at a chance node and at the end. What happened is kept in two chains that copies
+share: `_moves`, to play it again, and `_log`, what whom was told.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.engine.chance import Lottery, Single, ticket
+from gamedsl.engine.codegen.sites import Go
+from gamedsl.engine.kernel import Amounts, Ask, Kind, Outcome
+from gamedsl.engine.told import key_from
+from gamedsl.ir.outcome import Settlement
+from gamedsl.ir.values import name_of
+from gamedsl.prompting.events import SILENCE, Seen, appended, occurrences
+
+if TYPE_CHECKING:
+    from gamedsl.engine.generated import Generated
+    from gamedsl.engine.interpreter import History
+
+Told = tuple[Any, Any, str, str, str]
+"""An entry of the log: the entry before it; who was told (None: everyone; a tuple of seats; a map
+of seat to the name that it was told); the step, the seat and the name of the event."""
+
+
+UNASKED: tuple[Any, tuple[Ask, ...]] = ((), ())
+NOTHING: Lottery = Single((), ())
+"""What is drawn where nothing was drawn yet."""
+
+
+class Play(ABC):
+    """A history of a generated game. A `gamedsl.engine.kernel.State`."""
+
+    __slots__ = (
+        "_asks",
+        "_drawn",
+        "_known",
+        "_knows",
+        "_log",
+        "_lottery",
+        "_moves",
+        "_places",
+        "_reference",
+        "_result",
+        "_seen",
+        "_site",
+        "asked",
+        "counts",
+        "kind",
+        "me",
+    )  # fmt: skip
+
+    kernel: Generated
+    """Set in the class that each kernel makes of it."""
+    _unknown: Any = {}
+    """What `_known` is at the start."""
+
+    kind: Kind
+    me: str | None
+    """Who acts."""
+    asked: tuple[str, ...]
+    counts: tuple[int, ...]
+    _places: tuple[Sequence[int], ...]
+    """The places of what each who is asked may choose, among the options of the step."""
+    _knows: tuple[tuple[str, ...], ...]
+    """The names of what each who is asked knows, where the step says that; else as it was."""
+    _asks: tuple[Any, tuple[Ask, ...]]
+    """After which move `asks` was asked for last, and what it was."""
+    _site: Any
+    _drawn: tuple[Any, ...]
+    """What the draw under way has brought, index by index."""
+    _lottery: Lottery
+    _log: Told | None
+    _moves: tuple[Any, Any] | None
+    """The last move, a tuple of places or the number of an outcome, and all before it."""
+    _known: Any
+    """For each seat, what was asked for before: up to which entry of the log, and its text. Where
+    everybody is told everything, that of all."""
+    _seen: Mapping[str, tuple[Any, Seen]]
+    _result: Settlement | None
+    _reference: History
+    """What plays on in this state's stead; not there until it does."""
+
+    def __init__(self) -> None:
+        self.kind = "end"
+        self.me = None
+        self.asked = self.counts = self._places = self._drawn = self._knows = ()
+        self._log = self._moves = self._result = self._site = None
+        self._lottery = NOTHING
+        self._known = self._unknown
+        self._seen = {}
+        self._asks = UNASKED
+        try:
+            go = self._begin()
+            while go is not None:
+                go = go(self)
+        except Exception:
+            self._replay()
+
+    # what a generated class has of its own
+
+    @abstractmethod
+    def _begin(self) -> Go:
+        """Set all variables to what they are at the start; the first function to go on with."""
+
+    @abstractmethod
+    def copy(self) -> Play: ...
+
+    @abstractmethod
+    def _settle(self) -> Settlement:
+        """What everybody has at the end."""
+
+    @abstractmethod
+    def _paid(self) -> Mapping[str, Amounts]:
+        """What was paid so far to each stream."""
+
+    @property
+    @abstractmethod
+    def variables(self) -> Mapping[str, Any]: ...
+
+    # moving
+
+    def choose(self, names: Sequence[str]) -> None:
+        if SILENCE in names:  # no option, and the generated code knows options alone
+            self._replay()
+            self.choose(names)
+            return
+        place = self._site.place
+        self._take(tuple([place(s, name) for s, name in zip(self.asked, names, strict=True)]))
+
+    def _take(self, places: tuple[int, ...]) -> None:
+        self._moves = places, self._moves
+        try:
+            go = self._site.take(self, places)
+            while go is not None:
+                go = go(self)
+        except Exception:
+            self._replay()
+
+    def draw(self, outcome: int) -> str:
+        value, name = self._lottery.value(outcome), self._site.name
+        self._moves = outcome, self._moves
+        self._bring(value)
+        return str(name(value))
+
+    def _bring(self, value: Any) -> None:
+        try:
+            go = self._site.take(self, value)
+            while go is not None:
+                go = go(self)
+        except Exception:
+            self._replay()
+
+    def apply(self, number: int, *others: int) -> None:
+        if self.kind == "chance":
+            value = self._lottery.value(number)
+            self._moves = number, self._moves
+            self._bring(value)
+            return
+        if others:
+            numbers = number, *others
+            places = tuple([p[i] for p, i in zip(self._places, numbers, strict=True)])
+        else:
+            places = (self._places[0][number],)
+        self._moves = places, self._moves
+        try:
+            go = self._site.take(self, places)
+            while go is not None:
+                go = go(self)
+        except Exception:
+            self._replay()
+
+    def _replay(self) -> None:
+        """Let the reference play the same moves: it raises the error that there is, with its place
+        in the file; or else it goes on in this state's stead."""
+        moves, chain = [], self._moves
+        while chain is not None:
+            move, chain = chain
+            moves.append(move)
+        history = self.kernel.reference.start()
+        for move in reversed(moves):
+            if isinstance(move, int):
+                history.draw(move)
+            else:
+                asks = history.asks
+                step = self.kernel.steps[asks[0].step]
+                history.choose(
+                    [step.options_of(a.seat)[i].name for a, i in zip(asks, move, strict=True)]
+                )
+        self._reference = history
+        self.__class__ = self.kernel.stand_in
+
+    # decisions
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        if self.kind != "decide":
+            return ()
+        if self._asks[0] is not self._moves:
+            step, ir = self._site.step, self.kernel.ir
+            if step in ir.asked_as:
+                rule = self.kernel.steps[step]
+                asks = [
+                    Ask(seat, step, 0, legal, key_from(ir, rule, seat, names))
+                    for seat, legal, names in zip(self.asked, self.legal, self._knows, strict=True)
+                ]
+            else:
+                asks = [
+                    Ask(seat, step, occurrences(self.seen(seat), step, seat), legal)
+                    for seat, legal in zip(self.asked, self.legal, strict=True)
+                ]
+            self._asks = self._moves, tuple(asks)
+        return self._asks[1]
+
+    @property
+    def legal(self) -> tuple[tuple[str, ...], ...]:
+        if self.kind != "decide":
+            return ()
+        names = self._site.names
+        return tuple(
+            [
+                tuple([names[seat][place] for place in places])
+                for seat, places in zip(self.asked, self._places, strict=True)
+            ]
+        )
+
+    # chance
+
+    @property
+    def draws(self) -> tuple[str, tuple[str, ...]]:
+        site = self._site
+        return site.step, site.indices[len(self._drawn)]
+
+    @property
+    def outcome_count(self) -> int:
+        return self._lottery.size if self.kind == "chance" else 0
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        if self.kind != "chance":
+            return ()
+        lottery = self._lottery
+        return tuple(
+            Outcome(name_of(lottery.value(i)), lottery.probability(i)) for i in range(lottery.size)
+        )
+
+    def pick(self, seed: int) -> int:
+        step, index = self.draws
+        passes = ".".join(map(str, self._site.passes(self)))
+        drawn = ticket(self._lottery.total, seed, step, passes, ",".join(index))
+        return self._lottery.outcome(drawn)
+
+    def sample(self, random: Callable[[], float]) -> int:
+        lottery = self._lottery
+        return lottery.outcome(int(random() * lottery.total))
+
+    # what is seen
+
+    def seen(self, seat: str) -> Seen:
+        last, seen = self._seen.get(seat, (None, ()))
+        if last is not self._log:
+            for step, whom, name in self._news(seat, last):
+                seen = appended(seen, step, whom, name)
+            self._seen = {**self._seen, seat: (self._log, seen)}
+        return seen
+
+    def known(self, seat: str) -> str:
+        entry = self._log
+        last: Told | None
+        text: str
+        last, text = self._known.get(seat, (None, ""))
+        if entry is last:
+            return text
+        news = []
+        while entry is not None and entry is not last:
+            entry, told, step, whom, name = entry
+            if told is not None:
+                if seat not in told:
+                    continue
+                if told.__class__ is dict:
+                    name = told[seat]
+            news.append(f"{whom}.{step}={name}" if whom else f"{step}={name}")
+        if text:
+            news.append(text)
+        news.reverse()
+        text = ", ".join(news)
+        self._known = {**self._known, seat: (self._log, text)}
+        return text
+
+    def _known_to_all(self, seat: str) -> str:
+        """`known` of a game in which everybody is told everything."""
+        entry = self._log
+        last: Told | None
+        text: str
+        last, text = self._known
+        if entry is last or entry is None:
+            return text
+        before, _, step, whom, name = entry
+        if text and before is last:  # the most common case
+            text = f"{text}, {whom}.{step}={name}" if whom else f"{text}, {step}={name}"
+            self._known = entry, text
+            return text
+        news = []
+        while entry is not None and entry is not last:
+            entry, _, step, whom, name = entry
+            news.append(f"{whom}.{step}={name}" if whom else f"{step}={name}")
+        if text:
+            news.append(text)
+        news.reverse()
+        text = ", ".join(news)
+        self._known = self._log, text
+        return text
+
+    def _news(self, seat: str, last: Told | None) -> list[tuple[str, str, str]]:
+        """What a seat was told after an entry of the log: step, seat and name of each event."""
+        news = []
+        entry = self._log
+        while entry is not last and entry is not None:
+            before, told, step, whom, name = entry
+            if told is None:
+                news.append((step, whom, name))
+            elif seat in told:
+                shown = told[seat] if isinstance(told, dict) else name
+                news.append((step, whom, shown))
+            entry = before
+        news.reverse()
+        return news
+
+    # amounts
+
+    @property
+    def payoffs(self) -> Amounts:
+        return self._settled().payoffs
+
+    @property
+    def rewards(self) -> Amounts:
+        return self._settled().rewards
+
+    @property
+    def streams(self) -> Mapping[str, Amounts]:
+        if self.kind == "end":
+            return self._settled().streams
+        unpaid = self._site.unpaid
+        return {**self._paid(), "payoffs": getattr(self, unpaid)} if unpaid else self._paid()
+
+    def _settled(self) -> Settlement:
+        if self._result is None:
+            try:
+                self._result = self._settle()
+            except Exception:
+                self._replay()
+                self._result = self._reference._settled()
+        return self._result

@@ -1,0 +1,277 @@
+"""The operations of a game as Python: which run one after the other in one function, and jumps.
+
+An operation that something jumps to begins a function, `at_<place>`; what follows stands in the
+same function up to the next one. A jump is `return at_<place>`. A condition with nothing inside but
+what always goes on is an `if`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gamedsl.engine import flow
+from gamedsl.engine.codegen.around import around, is_for_seats
+from gamedsl.engine.codegen.checks import needless
+from gamedsl.engine.codegen.choices import Choices
+from gamedsl.engine.codegen.draws import Chances, indices
+from gamedsl.engine.codegen.expressions import Expressions, Reader
+from gamedsl.engine.codegen.facts import Facts
+from gamedsl.engine.codegen.jumps import Jumps
+from gamedsl.engine.codegen.storing import Storing
+from gamedsl.engine.codegen.telling import Telling
+from gamedsl.engine.codegen.writer import Lines, literal
+from gamedsl.ir.builtins import values
+from gamedsl.ir.expr import Const
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Loop
+
+ACTING = Reader("s.me")
+
+
+class Program:
+    """Writes the functions of all operations of a game."""
+
+    def __init__(
+        self, ir: GameIR, run: flow.Flow, make: Expressions, facts: Facts
+    ) -> None:  # fmt: skip
+        self._ir = ir
+        self._ops = run.ops
+        self._make = make
+        self._storing = Storing(make, run, facts)
+        self._telling = Telling(make)
+        self._jumps = Jumps(run.ops)
+        self._needless = needless(run.ops, make)
+        places = around(ir.turns)
+        self._choices = Choices(ir, run, make, self._storing, self._telling, self._jumps, places)
+        self._chances = Chances(
+            make, self._storing, self._telling, self._jumps, places, facts.ordered
+        )
+        self._asks = {first: place for place, op in enumerate(self._ops)
+                      if isinstance(op, flow.Ask) for _, first in op.bodies}  # fmt: skip
+
+    def write(self) -> None:
+        for place in sorted(self._jumps.heads):
+            lines = Lines(f"def at_{place}(s):")
+            self._run(lines, place)
+            self._make.module.add(lines)
+        for place, op in enumerate(self._ops):
+            if isinstance(op, flow.Ask):
+                self._choices.take(place, op)
+
+    def _run(self, lines: Lines, first: int, stop: int | None = None) -> None:
+        """Write operations from a place on, until play goes on elsewhere or `stop` is reached."""
+        place = first
+        while place != stop:
+            if place in self._jumps.heads and place != first:
+                lines(f"return {self._jumps.to(place)}")
+                return
+            op = self._ops[place]
+            if place in self._jumps.ifs and isinstance(op, flow.Test):
+                lines.source(op.condition.span)
+                with lines.block(f"if {self._make.holds(op.condition, ACTING)}:"):
+                    self._run(lines, place + 1, op.otherwise)
+                place = op.otherwise
+                continue
+            if not _WRITE[type(op)](self, lines, place, op):
+                return
+            place += 1
+
+    # operations: whether play goes on with the next one
+
+    def _stop(self, lines: Lines, place: int, op: flow.Stop) -> bool:
+        lines('s.kind = "end"')
+        lines("s.asked = s.counts = ()")
+        lines("return None")
+        return False
+
+    def _test(self, lines: Lines, place: int, op: flow.Test) -> bool:
+        lines.source(op.condition.span)
+        with lines.block(f"if not {self._make.holds(op.condition, ACTING)}:"):
+            lines(f"return {self._jumps.to(op.otherwise)}")
+        return True
+
+    def _check(self, lines: Lines, place: int, op: flow.Check) -> bool:
+        if place in self._needless:
+            return True
+        lines.source(op.end.span)
+        with lines.block(f"if {self._make.holds(op.end, ACTING)}:"):
+            lines(f"return {self._jumps.to(op.over)}")
+        return True
+
+    def _do(self, lines: Lines, place: int, op: flow.Run) -> bool:
+        for statement in op.step.statements:
+            self._storing.statement(lines, statement, ACTING)
+        return True
+
+    def _pay(self, lines: Lines, place: int, op: flow.Credit) -> bool:
+        lines.source(op.step.span)
+        slot = f"s.{self._make.module.slot('d', op.step.stream)}"
+        lines(f"paid = {slot}.copy()")
+        for seat, amount in op.step.amounts:
+            code = self._make.value(amount, Reader(repr(seat)))
+            lines(f"paid[{seat!r}] = exact(paid[{seat!r}] + {code})")
+        lines(f"{slot} = paid")
+        return True
+
+    def _tell(self, lines: Lines, place: int, op: flow.Tell) -> bool:
+        step, storing = op.step, self._storing
+        lines.source(step.span)
+        code = self._make.value(step.value, ACTING)
+        if not self._make.is_some(step.value) and step.variable not in storing.flagged:
+            code = f"some({code})"
+        lines(f"value = {code}")
+        storing.bind(lines, step.variable, "value")
+        storing.remember(lines, step.variable)
+        name = self._telling.name("value", step.value.type)
+        self._telling.tell(
+            lines, step, step.value.type, owner="s.me", seat="''", name=name, value="value"
+        )
+        return True
+
+    def _ask(self, lines: Lines, place: int, op: flow.Ask) -> bool:
+        self._choices.ask(lines, place, op)
+        return False
+
+    def _return(self, lines: Lines, place: int, op: flow.Return) -> bool:
+        first = max(first for first in self._asks if first <= place)
+        asked = self._asks[first]
+        ask = self._ops[asked]
+        assert isinstance(ask, flow.Ask)
+        self._choices.end_body(lines, asked, ask)
+        return False
+
+    def _chance(self, lines: Lines, place: int, op: flow.Chance) -> bool:
+        if not indices(op.step):
+            return True
+        self._chances.draw(lines, place, op)
+        return False
+
+    # loops
+
+    def _slot(self, kind: str, name: str) -> str:
+        return f"s.{self._make.module.slot(kind, name)}"
+
+    def _enter(self, lines: Lines, place: int, op: flow.Enter) -> bool:
+        loop = op.loop
+        lines.source(loop.span)
+        lines(f"{self._slot('n', loop.id)} = 0")
+        if is_for_seats(loop):
+            lines(f"{self._slot('o', loop.id)} = s.me")
+        if loop.times is not None:
+            times = f"some({self._make.value(loop.times, ACTING)})"
+            lines(f"{self._slot('t', loop.id)} = {times}")
+        if loop.items is not None and not isinstance(loop.items, Const):
+            items = self._make.value(loop.items, ACTING)
+            lines(f"{self._slot('i', loop.id)} = values({items})")
+        return True
+
+    def _items(self, loop: Loop, known: tuple[Any, ...] | None) -> str:
+        """The code of what a loop goes through."""
+        if known is None:
+            return self._slot("i", loop.id)
+        return self._make.module.table("ITEMS", literal(known))
+
+    def _pass(self, lines: Lines, place: int, op: flow.Pass) -> bool:
+        loop = op.loop
+        count = self._slot("n", loop.id)
+        lines(f"passes = {count}")
+        known = values(loop.items.value) if isinstance(loop.items, Const) else None
+        if loop.items is not None:
+            lines(f"items = {self._items(loop, known)}")
+        size = "len(items)" if known is None else str(len(known))
+        if loop.items is not None and not loop.cycle:
+            self._leave_if(lines, f"passes == {size}", op)
+        else:
+            if loop.items is not None and not known:
+                self._leave_if(lines, "not items", op)
+            if loop.times is not None:
+                self._leave_if(lines, f"passes == {self._slot('t', loop.id)}", op)
+        if loop.bound is not None:
+            self._at_bound(lines, op)
+        for name in loop.resets:
+            self._storing.unbind(lines, name, by_seat=not loop.in_turn)
+        lines(f"{count} = passes + 1")
+        if loop.count is not None:
+            self._storing.bind(lines, loop.count, "passes + 1")
+        if loop.items is not None:
+            item = f"items[passes % {size}]" if loop.cycle else "items[passes]"
+            if loop.item is not None:
+                self._storing.bind(lines, loop.item, item)
+            else:
+                lines(f"s.me = {item}")
+        return True
+
+    def _at_bound(self, lines: Lines, op: flow.Pass) -> None:
+        """What happens after as many passes as there may be."""
+        loop = op.loop
+        test = f"passes == {loop.bound}"
+        if loop.until is None or loop.at_bound == "go_on":
+            self._leave_if(lines, test, op)
+            return
+        with lines.block(f"if {test}:"):
+            lines(f"return {self._jumps.to(op.over)}" if loop.at_bound == "end" else "refuse()")
+
+    def _leave_if(self, lines: Lines, test: str, op: flow.Pass | flow.Again) -> None:
+        with lines.block(f"if {test}:"):
+            if is_for_seats(op.loop):
+                lines(f"s.me = {self._slot('o', op.loop.id)}")
+            lines(f"return {self._jumps.to(op.after)}")
+
+    def _again(self, lines: Lines, place: int, op: flow.Again) -> bool:
+        if op.loop.until is not None:
+            lines.source(op.loop.until.span)
+            self._leave_if(lines, self._make.holds(op.loop.until, ACTING), op)
+        lines(f"return {self._jumps.to(op.head)}")
+        return False
+
+    # stages
+
+    def _begin(self, lines: Lines, place: int, op: flow.Begin) -> bool:
+        stage = op.stage
+        lines.source(stage.span)
+        paid = self._slot("d", "payoffs")
+        lines(f"{self._slot('k', stage.id)} = {paid}")
+        lines(f"{self._slot('o', stage.id)} = s.me")
+        lines(f"{paid} = {self._make.module.table('ZEROS', zeros(self._ir))}")
+        for name in stage.resets:
+            self._storing.unbind(lines, name)
+        for state in stage.state:
+            self._storing.bind(lines, state.name, self._make.module.constant(state.start))
+        return True
+
+    def _close(self, lines: Lines, place: int, op: flow.Close) -> bool:
+        stage = op.stage
+        lines.source(stage.span)
+        lines(f"s.me = {self._slot('o', stage.id)}")
+        paid = self._slot("d", "payoffs")
+        lines(f"inside = {paid}.copy()")
+        for seat, payoff in stage.payoffs:
+            lines(f"inside[{seat!r}] += {self._make.value(payoff, Reader(repr(seat)))}")
+        lines(f"weight = some({self._make.value(stage.weight, ACTING)})")
+        before = self._slot("k", stage.id)
+        lines(f"{paid} = {{seat: exact(before + weight * inside[seat])")
+        lines(f"    for seat, before in {before}.items()}}")
+        return True
+
+
+_WRITE: dict[type[Any], Any] = {
+    flow.Test: Program._test,
+    flow.Enter: Program._enter,
+    flow.Pass: Program._pass,
+    flow.Again: Program._again,
+    flow.Ask: Program._ask,
+    flow.Return: Program._return,
+    flow.Chance: Program._chance,
+    flow.Tell: Program._tell,
+    flow.Run: Program._do,
+    flow.Credit: Program._pay,
+    flow.Begin: Program._begin,
+    flow.Close: Program._close,
+    flow.Check: Program._check,
+    flow.Stop: Program._stop,
+}
+
+
+def zeros(ir: GameIR) -> str:
+    """The text of a stream of which nothing was paid."""
+    return literal(dict.fromkeys(ir.seats, 0))

@@ -1,0 +1,321 @@
+"""What generated modules import: small functions on values, exact or raising.
+
+Each does what the reference does wherever that has a value. Where it has none, or where telling
+would take long, it raises any exception (`ReplayError` where no other comes by itself), upon which
+the reference backend decides. See `gamedsl.engine.codegen`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from gamedsl.diagnostics.spans import Source, Span
+from gamedsl.engine.places import misfit, nested, part, stored, with_less, with_more
+from gamedsl.ir.builtins import BUILTINS, exact, values
+from gamedsl.ir.builtins_base import MAX_BITS
+from gamedsl.ir.builtins_grids import lanes
+from gamedsl.ir.types import Type
+from gamedsl.ir.values import Bag, name_of
+
+__all__ = [
+    "EMPTY",
+    "Bag",
+    "ReplayError",
+    "UNKNOWN",
+    "at_cell",
+    "at_most",
+    "beyond",
+    "cells_of",
+    "end",
+    "entry",
+    "exact",
+    "few",
+    "field",
+    "fits",
+    "get",
+    "in_range",
+    "in_range_or_none",
+    "known_as",
+    "lined",
+    "lines_through",
+    "name_of",
+    "nested",
+    "pairs",
+    "part_of",
+    "put",
+    "put_entry",
+    "put_item",
+    "refuse",
+    "remembered",
+    "settled_on",
+    "small",
+    "small_or_none",
+    "some",
+    "taken",
+    "truth",
+    "values",
+    "whole",
+    "with_less",
+    "with_more",
+    "without_item",
+]
+
+EMPTY: Mapping[str, Any] = {}
+
+KEPT = 10_000
+"""Values of a function that are kept to be found again."""
+
+NOWHERE = Span(Source("generated", ""), 0, 0)
+
+_BEYOND = 1 << MAX_BITS
+
+
+class ReplayError(Exception):
+    """The fast path does not know: the reference decides."""
+
+
+def refuse() -> Any:
+    """The reference decides."""
+    raise ReplayError
+
+
+beyond = refuse
+"""Stands for an expression that may take more work than is allowed."""
+
+
+# numbers and truth
+
+
+def some(value: Any) -> Any:
+    """A value that is not none."""
+    if value is None:
+        raise ReplayError
+    return value
+
+
+def truth(value: Any) -> bool:
+    if value is None:
+        raise ReplayError
+    return bool(value)
+
+
+def whole(number: int) -> int:
+    """An integer of no more digits than are allowed."""
+    if -_BEYOND < number < _BEYOND:
+        return number
+    raise ReplayError
+
+
+def in_range(number: Any, low: int, high: int) -> Any:
+    if low <= number <= high:
+        return number
+    raise ReplayError
+
+
+def in_range_or_none(number: Any, low: int, high: int) -> Any:
+    if number is None or low <= number <= high:
+        return number
+    raise ReplayError
+
+
+# sizes
+
+
+def few(items: Any, most: int) -> Any:
+    """A collection, if it has no more items than were reckoned with."""
+    if len(items) > most:
+        raise ReplayError
+    return items
+
+
+def small(value: Any, most: int) -> Any:
+    """A value that is not none, and if it is a collection has no more items than that."""
+    if value is None:
+        raise ReplayError
+    if isinstance(value, Bag):
+        if value.total > most:
+            raise ReplayError
+    elif isinstance(value, tuple | dict | frozenset) and len(value) > most:
+        raise ReplayError
+    return value
+
+
+def at_most(number: int, most: int) -> int:
+    if number > most:
+        raise ReplayError
+    return number
+
+
+def small_or_none(value: Any, most: int) -> Any:
+    return None if value is None else small(value, most)
+
+
+def pairs(collection: Any) -> Iterable[tuple[Any, Any]]:
+    """The keys of a map with their values; of anything else, its elements, counted from 0."""
+    if isinstance(collection, dict) and not isinstance(collection, Bag):
+        return collection.items()
+    return enumerate(values(collection))
+
+
+# parts of values
+
+
+def get(of: Any, key: Any) -> Any:
+    """`of[key]`, none of none."""
+    if of is None or key is None:
+        return None
+    if isinstance(of, dict):
+        return of.get(key)
+    if not 0 <= key < len(of):
+        raise ReplayError
+    return of[key]
+
+
+def end(items: Any, place: int) -> Any:
+    """The first or last item of a list, none if there is none."""
+    return items[place] if items else None
+
+
+def field(of: Any, index: int) -> Any:
+    return None if of is None else of[index]
+
+
+def at_cell(cells: Any, place: Any, rows: int, columns: int) -> Any:
+    """`cells[row, column]`, none of none."""
+    if cells is None or place is None or None in place:
+        return None
+    row, column = place
+    if not (0 <= row < rows and 0 <= column < columns):
+        raise ReplayError
+    return cells[row * columns + column]
+
+
+# places
+
+
+def entry(key: Any) -> Any:
+    """The key of a place."""
+    if key is None:
+        raise ReplayError
+    return key
+
+
+def taken(bag: Bag, item: Any) -> Bag:
+    """A bag with one less of an item that it has."""
+    left = bag[item] - 1
+    bag = Bag(bag)
+    if left:
+        bag[item] = left
+    else:
+        del bag[item]
+    return bag
+
+
+def put(whole: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """A value with the part at a path replaced."""
+    return stored(whole, path, new, NOWHERE)
+
+
+def part_of(whole: Any, path: tuple[Any, ...]) -> Any:
+    return part(whole, path, NOWHERE)
+
+
+def put_entry(entries: Any, key: Any, new: Any) -> Any:
+    """A map with the value of one key replaced."""
+    if key not in entries:
+        raise ReplayError
+    return {**entries, key: new}
+
+
+def put_item(items: Any, place: int, new: Any) -> Any:
+    """A list or grid with one item replaced."""
+    if not 0 <= place < len(items):
+        raise ReplayError
+    changed = [*items]
+    changed[place] = new
+    return tuple(changed)
+
+
+def without_item(items: Any, place: int) -> Any:
+    if not 0 <= place < len(items):
+        raise ReplayError
+    return items[:place] + items[place + 1 :]
+
+
+def fits(value: Any, type: Type) -> Any:
+    """A value that may be stored under a type."""
+    if misfit(value, type) is not None:
+        raise ReplayError
+    return value
+
+
+def settled_on(found: Iterable[tuple[tuple[Any, ...], Any]]) -> dict[tuple[Any, ...], Any]:
+    """What each place is given, if none is given two different values."""
+    given: dict[tuple[Any, ...], Any] = {}
+    for path, value in found:
+        if given.setdefault(path, value) != value:
+            raise ReplayError
+    return given
+
+
+# grids
+
+
+UNKNOWN: Any = object()
+"""Stands for a line that has not been looked for."""
+
+
+def cells_of(rows: int, columns: int) -> dict[tuple[int, int], int]:
+    """The position of each cell."""
+    return {
+        (row, column): row * columns + column for row in range(rows) for column in range(columns)
+    }
+
+
+def lines_through(rows: int, columns: int, length: int) -> list[list[int]]:
+    """For each cell, the lines of this length that it is in, as numbers whose bits are cells."""
+    through: list[list[int]] = [[] for _ in range(rows * columns)]
+    for lane in lanes(rows, columns, length):
+        for first in range(len(lane) - length + 1):
+            cells = lane[first : first + length]
+            for cell in cells:
+                through[cell].append(sum(1 << other for other in cells))
+    return through
+
+
+def lined(
+    state: Any, masks: str, line: str, cells: tuple[Any, ...], length: int, rows: int, columns: int
+) -> Any:
+    """Look for a line; keep its value, and the cells of each value, in slots of the state."""
+    held: dict[Any, int] = {}
+    for place, value in enumerate(cells):
+        if value is not None:
+            held[value] = held.get(value, 0) | 1 << place
+    setattr(state, masks, held)
+    found = BUILTINS["line"].run(cells, length, rows, columns)
+    setattr(state, line, found)
+    return found
+
+
+def remembered(memo: dict[Any, Any], make: Callable[..., Any], key: tuple[Any, ...]) -> Any:
+    """What a function of these arguments gives, kept to be found again."""
+    found = memo.get(key)
+    if found is None:
+        if len(memo) > KEPT:
+            memo.clear()
+        found = memo[key] = make(*key)
+    return found
+
+
+# names
+
+
+def known_as(names: dict[Any, str], value: Any) -> str:
+    """The canonical name of a value, remembered in `names`; all in it are of one type."""
+    name = names.get(value)
+    if name is None:
+        if len(names) > KEPT:
+            names.clear()
+        name = names[value] = name_of(value)
+    return name

@@ -1,0 +1,155 @@
+"""Who is told of an event, as Python: entries of the log of `gamedsl.engine.codegen.playing`."""
+
+from __future__ import annotations
+
+from gamedsl.engine.codegen.expressions import Expressions, Reader
+from gamedsl.engine.codegen.writer import Lines, literal
+from gamedsl.ir.program import Binding, Choose
+from gamedsl.ir.statements import Readers
+from gamedsl.ir.types import (
+    Bool,
+    Enum,
+    Grid,
+    List,
+    NoneType,
+    Number,
+    Option,
+    Record,
+    Seat,
+    Set,
+    Tuple,
+    Type,
+    Union,
+    domain,
+    plain,
+)  # fmt: skip
+from gamedsl.ir.values import name_of
+
+NOBODY = "()"
+
+FEW = 200
+"""Values of a type whose names are written down."""
+
+
+def memorable(type: Type) -> bool:
+    """Whether values of a type can be keys, and no two of them that are equal differ in name."""
+    match type:
+        case Number() | Seat() | NoneType() | Bool():
+            return True
+        case Union(of=types):
+            return all(map(memorable, types)) and not any(isinstance(t, Bool) for t in types)
+        case Enum(members=members):
+            return bool(members)
+        case Option(of=inner) | List(of=inner) | Set(of=inner) | Grid(of=inner):
+            return memorable(inner)
+        case Tuple(of=types) | Record(types=types):
+            return all(map(memorable, types))
+    return False
+
+
+class Telling:
+    """Writes the entries of the log."""
+
+    def __init__(self, make: Expressions) -> None:
+        self._make = make
+
+    def name(self, code: str, type: Type) -> str:
+        """The code of the canonical name of a value."""
+        if not memorable(type):
+            return f"name_of({code})"
+        module = self._make.module
+        listed = domain(type, self._make.seats)
+        if listed is not None and len(listed) <= FEW:
+            table = literal({value: name_of(value) for value in listed})
+            return f"{module.table('NAMES', table)}[{code}]"
+        return f"known_as({module.own('NAMES', '{}')}, {code})"
+
+    def tell(
+        self, lines: Lines, step: Binding, type: Type, *, owner: str, seat: str,
+        name: str, value: str,
+    ) -> None:  # fmt: skip
+        """Log an event of `seat`. All but the step and the type of its value are code: whose the
+        value is ("None": nobody's), its name, and the value."""
+        chooser = seat if isinstance(step, Choose) and step.knows is None else ""
+        if step.readers.fields:
+            self._fields(lines, step.readers, type, owner, chooser, name, value)
+            told = "told"
+        else:
+            told = self._told(step.readers, owner, chooser)
+            if told == NOBODY:
+                return
+        lines(f"s._log = (s._log, {told}, {step.id!r}, {seat}, {name})")
+
+    def _told(self, readers: Readers, owner: str, chooser: str) -> str:
+        """The code of who is told: `None` is everybody."""
+        seats = self._make.seats
+        match readers.kind:
+            case "all":
+                return "None"
+            case "owner":
+                if chooser or owner == "None":
+                    return f"({chooser},)" if chooser else NOBODY
+                if owner in ("index[0]", "path[0]"):
+                    return f"({owner},)"
+                return f"(({owner},) if {owner} is not None else ())"
+            case "others":
+                if chooser or owner == "None":
+                    return "None"
+                others = {seat: tuple(s for s in seats if s != seat) for seat in seats}
+                table = self._make.module.table("OTHERS", literal(others))
+                return f"{table}.get({owner})"
+            case "seats":
+                listed = tuple(seat for seat in seats if seat in readers.seats)
+                if chooser:
+                    return f"({literal((*listed,))} + ({chooser},))"
+                return literal(listed)
+            case "test":
+                assert readers.test is not None
+                code = self._make.value(readers.test, Reader("me"))
+                test = f"me == {chooser} or {code}" if chooser else code
+                return f"tuple([me for me in {literal(seats)} if {test}])"
+        return f"({chooser},)" if chooser else NOBODY
+
+    def _fields(
+        self, lines: Lines, readers: Readers, type: Type, owner: str, chooser: str, name: str,
+        value: str,
+    ) -> None:  # fmt: skip
+        """A map of each seat to what it is told of a record whose fields have their own readers."""
+        record = plain(type)
+        fields = record.fields if isinstance(record, Record) else ()
+        lines("told = {}")
+        with lines.block(f"for me in {literal(self._make.seats)}:"):
+            if chooser:
+                with lines.block(f"if me == {chooser}:"):
+                    lines(f"told[me] = {name}")
+                    lines("continue")
+            lines("shown = []")
+            for place, inner in readers.fields:
+                test = self._reads(inner, owner)
+                if test == "False":
+                    continue
+                if not fields:
+                    lines("refuse()")
+                    continue
+                field, part = fields[place], f"{value}[{place}]"
+                with lines.block(f"if {test}:"):
+                    code = self.name(f"(None if {value} is None else {part})", field[1])
+                    lines(f"shown.append({field[0] + '='!r} + {code})")
+            with lines.block("if shown:"):
+                lines("told[me] = ','.join(shown)")
+
+    def _reads(self, readers: Readers, owner: str) -> str:
+        """The code of whether `me` is told."""
+        match readers.kind:
+            case "all":
+                return "True"
+            case "owner":
+                return f"me == {owner}"
+            case "others":
+                return f"me != {owner}"
+            case "seats":
+                return f"me in {literal(readers.seats)}"
+            case "test":
+                assert readers.test is not None
+                return self._make.value(readers.test, Reader("me"))
+        return "False"

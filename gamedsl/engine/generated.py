@@ -1,0 +1,176 @@
+"""The generated backend: a Python module for each game, written once and kept.
+
+Modules are kept in the cache folder under the hash of the game's rules and of the generator, and in
+this process; they are ordinary Python to read and to step through. A game that the generator cannot
+write is played by the reference, as is any history in which the generated code does not know how to
+go on (`gamedsl.engine.codegen`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.engine.codegen.standing_in import StandIn
+from gamedsl.engine.interpreter import Interpreter
+from gamedsl.engine.kernel import State
+from gamedsl.frontend.syntax.parser import cache_folder
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Draw, walk_steps
+from gamedsl.ir.types import domain
+
+if TYPE_CHECKING:
+    from gamedsl.prompting.viewing import Tellings
+
+KEPT = 256
+"""Modules that are kept in the process."""
+
+
+SAVED = 1_000
+"""Modules that are kept in the cache folder."""
+
+
+class Generated:
+    """The rules of one game as Python. A `gamedsl.engine.kernel.Kernel`."""
+
+    def __init__(self, ir: GameIR) -> None:
+        self.ir = ir
+        self.steps = {step.id: step for step in ir.steps}
+        self._ranks: dict[str, Mapping[Any, int]] = {}
+        module = module_of(ir)
+        self.written = module is not None
+        """Whether the generator could write the game."""
+        self._start: Callable[[], State]
+        if module is None:
+            self._start = self.reference.start
+        else:
+            self._start = type("State", (module.State,), {"__slots__": (), "kernel": self})
+            self.stand_in = type("StandIn", (StandIn, self._start), {"__slots__": ()})
+
+    def start(self) -> State:
+        return self._start()
+
+    @cached_property
+    def reference(self) -> Interpreter:
+        """The backend that decides where the generated code does not."""
+        return Interpreter(self.ir)
+
+    def ranks(self, step: str) -> Mapping[Any, int]:
+        """The order of what may be drawn at a step."""
+        found = self._ranks.get(step)
+        if found is None:
+            draws = (d for d in walk_steps(self.ir.turns) if isinstance(d, Draw) and d.id == step)
+            every = domain(next(draws).type, self.ir.seats) or ()
+            found = self._ranks[step] = {value: i for i, value in enumerate(every)}
+        return found
+
+
+_MODULES: dict[str, ModuleType | None] = {}
+
+
+def module_of(ir: GameIR) -> ModuleType | None:
+    """The module of a game, from this process, the cache folder or the generator; None for a game
+    that it cannot write."""
+    from gamedsl.engine.codegen.module import write
+
+    return _kept(f"{ir.kept_hash[:24]}_{_generator()}", lambda: write(ir))
+
+
+def shown_of(ir: GameIR) -> Tellings:
+    """What works out the values that each seat is told at each step (`GameIR.told_at`), where there
+    is such a telling and the generator can write them."""
+    from gamedsl.engine.codegen.views import write
+
+    told = {(seat, step.id): ir.told_at(seat, step.id) for seat in ir.everyone for step in ir.steps}
+    tellings = {place: entries for place, entries in told.items() if entries is not None}
+    each = {id(entries): entries for entries in tellings.values()}
+    if not each:
+        return {}
+    name = f"{ir.kept_hash[:24]}_{_generator()}_views"
+    module = _kept(name, lambda: write(ir, tuple(each.values())))
+    if module is None:
+        return {}
+    found = dict(zip(each, module.SHOWN, strict=True))
+    return {place: found[id(entries)] for place, entries in tellings.items()}
+
+
+def _kept(name: str, write: Callable[[], str]) -> ModuleType | None:
+    """The module of a name, which is written where there is none yet; None where it cannot be."""
+    if name not in _MODULES:
+        if len(_MODULES) >= KEPT:
+            _MODULES.clear()
+        try:
+            _MODULES[name] = _load(name, write)
+        except Exception:
+            _MODULES[name] = None
+    return _MODULES[name]
+
+
+def _load(name: str, write: Callable[[], str]) -> ModuleType:
+    try:
+        folder = cache_folder() / "games"
+        path = folder / f"{name}.py"
+        if not path.exists():
+            _save(path, write())
+        return _imported(path)
+    except Exception:  # a folder that cannot be used, or a file that is not what was saved
+        return _compiled(name, write())
+
+
+def _save(path: Path, text: str) -> None:
+    """Write a file so that nobody ever sees a part of it. Where there are many, the oldest go."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files = [*path.parent.glob("*.py")]
+    if len(files) >= SAVED:
+        files.sort(key=lambda file: file.stat().st_mtime)
+        for file in files[: SAVED // 2]:
+            file.unlink(missing_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as written:
+            written.write(text)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _imported(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"gamedsl_game_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        spec.loader.exec_module(module)
+    return module
+
+
+def _compiled(name: str, text: str) -> ModuleType:
+    """The module, without a file."""
+    module = ModuleType(f"gamedsl_game_{name}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        exec(compile(text, f"<{module.__name__}>", "exec"), module.__dict__)
+    return module
+
+
+@lru_cache(maxsize=1)
+def _generator() -> str:
+    """A hash of the generator, and of what its modules rely on, so that no old module is used."""
+    folder = Path(__file__).parent
+    parts = [*sorted((folder / "codegen").glob("*.py")), folder / "flow.py"]
+    parts += sorted((folder.parent / "ir").glob("*.py"))
+    digest = hashlib.sha256(str(sys.version_info[:2]).encode())
+    for part in parts:
+        digest.update(part.read_bytes())
+    return digest.hexdigest()[:12]

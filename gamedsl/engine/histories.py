@@ -1,0 +1,151 @@
+"""Histories to show prompts with, before anybody has played.
+
+Passes and the `prompts` command render every prompt, and a prompt needs a past. Of a fixed sequence
+of decisions these pasts are few, and together they contain every option of every step once; of any
+other game they are met in seeded random plays, so that every one of them can happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose
+from gamedsl.prompting.events import Event, Seen, Turn
+
+MOST = 16
+"""Pasts per step; a step with more options than this before it is not covered wholly."""
+
+NAMES = 100_000
+"""Options and events in all pasts of a fixed sequence of decisions together; each step has one."""
+
+PLAYS = 32
+"""Random plays in which pasts are looked for; of an open game four times as many, while there are
+steps that none comes to."""
+
+MOVES = 400
+"""Moves of all these plays together: a long game is looked into, not played out."""
+
+WORK = 500_000
+"""What they may take, in units of `gamedsl.ir.evaluate.Budget`."""
+
+
+_KNOWN: dict[str, dict[str, tuple[Past, ...]]] = {}
+"""What was met, by `GameIR.kept_hash`."""
+
+
+class Past(NamedTuple):
+    """A seat that is asked, what it may choose, all that it has seen, and what every variable holds
+    (in a fixed sequence of decisions only where a view may show it)."""
+
+    seat: str
+    legal: tuple[str, ...]
+    seen: Seen
+    variables: Mapping[str, Any] = {}
+    before: tuple[Turn, ...] = ()
+    """What the seat was asked earlier, where its prompts go on from these."""
+
+
+def pasts(ir: GameIR, step: Choose) -> tuple[Past, ...]:
+    """Situations in which a step asks, the first of each seat first; none for a step that no
+    sampled play comes to."""
+    if not ir.plain:
+        if ir.kept_hash not in _KNOWN:
+            if len(_KNOWN) >= 16:
+                _KNOWN.clear()
+            _KNOWN[ir.kept_hash] = _met(ir)
+        return _KNOWN[ir.kept_hash].get(step.id, ())
+    found: list[Past] = []
+    names = 0
+    for variant in range(_variants(ir, step)):
+        seen = _before(ir, step, variant)
+        variables = _bound(ir, seen) if ir.view else {}
+        for seat in step.actors:
+            legal = tuple(choice.name for choice in step.options_of(seat))
+            names += len(legal) + len(seen)
+            if found and names > NAMES // len(ir.steps):
+                return tuple(found)
+            found.append(Past(seat, legal, seen, variables))
+    return tuple(found)
+
+
+def _bound(ir: GameIR, seen: Seen) -> Mapping[str, Any]:
+    """What every variable of a fixed sequence of decisions holds once these have been made."""
+    from gamedsl.engine.interpreter import Interpreter
+
+    state, chosen = Interpreter(ir).start(), 0
+    while chosen < len(seen) and state.kind == "decide":
+        events = seen[chosen : chosen + len(state.asks)]
+        state.choose([event.name for event in events])
+        chosen += len(events)
+    return state.variables
+
+
+def _before(ir: GameIR, step: Choose, variant: int) -> Seen:
+    """What all have seen when a step begins, if everybody always took option number `variant`.
+
+    Numbers go round, so that every variant is a history of the game.
+    """
+    return tuple(
+        Event(earlier.id, 0, seat, options[variant % len(options)].name)
+        for earlier in ir.steps[: ir.steps.index(step)]
+        for seat, options in zip(earlier.actors, earlier.options, strict=True)
+        if options
+    )
+
+
+def _variants(ir: GameIR, step: Choose) -> int:
+    """How many histories it takes to see every earlier option once, at most `MOST`."""
+    earlier = ir.steps[: ir.steps.index(step)]
+    most = max((len(options) for other in earlier for options in other.options), default=1)
+    return min(most, MOST)
+
+
+def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
+    """The pasts of each step that random plays meet."""
+    from random import Random
+
+    from gamedsl.engine.examples import left_before, rehearsal
+
+    kernel = rehearsal(ir, Budget(WORK))
+    left = left_before(ir)
+    found: dict[str, dict[tuple[str, int], Past]] = {}
+    moves = 0
+    for play in range(4 * PLAYS):
+        if play >= PLAYS and not (ir.open and len(found) < len(ir.steps)):
+            break
+        random = Random(play)
+        try:
+            state, talk = kernel.start(left if play % 2 else {}), dict[str, tuple[Turn, ...]]()
+            while state.kind != "end" and moves < MOVES:
+                moves += 1
+                if state.kind == "chance":
+                    state.draw(state.pick(random.getrandbits(62)))
+                    continue
+                for ask in state.asks:
+                    known = found.setdefault(ask.step, {})
+                    number = sum(seat == ask.seat for seat, _ in known)
+                    if len(known) < MOST:
+                        seen, variables = state.seen(ask.seat), dict(state.variables)
+                        before = talk.get(ask.seat, ())
+                        past = Past(ask.seat, ask.legal, seen, variables, before)
+                        known[ask.seat, number] = past
+                if not all(ask.legal for ask in state.asks):
+                    break  # nothing is known that may be said here
+                chosen = [random.choice(ask.legal) for ask in state.asks]
+                for ask, name in zip(state.asks, chosen, strict=True) if ir.open else ():
+                    if len(ask.legal) == 1 and not ask.open:
+                        continue
+                    turn = Turn(ask.step, ask.legal, len(state.seen(ask.seat)), name)
+                    talk[ask.seat] = (*talk.get(ask.seat, ()), turn)
+                state.choose(chosen)
+        except EvaluationError:
+            continue
+        except SpentError:
+            break
+    return {
+        step: tuple(past for _, past in sorted(known.items(), key=lambda item: item[0][1]))
+        for step, known in found.items()
+    }

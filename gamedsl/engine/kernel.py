@@ -1,0 +1,174 @@
+"""The interface between the rules of a game and the environment: what a backend provides.
+
+A backend gives a `Kernel`; a kernel starts states; a state is one history, moved by `choose` and
+`draw`. The kernel knows nothing of labels, prompts, seeds of a run or replies. It stops at every
+decision and every chance node, those with one option included: whether to ask is not its affair.
+Always: two backends give the same asks, outcomes, events and amounts for the same history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple, Protocol
+
+from gamedsl.diagnostics.spans import Span
+from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.ir.expr import Const
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.types import NONE
+from gamedsl.prompting.events import Seen
+
+Amounts = Mapping[str, int | Fraction]
+
+Kind = Literal["decide", "chance", "end"]
+
+
+class PlayError(EvaluationError):
+    """The rules say nothing of what should happen here. `span` is the place in the file; `witness`
+    are lines that say how play came there, `help` is what can be done, if that can be said."""
+
+    def __init__(
+        self, message: str, span: Span, witness: tuple[str, ...] = (), help: str = ""
+    ) -> None:
+        super().__init__(message, Const(NONE, span, None))
+        self.witness = witness
+        self.help = help
+
+
+class Ask(NamedTuple):
+    """One seat that must choose now: `legal` are canonical names, in the order of the step's
+    options, and none where it is `open` (but examples, in plays that are only looked at).
+    `occurrence` is how often it has chosen at this step before. `key` names what it knows
+    here, where the step says that (`occurrence` is then 0); None: all that it has seen."""
+
+    seat: str
+    step: str
+    occurrence: int
+    legal: tuple[str, ...]
+    key: str | None = None
+    open: bool = False
+
+
+class Outcome(NamedTuple):
+    """One thing that chance may bring now, by its canonical name."""
+
+    name: str
+    probability: Fraction
+
+
+class State(Protocol):
+    """A history of a game, and what may follow."""
+
+    @property
+    def kind(self) -> Kind: ...
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """Who must choose: several are blind to each other. Empty unless `kind` is "decide"."""
+        ...
+
+    @property
+    def draws(self) -> tuple[str, tuple[str, ...]]:
+        """The step at which chance draws and the index it draws for. Only at a chance node."""
+        ...
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What chance may bring, in a fixed order. Empty unless `kind` is "chance"."""
+        ...
+
+    @property
+    def outcome_count(self) -> int:
+        """As many as `outcomes`, without listing them."""
+        ...
+
+    @property
+    def payoffs(self) -> Amounts:
+        """Utility of each seat, exact. Only at the end; may raise `EvaluationError`."""
+        ...
+
+    @property
+    def rewards(self) -> Amounts:
+        """What each seat is trained on. As `payoffs`."""
+        ...
+
+    @property
+    def streams(self) -> Mapping[str, Amounts]:
+        """What was paid so far to each stream, per seat, and at the end the scores. What a stage
+        pays counts once it is over."""
+        ...
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """What every variable holds now, declared or bound by a step, by name; one that is not
+        bound is not there. Names with `@` in them are the backend's own."""
+        ...
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The seats in `asks`, without working out the rest."""
+        ...
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many options each of them has."""
+        ...
+
+    def apply(self, number: int, *others: int) -> None:
+        """Move by numbers, the fast way: every seat in `asks` takes the option with its number
+        among those that are legal, or chance brings the outcome of this number. Raises as `choose`.
+        """
+        ...
+
+    def sample(self, random: Callable[[], float]) -> int:
+        """The number of an outcome, drawn with a function that gives numbers from 0 to below 1."""
+        ...
+
+    def choose(self, names: Sequence[str]) -> None:
+        """Every seat in `asks` takes an option, or says something, by its canonical name; parallel
+        to `asks`.
+
+        Names are not checked. Raises `EvaluationError`, after which the state is not to be used.
+        """
+        ...
+
+    def draw(self, outcome: int) -> str:
+        """Chance brings the outcome of this number, whose name is returned. Raises as `choose`."""
+        ...
+
+    def pick(self, seed: int) -> int:
+        """The number of the outcome that a seed draws here."""
+        ...
+
+    def seen(self, seat: str) -> Seen:
+        """All that a seat has seen, in order."""
+        ...
+
+    def known(self, seat: str) -> str:
+        """What a seat has seen, as `gamedsl.prompting.events.known` says it."""
+        ...
+
+    def copy(self) -> State:
+        """An independent copy; cheap."""
+        ...
+
+
+class Listening(State, Protocol):
+    """A state of a game in which something may be said."""
+
+    def admits(self, seat: str, name: str) -> bool:
+        """Whether what a seat that is asked says, by its canonical name, is valid by the rules.
+        EvaluationError where they do not tell."""
+        ...
+
+
+class Kernel(Protocol):
+    """The rules of one game, ready to be played."""
+
+    @property
+    def ir(self) -> GameIR: ...
+
+    def start(self) -> State:
+        """The history in which nothing has happened. Raises `EvaluationError` as `choose`."""
+        ...

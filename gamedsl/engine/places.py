@@ -1,0 +1,257 @@
+"""Values inside values: reading a part, storing a part, and the statements that do it.
+
+Values are never changed in place: storing makes new containers along the path and shares the rest,
+so that a copy of a state is a copy of one dict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from gamedsl.diagnostics.spans import Span
+from gamedsl.engine.kernel import PlayError
+from gamedsl.ir.evaluate import Scope, evaluate, none_here
+from gamedsl.ir.expr import Build, Collect, Local
+from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Key, Place, Statement
+from gamedsl.ir.types import (
+    NONE,
+    Bag,
+    Grid,
+    List,
+    Never,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Set,
+    Tuple,
+    Type,
+    Union,
+)  # fmt: skip
+from gamedsl.ir.values import Bag as BagValue
+from gamedsl.ir.values import name_of
+
+Path = tuple[Any, ...]
+"""Where a part lies: a key of a map, or a position in a list, grid or record, at each level."""
+
+
+def path_of(place: Place, scope: Scope) -> Path:
+    """The path of a place, its keys worked out. PlayError where one is none or no cell."""
+    return tuple(_key(key, place, scope) for key in place.keys)
+
+
+def _key(key: Key, place: Place, scope: Scope) -> Any:
+    if key.kind == "field":
+        return key.size[0]
+    assert key.expr is not None
+    value = evaluate(key.expr, scope)
+    if value is None:
+        raise PlayError("there is no such place: its key is none", place.span)
+    if key.kind != "cell":
+        return value
+    rows, columns = key.size
+    row, column = value
+    if not (0 <= row < rows and 0 <= column < columns):
+        raise PlayError(f"a {rows} by {columns} grid has no cell ({row}, {column})", place.span)
+    return row * columns + column
+
+
+def part(value: Any, path: Path, span: Span) -> Any:
+    """What lies at a path. PlayError where nothing does."""
+    for key in path:
+        value = _inside(value, key, span)
+    return value
+
+
+def stored(value: Any, path: Path, new: Any, span: Span) -> Any:
+    """A value with one part of it replaced. PlayError where there is no such part."""
+    if not path:
+        return new
+    key, *rest = path
+    inner = stored(_inside(value, key, span), tuple(rest), new, span)
+    if isinstance(value, dict):
+        return {**value, key: inner}
+    return (*value[:key], inner, *value[key + 1 :])
+
+
+def _inside(value: Any, key: Any, span: Span) -> Any:
+    if isinstance(value, dict):
+        if key not in value:
+            raise PlayError(f"there is nothing for {name_of(key)}", span)
+    elif value is None:
+        raise PlayError("none has no parts", span)
+    elif not 0 <= key < len(value):
+        raise PlayError(f"a list of {len(value)} has no item {key}, counted from 0", span)
+    return value[key]
+
+
+def misfit(value: Any, type: Type) -> str | None:
+    """Why a value cannot be stored under a type: none where a value is needed, a number out of
+    range, a list too long; else None. Everything else is proved when the game is compiled."""
+    if value is None and not isinstance(type, Option | NoneType | Never | Union):
+        return "it is none"
+    if not _bounded(type):
+        return None
+    match type:
+        case Number(low=int() as low, high=int() as high):
+            if not low <= value <= high:
+                return f"{name_of(value)} is not from {low} to {high}"
+        case Option(of=inner):
+            return None if value is None else misfit(value, inner)
+        case List(of=inner, length=length, at_most=most):
+            bounds = [bound for bound in (length, most) if bound is not None]
+            if bounds and len(value) > min(bounds):
+                return f"the list has {len(value)} items, more than {min(bounds)}"
+            return _first(value, inner)
+        case Grid(of=inner) | Set(of=inner) | Bag(of=inner):
+            return _first(value, inner)
+        case PerSeat(of=inner) | PerValue(of=inner):
+            return _first(value.values(), inner)
+        case Tuple() | Record():
+            types = type.types if isinstance(type, Record) else type.of
+            return next(filter(None, map(misfit, value, types)), None)
+    return None
+
+
+def _first(values: Any, type: Type) -> str | None:
+    return next(filter(None, (misfit(value, type) for value in values)), None)
+
+
+@lru_cache(maxsize=4096)
+def _bounded(type: Type) -> bool:
+    """Whether a type bounds a number or a list somewhere."""
+    match type:
+        case Number(low=low):
+            return low is not None
+        case List(of=inner, length=length, at_most=most):
+            return length is not None or most is not None or _bounded(inner)
+        case Option(of=inner) | Set(of=inner) | Bag(of=inner) | Grid(of=inner):
+            return _bounded(inner)
+        case PerSeat(of=inner) | PerValue(of=inner):
+            return _bounded(inner)
+        case Tuple(of=types) | Record(types=types):
+            return any(map(_bounded, types))
+    return False
+
+
+def fitting(value: Any, type: Type, place: Place, span: Span) -> Any:
+    """The value, if this part of a place may hold it. PlayError where it may not."""
+    why = misfit(value, type)
+    if why is not None:
+        raise PlayError(f"`{place.variable}` cannot hold this: {why}", span)
+    return value
+
+
+def with_more(collection: Any, value: Any) -> Any:
+    """A list with a value at its end, a set or bag with it inside."""
+    if isinstance(collection, BagValue):
+        return collection.with_one(value)
+    if isinstance(collection, frozenset):
+        return collection | {value}
+    return (*collection, value)
+
+
+def with_less(collection: Any, value: Any) -> Any:
+    """A collection without the first copy of a value. KeyError where there is none."""
+    if isinstance(collection, BagValue):
+        return collection.without(value)
+    if value not in collection:
+        raise KeyError(value)
+    if isinstance(collection, frozenset):
+        return collection - {value}
+    at = collection.index(value)
+    return (*collection[:at], *collection[at + 1 :])
+
+
+class Write(NamedTuple):
+    """A statement with its place and value worked out, ready to be carried out."""
+
+    statement: Assign | Add | Drop | DropItem
+    path: Path
+    value: Any
+
+
+def writes(statement: Statement, scope: Scope) -> list[Write]:
+    """What a statement writes, all worked out in the state before it."""
+    if not isinstance(statement, ForEach):
+        expr = statement.index if isinstance(statement, DropItem) else statement.value
+        value = evaluate(expr, scope)
+        if value is None and isinstance(statement, DropItem):
+            raise none_here(expr)
+        return [Write(statement, path_of(statement.place, scope), value)]
+    found = [
+        write
+        for row in evaluate(_rows(statement), scope)
+        for write in writes(statement.body, _bound(scope, statement.targets, row))
+    ]
+    found.sort(key=lambda write: isinstance(write.statement, DropItem) and -write.value)
+    _require_apart(found)
+    return found
+
+
+def apply(write: Write, get: Callable[[str], Any]) -> tuple[str, Any]:
+    """Carry out a write: the variable it is to, and that variable's new value.
+
+    `get` gives a variable's value now. PlayError where the place does not hold what is dropped, or
+    may not hold what is stored.
+    """
+    statement, path, value = write
+    place, span = statement.place, statement.span
+    whole = get(place.variable)
+    if isinstance(statement, Assign):
+        return place.variable, stored(whole, path, fitting(value, place.type, place, span), span)
+    old = part(whole, path, span)
+    match statement:
+        case Add():
+            new = fitting(with_more(old, value), place.type, place, span)
+        case Drop():
+            try:
+                new = with_less(old, value)
+            except KeyError:
+                held = f"{statement.value.span.text} in {place.span.text}"
+                raise PlayError(
+                    f"there is no {name_of(value)} to drop", span,
+                    help=f"drop it where it is there: `if: {held}`",
+                ) from None  # fmt: skip
+        case DropItem():
+            _inside(old, value, span)
+            new = (*old[:value], *old[value + 1 :])
+    return place.variable, stored(whole, path, new, span)
+
+
+def _require_apart(found: list[Write]) -> None:
+    """The order of the elements must not matter: no place is given two different values."""
+    given: dict[tuple[str, Path], Any] = {}
+    for statement, path, value in found:
+        if isinstance(statement, Assign):
+            place = (statement.place.variable, path)
+            if given.setdefault(place, value) != value:
+                raise PlayError(
+                    f"one place is given two values: {name_of(given[place])} and {name_of(value)}",
+                    statement.span,
+                )
+
+
+def _rows(statement: ForEach) -> Collect:
+    """An expression for the values of the targets, a tuple for each element gone through."""
+    targets = tuple(Local(NONE, statement.span, name) for name in statement.targets)
+    return Collect(
+        NONE, statement.span, Build(NONE, statement.span, targets), statement.targets,
+        statement.source, statement.condition, statement.keyed,
+    )  # fmt: skip
+
+
+def _bound(scope: Scope, targets: tuple[str, ...], row: tuple[Any, ...]) -> Scope:
+    return scope._replace(locals={**scope.locals, **dict(zip(targets, row, strict=True))})
+
+
+def nested(value: Any, index: Path, new: Any) -> Any:
+    """A map of maps with one more entry, at an index."""
+    if not index:
+        return new
+    inner = value or {}
+    return {**inner, index[0]: nested(inner.get(index[0]), index[1:], new)}

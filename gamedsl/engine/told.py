@@ -1,0 +1,31 @@
+"""What a seat knows where it is asked, if the step says so: as a key, beside all that it has seen.
+
+Such a step (`Choose.knows`) is a rule of the game: its actor has seen what it has seen, but knows
+here what the step shows it, and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gamedsl.ir.evaluate import Scope, evaluate
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose
+from gamedsl.ir.values import name_of
+from gamedsl.prompting.events import information_set
+
+
+def declared(ir: GameIR, step: Choose, seat: str, scope: Scope) -> str | None:
+    """The key of what a seat knows at a step, where the step says; `scope` is the state, read by
+    the seat. EvaluationError where something has no value."""
+    if step.knows is None:
+        return None
+    return key_from(ir, step, seat, (name_of(evaluate(e.value, scope)) for e in step.knows))
+
+
+def key_from(ir: GameIR, step: Choose, seat: str, names: Iterable[str]) -> str:
+    """The same from the canonical names of what it is shown."""
+    assert step.knows is not None
+    shown = zip(step.knows, names, strict=True)
+    known = ", ".join(f"{entry.name}={name}" for entry, name in shown)
+    return information_set(seat, ir.asked_as[step.id], known)

@@ -1,0 +1,1 @@
+"""Reading files: YAML with source spans, JSON Schemas, and the syntax of expressions."""

@@ -1,0 +1,155 @@
+"""What no schema can say of steps, actions and params: keys that need, or exclude, another one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gamedsl.diagnostics.model import Note, Problems
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.schema.heads import MOST_KEYS, STEP_HEADS
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+
+_ASKING = (["choose"], ["say"])
+_LOOPS = ("repeat", "each", "until")
+PARAM_KEYS = ("default", "type", "in", "about")
+"""Keys that make a map the declaration of a param; any other map is a value."""
+
+_BINDS = re.compile(r"[a-z][a-z0-9_]*\s+in\s")
+
+
+def check_steps(kind: str, root: Mapping, problems: Problems) -> None:
+    """Report loops that are none, or two, and decisions of nobody, in all steps of a file.
+
+    Who acts in a protocol may be said by the file that uses it.
+    """
+    for step, acted in _steps(root.get("turns"), kind != "game"):
+        _check_loop(step, problems)
+        if not acted and step.get("role") is None and _heads(step) in _ASKING:
+            _nobody_chooses(step, problems)
+    actions = root.get("actions")
+    for entry in actions.entries if isinstance(actions, Mapping) else ():
+        body = entry.value.get("turns") if isinstance(entry.value, Mapping) else None
+        for step, _ in _steps(body, True):
+            _check_loop(step, problems)
+
+
+def walk_steps(turns: Node | None) -> Iterator[Mapping]:
+    """The steps of a `turns` list and the steps inside them, each before what is inside it."""
+    return (step for step, _ in _steps(turns, True))
+
+
+def _steps(turns: Node | None, acted: bool) -> Iterator[tuple[Mapping, bool]]:
+    """Steps and the steps inside them, each with whether it is known who acts in it."""
+    for step in turns.items if isinstance(turns, Sequence) else ():
+        if isinstance(step, Mapping):
+            inside = acted or _acts_in_turn(step.get("each"))
+            yield step, inside
+            yield from _steps(step.get("turns"), inside or step.get("role") is not None)
+
+
+def _acts_in_turn(order: Node | None) -> bool:
+    """Whether `each:` goes over roles, who then act; `size in [2, 4]` binds a name."""
+    if isinstance(order, Scalar):
+        return _BINDS.match(order.text) is None
+    return order is not None
+
+
+def _heads(step: Mapping) -> list[str]:
+    return [entry.key.text for entry in step if entry.key.text in STEP_HEADS]
+
+
+def _nobody_chooses(step: Mapping, problems: Problems) -> None:
+    problems.add(
+        "GD0102",
+        "`role` is missing",
+        step.entries[0].key.span,
+        why=f"a `{_heads(step)[0]}` step needs `role`, or an `each` of roles around it",
+        help="add `role: all`",
+    )
+
+
+def _check_loop(step: Mapping, problems: Problems) -> None:
+    heads = _heads(step)
+    if len(heads) != 1 or heads == ["use"]:
+        return
+    head = heads[0]
+    loops = [e for e in step if e.key.text in (_LOOPS if head == "turns" else ("each",))]
+    repeat, each = step.entry("repeat"), step.entry("each")
+    if head == "turns" and repeat is not None and each is not None:
+        _excluded(
+            repeat, each, "a loop goes round in one way", "put one loop into the other", problems
+        )
+    for name in () if loops else ("count", "at_most", "until"):
+        entry = step.entry(name)
+        if entry is not None:
+            problems.add(
+                "GD0122",
+                f"`{name}` belongs to a loop, and this step is none",
+                entry.key.span,
+                why="without a loop",
+                help="add `repeat: 3`, `each: cycle(roles)` or `until:`, or delete this"
+                if head == "turns"
+                else f"add `each: cycle(roles)`, or write the `{head}` step below `turns:`",
+            )
+
+
+def check_params(root: Mapping, problems: Problems) -> None:
+    """Report a misspelt `default`: without it a map is a value of its own."""
+    params = root.get("params")
+    for entry in params.entries if isinstance(params, Mapping) else ():
+        value = entry.value
+        if not isinstance(value, Mapping) or any(value.get(key) for key in PARAM_KEYS):
+            continue
+        for inner in value.entries[:MOST_KEYS]:
+            if did_you_mean(inner.key.text, ["default"]):
+                problems.add(
+                    "GD0101",
+                    f"unknown key `{inner.key.text}`",
+                    inner.key.span,
+                    why="not a key of a param",
+                    help="did you mean `default`?",
+                )
+
+
+def check_actions(root: Mapping, problems: Problems) -> None:
+    """Report actions of roles among declared ones, and effects that are written twice."""
+    actions = root.get("actions")
+    entries = actions.entries if isinstance(actions, Mapping) else ()
+    declared = [entry for entry in entries if isinstance(entry.value, Mapping)]
+    listed = [entry for entry in entries if isinstance(entry.value, Sequence)]
+    if declared and listed:
+        problems.add(
+            "GD0123",
+            f"`{listed[0].key.text}` is a list of actions, among declared actions",
+            listed[0].key.span,
+            why="a list",
+            notes=(Note(declared[0].key.span, "a declared action"),),
+            help="write all of them in one form: " + _as_declared(listed[0]),
+        )
+    for entry in declared:
+        assert isinstance(entry.value, Mapping)
+        do, turns = entry.value.entry("do"), entry.value.entry("turns")
+        if do is not None and turns is not None:
+            _excluded(
+                do, turns, "an action says once what it does", "write all as `turns`", problems
+            )
+
+
+def _as_declared(entry: Entry) -> str:
+    """The actions that a role lists, as declared ones."""
+    assert isinstance(entry.value, Sequence)
+    names = [item.text for item in entry.value if isinstance(item, Scalar)][:4]
+    return ", ".join(f"`{name}: {{roles: [{entry.key.text}]}}`" for name in names)
+
+
+def _excluded(first: Entry, second: Entry, rule: str, help: str, problems: Problems) -> None:
+    first, second = sorted((first, second), key=lambda entry: entry.key.span.start)
+    problems.add(
+        "GD0125",
+        f"{rule}: `{first.key.text}` or `{second.key.text}`, not both",
+        second.key.span,
+        why=f"besides `{first.key.text}`",
+        notes=(Note(first.key.span, f"`{first.key.text}` is given here"),),
+        help=help,
+    )

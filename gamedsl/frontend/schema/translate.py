@@ -1,0 +1,266 @@
+"""jsonschema's errors as problems: at the node that is wrong, in words for people.
+
+None of jsonschema's own text gets out. Keywords of ours in the schemas: `says` (how a message
+calls the thing), `head` (the key by which one branch of an `anyOf` is recognised) and `family`
+(what its branches are kinds of).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from gamedsl.diagnostics.model import Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.schema import heads
+from gamedsl.frontend.schema.heads import MOST_KEYS, head_of
+from gamedsl.frontend.schema.words import describe, listed, sample, yaml_text
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+
+
+def _node_at(root: Node, path: Any) -> tuple[Node, Entry | None]:
+    """The node at a path of keys and indices, and the last map entry on the way to it."""
+    node, entry = root, None
+    for step in path:
+        if isinstance(node, Mapping):
+            entry = node.entry(step)
+            assert entry is not None
+            node = entry.value
+        else:
+            assert isinstance(node, Sequence)
+            node = node.items[step]
+    return node, entry
+
+
+def translate(error: Any, root: Node, problems: Problems) -> None:
+    node, entry = _node_at(root, error.absolute_path)
+    if "propertyNames" in error.schema_path and isinstance(error.instance, str):
+        _bad_key(error, node, problems)
+        return
+    if error.validator == "anyOf":
+        _choose_branch(error, node, entry, root, problems)
+        return
+    handler = _HANDLERS.get(error.validator)
+    if handler is not None:
+        handler(error, node, entry, problems)
+
+
+def _bad_key(error: Any, node: Node, problems: Problems) -> None:
+    assert isinstance(node, Mapping)
+    entry = node.entry(error.instance)
+    assert entry is not None
+    if error.validator == "not":
+        heads.reserved_field(error.instance, entry.key.span, problems)
+        return
+    _not_a_name(error, entry.key, problems)
+
+
+def _not_a_name(error: Any, node: Node, problems: Problems) -> None:
+    text = node.text if isinstance(node, Scalar) else ""
+    wanted = error.schema.get("says", "a name")
+    near = "".join(c if c.isascii() and c.isalnum() else "_" for c in text.strip()).strip("_")
+    if error.schema.get("pattern", "").startswith("^[a-z]["):
+        near = near.lower()
+    place = "place" in wanted
+    fix = f"write `{near}`" if near[:1].isalpha() and len(near) < 60 and not place else ""
+    what = f"`{text}`" if text else "the empty text"
+    problems.add("GD0106", f"{what} is not a name", node.span, why=f"wants {wanted}", help=fix)
+
+
+def _unknown_keys(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    assert isinstance(node, Mapping)
+    known = list(error.schema["properties"])
+    family = error.parent.schema.get("family") if error.parent and not error.relative_path else None
+    told: frozenset[str] = frozenset()
+    if family is not None:
+        told = heads.misfits(error.schema, error.parent.validator_value, node, problems)
+    if family == "effect" and heads.elsewhere(family, node, problems):
+        told |= set(heads.STEP_HEADS)
+    unknown = (each for each in node.entries if each.key.text not in {*known, *told})
+    for each in islice(unknown, MOST_KEYS):
+        name = each.key.text
+        near = did_you_mean(name, known)
+        problems.add(
+            "GD0101",
+            f"unknown key `{name}`",
+            each.key.span,
+            why=f"not a key of {error.schema.get('says', 'this map')}",
+            help=f"did you mean `{near}`?" if near else f"known: {', '.join(known)}",
+        )
+
+
+def _missing_keys(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    assert isinstance(node, Mapping)
+    properties = error.schema.get("properties", {})
+    misspelt = {
+        did_you_mean(entry.key.text, properties)
+        for entry in node.entries[:MOST_KEYS]
+        if entry.key.text not in properties and error.schema.get("additionalProperties") is False
+    }
+    for name in error.validator_value:
+        if node.get(name) is None and name not in misspelt:
+            missing(name, properties.get(name, {}), node, error.schema.get("says"), problems)
+
+
+def missing(name: str, part: dict[str, Any], node: Mapping, what: Any, problems: Problems) -> None:
+    problems.add(
+        "GD0102",
+        f"`{name}` is missing",
+        head_of(node),
+        why=f"{what or 'this map'} needs `{name}`",
+        help=f"add `{name}: {sample(name, part)}`",
+    )
+
+
+def _wrong_type(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    wanted = error.schema.get("says") or _type_words(error.validator_value)
+    if entry is not None and entry.key.text == "turns" and isinstance(node, Mapping):
+        problems.add(
+            "GD0113",
+            "`turns` cannot be patched: it is a list, replaced as a whole",
+            entry.key.span,
+            why="a map here",
+            help="write all steps again, each beginning with `- `",
+        )
+        return
+    what = f"`{entry.key.text}`" if entry is not None and entry.value is node else "this item"
+    problems.add(
+        "GD0103",
+        f"{what} wants {wanted}, and this is {describe(node)}",
+        _first_line(node),
+        why=describe(node),
+        help=_quote_help(node, wanted),
+    )
+
+
+def _first_line(node: Node) -> Span:
+    if isinstance(node, Mapping) and node.entries and "\n" in node.span.text:
+        return node.entries[0].key.span
+    return node.span
+
+
+def _quote_help(node: Node, wanted: str) -> str:
+    if not isinstance(node, Scalar) or node.value is None:
+        return ""
+    named = wanted.startswith("a name") and node.text.isidentifier()
+    if named or wanted.startswith("a text"):
+        return f'write quotes if it is text: "{node.text}"'
+    return ""
+
+
+def _type_words(types: Any) -> str:
+    words = {"object": "a map", "array": "a list", "string": "a text", "number": "a number"}
+    words |= {"integer": "a whole number", "boolean": "a truth value"}
+    names = [types] if isinstance(types, str) else types
+    return " or ".join(words[name] for name in names if name in words)
+
+
+def _not_one_of(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    allowed = [str(value) for value in error.validator_value]
+    text = node.text if isinstance(node, Scalar) else describe(node)
+    near = did_you_mean(text, allowed)
+    what = f"`{entry.key.text}`" if entry is not None else "this"
+    problems.add(
+        "GD0104",
+        f"{what} is one of {listed(allowed)}, not `{text}`",
+        _first_line(node),
+        why="none of these",
+        help=f"did you mean `{near}`?" if near else f"write `{allowed[0]}`",
+    )
+
+
+def _too_small(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    what = f"`{entry.key.text}`" if entry is not None else "this number"
+    message = f"{what} must be at least {error.validator_value}"
+    fix = f"write `{error.validator_value}` or more"
+    problems.add("GD0104", message, node.span, why="too small", help=fix)
+
+
+def _empty(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    what = f"`{entry.key.text}`" if entry is not None and entry.value is node else "this"
+    kind = {"minItems": "list", "minProperties": "map"}.get(error.validator, "text")
+    wanted = error.schema.get("says", "a value")
+    fix = f"write {wanted}, or delete the key"
+    problems.add("GD0116", f"{what} is an empty {kind}", node.span, why="empty", help=fix)
+
+
+def _repeated(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    assert isinstance(node, Sequence)
+    seen: dict[object, Node] = {}
+    found = 0
+    for item in node.items:
+        text = yaml_text(item)
+        value = item.value if isinstance(item, Scalar) else text
+        first = seen.setdefault((isinstance(value, bool), value), item)
+        if first is not item and found < MOST_KEYS:
+            found += 1
+            problems.add(
+                "GD0118",
+                f"`{text}` stands twice in this list",
+                item.span,
+                why="the second time",
+                notes=(Note(first.span, "the first time"),),
+                help="delete one of the two",
+            )
+
+
+def _pattern(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
+    _not_a_name(error, node, problems)
+
+
+_HANDLERS: dict[str, Callable[[Any, Node, Entry | None, Problems], None]] = {
+    "additionalProperties": _unknown_keys,
+    "required": _missing_keys,
+    "type": _wrong_type,
+    "enum": _not_one_of,
+    "pattern": _pattern,
+    "minimum": _too_small,
+    "minItems": _empty,
+    "minProperties": _empty,
+    "minLength": _empty,
+    "uniqueItems": _repeated,
+}
+
+
+def _choose_branch(
+    error: Any, node: Node, entry: Entry | None, root: Node, problems: Problems
+) -> None:
+    """Report the errors of the branch that was meant, or that none fits."""
+    family = error.schema.get("family")
+    branches: list[dict[str, Any]] = error.validator_value
+    wrong: dict[int, list[Any]] = {}
+    for sub in error.context:
+        wrong.setdefault(sub.relative_schema_path[0], []).append(sub)
+    headed = {i for i in wrong if heads.heads_of(branches[i])}
+    there = heads.present(branches, node) if headed and isinstance(node, Mapping) else []
+    fitting = {i: subs for i, subs in wrong.items() if not any(map(_is_type, subs))}
+    if there:
+        assert isinstance(node, Mapping)
+        if len(there) > 1:
+            names = [head for i in there for head in heads.heads_of(branches[i])]
+            heads.two_heads(family, names, node, problems)
+            return
+        if family == "type" and heads.reserved(branches[there[0]], node, problems):
+            return
+        fitting = {i: wrong[i] for i in there}
+    elif headed and isinstance(node, Mapping):
+        fitting = {i: subs for i, subs in fitting.items() if i not in headed}
+        if not fitting:
+            heads.no_head(family, branches, node, problems)
+            return
+    if not fitting:
+        _wrong_type(error, node, entry, problems)
+        return
+    best = min(fitting.values(), key=lambda subs: (_only_required(subs), len(subs)))
+    for sub in best:
+        translate(sub, root, problems)
+
+
+def _is_type(error: Any) -> bool:
+    return error.validator == "type" and not error.relative_path
+
+
+def _only_required(errors: list[Any]) -> bool:
+    return all(error.validator == "required" and not error.relative_path for error in errors)

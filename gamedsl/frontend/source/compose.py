@@ -1,0 +1,354 @@
+"""PyYAML's events made into a span tree, without recursion and within bounds.
+
+PyYAML's own scanner and parser in pure Python are used, not libyaml: both give the same places for
+what is well formed, but differ in what they refuse, and what a file means may not depend on how
+PyYAML was built. A problem found here does not stop the reading; a syntax error does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from yaml.error import YAMLError
+from yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    Event,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+    StreamStartEvent,
+)
+from yaml.parser import Parser
+from yaml.reader import Reader
+from yaml.scanner import Scanner
+
+from gamedsl.diagnostics.model import Note, Problems
+from gamedsl.diagnostics.spans import Source, Span
+from gamedsl.frontend.source import scalars, traps
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+
+MAX_DEPTH = 100
+MAX_ALIASED = 10_000
+MOST_PROBLEMS = 100
+
+
+class _Events(Reader, Scanner, Parser):
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+
+    if TYPE_CHECKING:  # PyYAML's stubs give it no type
+
+        def get_event(self) -> Event: ...
+
+
+class _Frame:
+    """A collection that is still open."""
+
+    __slots__ = (
+        *("start", "flow", "anchor", "mapping"),
+        *("items", "entries", "keys", "key", "key_read", "end", "size", "height"),
+    )
+
+    def __init__(self, start: int, flow: bool, anchor: str | None, mapping: bool) -> None:
+        self.start = start
+        self.flow = flow
+        self.anchor = anchor
+        self.mapping = mapping
+        self.items: list[Node] = []
+        self.entries: list[Entry] = []
+        self.keys: dict[str, Scalar] = {}
+        self.key: Scalar | None = None
+        self.key_read = False
+        self.end = start
+        self.size = 1
+        self.height = 1
+
+
+class _Anchored(NamedTuple):
+    node: Node
+    size: int
+    height: int
+
+
+class _StopError(Exception):
+    """Reading on would make no sense; the problem is recorded."""
+
+
+def compose(source: Source, problems: Problems) -> Node | None:
+    """The one document of a source; None where there is none or its syntax is broken."""
+    composer = _Composer(source, problems)
+    try:
+        events = _Events(source.text)
+        try:
+            while composer.take(events.get_event()):
+                pass
+        except (YAMLError, ValueError, OverflowError) as error:
+            from gamedsl.frontend.source import yaml_errors
+
+            flow = [frame.start for frame in composer.stack if frame.flow]
+            opened = flow[-1] if flow else None
+            yaml_errors.report(source, error, events.get_mark().index, opened, problems)
+            return None
+    except _StopError:
+        return None
+    if composer.root is None and not problems.errors:
+        place = Span(source, 0, 0)
+        problems.add("GD0005", f"`{source.name}` is empty", place, help="begin with `game: <name>`")
+    return composer.root
+
+
+class _Composer:
+    def __init__(self, source: Source, problems: Problems) -> None:
+        self.source = source
+        self.problems = problems
+        self.root: Node | None = None
+        self.stack: list[_Frame] = []
+        self.anchors: dict[str, _Anchored] = {}
+        self.aliased = 0
+        self.documents = 0
+
+    def span(self, start: int, end: int) -> Span:
+        return Span(self.source, start, max(start, end))
+
+    def take(self, event: Event) -> bool:
+        """Add one event; False after the last."""
+        if len(self.problems.found) >= MOST_PROBLEMS:
+            raise _StopError
+        if isinstance(event, ScalarEvent):
+            self._check_tag(event)
+            self._add(self._scalar(event), 1, 0, event.anchor, event.implicit[0])
+        elif isinstance(event, SequenceStartEvent | MappingStartEvent):
+            self._open(event)
+        elif isinstance(event, AliasEvent):
+            self._alias(event)
+        elif isinstance(event, DocumentStartEvent):
+            self._document(event)
+        elif isinstance(event, StreamEndEvent):
+            return False
+        elif not isinstance(event, StreamStartEvent | DocumentEndEvent):
+            self._close(event)
+        return True
+
+    def _document(self, event: Event) -> None:
+        self.documents += 1
+        if self.documents > 1:
+            place = self.span(_start(event), _end(event))
+            message = "a file holds one document, and here begins another"
+            fix = "move it into a file of its own, or delete the `---`"
+            self.problems.add("GD0010", message, place, why="a second document", help=fix)
+            raise _StopError
+
+    def _check_tag(self, event: ScalarEvent | SequenceStartEvent | MappingStartEvent) -> None:
+        if event.tag is None:
+            return
+        start = _start(event)
+        text = self.source.text
+        start = text.find("!", start, _end(event)) if text[start] == "&" else start
+        end = start
+        while end < len(text) and not text[end].isspace() and text[end] not in ",[]{}":
+            end += 1
+        self.problems.add(
+            "GD0011",
+            f"`{text[start:end]}` is a YAML tag; tags are not part of the language",
+            self.span(start, end),
+            why="a value may not begin with `!`",
+            help=traps.tag_fix(text[start:end]),
+        )
+
+    def _scalar(self, event: ScalarEvent) -> Scalar:
+        start, end = self._trim(event)
+        span = self.span(start, end)
+        raw = self.source.text[start:end]
+        text, style = event.value, event.style
+        if event.tag is not None:
+            return Scalar(raw, raw or "!", span)
+        whole = raw if style not in ("|", ">") else self.source.text[start : _end(event)]
+        offsets = scalars.offsets_of(whole, start, text, style)
+        if style:
+            self._check_surrogates(text, span)
+            return Scalar(text, text, span, offsets)
+        try:
+            scalar = Scalar(scalars.resolve(text), text, span, offsets)
+            if "(" in text:
+                traps.check_comment(scalar, self.problems)
+            return scalar
+        except scalars.NotFiniteError:
+            message = f"`{text}` is not a number here: every number is finite and exact"
+            self.problems.add("GD0023", message, span, help=f'for text, write "{text}"')
+        except scalars.TooLargeError:
+            most, exponent = scalars.MAX_DIGITS, scalars.MAX_EXPONENT
+            message = f"a number has at most {most} digits and an exponent within {exponent}"
+            fix = "write a smaller number, or quotes around it if it is text"
+            self.problems.add("GD0024", message, span, why="too large", help=fix)
+        return Scalar(text, text, span, offsets)
+
+    def _trim(self, event: ScalarEvent) -> tuple[int, int]:
+        """The scalar alone: without anchor and tag before it and blank lines after it."""
+        start, end = _start(event), _end(event)
+        text = self.source.text
+        while start < end and text[start] in "&!" and (event.anchor or event.tag):
+            while start < end and not text[start].isspace():
+                start += 1
+            while start < end and text[start].isspace():
+                start += 1
+        if event.style in ("|", ">"):
+            while end > start and text[end - 1].isspace():
+                end -= 1
+        return start, end
+
+    def _check_surrogates(self, text: str, span: Span) -> None:
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            message = "this escape names half a character (a surrogate)"
+            fix = "write the character itself, or `\\U` and eight digits"
+            self.problems.add("GD0021", message, span, help=fix)
+
+    def _open(self, event: SequenceStartEvent | MappingStartEvent) -> None:
+        self._check_tag(event)
+        start = _start(event)
+        if len(self.stack) >= MAX_DEPTH:
+            self._too_deep(self.span(start, start + 1))
+        mapping = isinstance(event, MappingStartEvent)
+        self.stack.append(_Frame(start, bool(event.flow_style), event.anchor, mapping))
+
+    def _too_deep(self, place: Span) -> None:
+        message = f"lists and maps are nested more than {MAX_DEPTH} deep"
+        self.problems.add("GD0008", message, place, why="one level too many")
+        raise _StopError
+
+    def _close(self, event: Event) -> None:
+        frame = self.stack.pop()
+        end = _end(event) if frame.flow else frame.end
+        span = self.span(frame.start, end)
+        node: Node
+        if frame.mapping:
+            node = self._mapping(frame, span)
+        else:
+            node = Sequence(tuple(frame.items), span)
+            if frame.flow:
+                traps.check_sequence(node, self.problems)
+        self._add(node, frame.size, frame.height, frame.anchor, False)
+
+    def _mapping(self, frame: _Frame, span: Span) -> Mapping:
+        node = Mapping(tuple(frame.entries), span)
+        if self.source.text.startswith("{{", span.start - 1) and span.start > 0:
+            return node  # a Jinja text without quotes; the map around it says so
+        trapped = frame.flow and traps.check_mapping(node, self.problems)
+        if not trapped:
+            self._check_values(node)
+        return node
+
+    def _check_values(self, node: Mapping) -> None:
+        for entry in node.entries:
+            if _absent(entry.value) and entry.key.text:
+                self.problems.add(
+                    "GD0014",
+                    f"`{entry.key.text}` has no value",
+                    entry.key.span,
+                    why="nothing stands after it",
+                    help=f"write a value after `{entry.key.text}:`, or delete the line",
+                )
+
+    def _alias(self, event: AliasEvent) -> None:
+        name = event.anchor or ""
+        place = self.span(_start(event), _end(event))
+        found = self.anchors.get(name)
+        if found is None:
+            inside = any(frame.anchor == name for frame in self.stack)
+            fact = "stands inside what it refers to" if inside else "refers to no `&` before it"
+            fix = f'for text or an expression, write quotes: "{place.text}"'
+            self.problems.add("GD0025", f"`*{name}` {fact}", place, why="an alias", help=fix)
+            self._add(Scalar(place.text, place.text, place), 1, 0, None, False)
+            return
+        self.aliased += found.size
+        if self.aliased > MAX_ALIASED:
+            message = f"aliases stand for more than {MAX_ALIASED} values in this file"
+            self.problems.add("GD0009", message, place, why="over the bound here")
+            raise _StopError
+        if len(self.stack) + found.height > MAX_DEPTH:
+            self._too_deep(place)
+        self._add(found.node, found.size, found.height, None, False, end=place.end)
+
+    def _add(
+        self,
+        node: Node,
+        size: int,
+        height: int,
+        anchor: str | None,
+        plain: bool,
+        end: int | None = None,
+    ) -> None:
+        if anchor is not None:
+            self.anchors[anchor] = _Anchored(node, size, height)
+        if not self.stack:
+            self.root = node
+            return
+        frame = self.stack[-1]
+        frame.size += size
+        frame.height = max(frame.height, height + 1)
+        frame.end = max(frame.end, node.span.end if end is None else end)
+        if not frame.mapping:
+            self._add_item(frame, node)
+        elif not frame.key_read:
+            frame.key_read = True
+            frame.key = self._key(frame, node)
+        else:
+            frame.key_read = False
+            if frame.key is not None:
+                frame.entries.append(Entry(frame.key, node))
+
+    def _add_item(self, frame: _Frame, node: Node) -> None:
+        frame.items.append(node)
+        if _absent(node):
+            at = node.span.start
+            dash = self.source.text.rfind("-", frame.start, at)
+            place = self.span(dash, dash + 1) if dash >= 0 else node.span
+            fix = "write a value after the `-`, or delete the line"
+            self.problems.add("GD0014", "this list item is empty", place, help=fix)
+
+    def _key(self, frame: _Frame, node: Node) -> Scalar | None:
+        """A key as it enters a map; None (with a problem) where it cannot be one."""
+        if not isinstance(node, Scalar):
+            start = node.span.start
+            fix = "write a name before the colon"
+            if start > 0 and self.source.text.startswith("{{", start - 1):
+                text = self.source.text[start - 1 : node.span.end + 1]
+                fix = f"write quotes around a text that begins with braces: {traps.quoted(text)}"
+            message = "a key is a name or a number, not a list or a map"
+            self.problems.add("GD0015", message, node.span, why="stands as a key", help=fix)
+            return None
+        if _absent(node):
+            place = self.span(node.span.start, node.span.start + 1)
+            fix = "write a name before the colon"
+            self.problems.add("GD0015", "a key is missing before this colon", place, help=fix)
+            return None
+        number = isinstance(node.value, int) and not isinstance(node.value, bool)
+        first = frame.keys.setdefault(str(node.value) if number else node.text, node)
+        if first is not node:
+            self.problems.add(
+                "GD0013",
+                f"the key `{node.text}` stands twice in this map",
+                node.span,
+                why="the second time",
+                notes=(Note(first.span, "the first time"),),
+                help="delete one of the two, or rename it",
+            )
+            return None
+        return node
+
+
+def _start(event: Event) -> int:
+    return event.start_mark.index if event.start_mark is not None else 0
+
+
+def _end(event: Event) -> int:
+    return event.end_mark.index if event.end_mark is not None else 0
+
+
+def _absent(node: Node) -> bool:
+    """Whether nothing at all was written where a value must stand."""
+    return isinstance(node, Scalar) and node.value is None and not node.text

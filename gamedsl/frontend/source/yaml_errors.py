@@ -1,0 +1,390 @@
+"""What PyYAML says of broken syntax, said so that it can be mended.
+
+PyYAML names the token that it met; people want to know which rule of YAML they ran into. Each row
+of `_RULES` recognises one kind of its message; what none recognises becomes GD0030, with a place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from yaml.error import MarkedYAMLError
+
+from gamedsl.diagnostics.model import Note, Problems
+from gamedsl.diagnostics.spans import Source, Span
+from gamedsl.frontend.source.traps import quoted, tag_fix
+
+
+class _Case(NamedTuple):
+    """One syntax error: where the scanner stood, and where the thing it was in began.
+
+    `opened` is where the innermost `{` or `[` that is still open stands.
+    """
+
+    source: Source
+    at: int
+    began: int | None
+    opened: int | None
+    what: str
+    context: str
+    problems: Problems
+
+    @property
+    def text(self) -> str:
+        return self.source.text
+
+    @property
+    def start(self) -> int:
+        """Where the thing began; where the scanner stood, if it had not."""
+        return self.at if self.began is None else self.began
+
+    @property
+    def char(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    @property
+    def line_start(self) -> int:
+        return self.text.rfind("\n", 0, self.at) + 1
+
+    @property
+    def before(self) -> str:
+        """The line up to the place."""
+        return self.text[self.line_start : self.at]
+
+    def span(self, start: int, end: int) -> Span:
+        return Span(self.source, start, max(start, min(end, len(self.text))))
+
+    def here(self) -> Span:
+        return self.span(self.at, self.at + 1)
+
+
+def report(
+    source: Source, error: Exception, at: int, opened: int | None, problems: Problems
+) -> None:
+    """Turn an exception of the scanner or the parser into a problem at its place."""
+    what, context, began = "", "", None
+    if isinstance(error, MarkedYAMLError):
+        what, context = error.problem or "", error.context or ""
+        at = error.problem_mark.index if error.problem_mark else at
+        began = error.context_mark.index if error.context_mark else None
+    case = _Case(source, min(at, len(source.text)), began, opened, what, context, problems)
+    said = f"{context}: {what}" if what else str(error)
+    for pattern, rule in _RULES:
+        if pattern.search(said) and rule(case):
+            return
+    _other(case)
+
+
+def _value_on_line(case: _Case, at: int) -> tuple[str, int, str]:
+    """The key before a place on its line, where that key's value begins, and the value's text."""
+    start = case.text.rfind("\n", 0, at) + 1
+    end = case.text.find("\n", at)
+    line = case.text[start : end if end >= 0 else len(case.text)]
+    found = re.match(r"[ \t]*(?:- +)*\{? *([\w.()\[\], -]*?): +", line)
+    if not found:
+        found_item = re.match(r"[ \t]*(?:- +)*", line)
+        offset = found_item.end() if found_item else 0
+        return "", start + offset, _without_comment(line[offset:])
+    return found.group(1) + ": ", start + found.end(), _without_comment(line[found.end() :])
+
+
+def _without_comment(text: str) -> str:
+    return re.split(r"\s#", text)[0].strip()
+
+
+def _quote_fix(case: _Case, at: int) -> str:
+    key, _, value = _value_on_line(case, at)
+    return f"write quotes around it: {key}{quoted(value)}"
+
+
+def _tab(case: _Case) -> bool:
+    if case.char != "\t":
+        return False
+    end = case.at
+    while case.text[end : end + 1] == "\t":
+        end += 1
+    case.problems.add(
+        "GD0012",
+        "a tab stands where YAML wants spaces",
+        case.span(case.at, end),
+        why="a tab",
+        help="indent with spaces",
+    )
+    return True
+
+
+def _reserved(case: _Case) -> bool:
+    if not case.char or case.char.isspace():
+        return False
+    if case.char in "]},":
+        return _empty_item(case)
+    case.problems.add(
+        "GD0018",
+        f"an unquoted value may not begin with `{case.char}`",
+        case.here(),
+        why="YAML reads this as punctuation",
+        help=_reserved_fix(case),
+    )
+    return True
+
+
+def _reserved_fix(case: _Case) -> str:
+    if case.char == "-":
+        return "begin the list on the next line, or write it as `[a, b]`"
+    if _in_flow(case):
+        return "write quotes around the value"
+    return _quote_fix(case, case.at)
+
+
+def _in_flow(case: _Case) -> bool:
+    return case.context.startswith("while parsing a flow")
+
+
+def _block_indicator(case: _Case) -> bool:
+    """`a: | b`, `a: > 3`, or `[x] | [y]`: something follows the mark of a block of text."""
+    mark = case.start
+    before = case.text[case.text.rfind("\n", 0, mark) + 1 : mark].rstrip()
+    moved = case._replace(at=mark)
+    if before.endswith(("'", '"', "]", "}")):
+        return _after_value(moved)
+    return _reserved(moved)
+
+
+def _anchor(case: _Case) -> bool:
+    return _reserved(case._replace(at=case.start))
+
+
+def _empty_item(case: _Case) -> bool:
+    closes = case.char in "]}"
+    message = f"`{case.char}` closes nothing" if closes else "nothing stands before this comma"
+    fix = "delete it, or put the text in quotes"
+    case.problems.add("GD0019", message, case.here(), help=fix)
+    return True
+
+
+def _colon(case: _Case) -> bool:
+    """A second `: ` in a value, or a key where the lines above allow none."""
+    if re.search(r"(?:^|[\s{,])[^\s:{,][^:]*: ", case.before) or "{" in case.before:
+        key, _, value = _value_on_line(case, case.at)
+        case.problems.add(
+            "GD0017",
+            "a colon and a space may not stand in unquoted text",
+            case.here(),
+            why="YAML takes what is before it for a key",
+            help=f"write quotes around it: {key}{quoted(value)}",
+        )
+        return True
+    above = case.text[: max(case.line_start - 1, 0)].rstrip().rpartition("\n")[2]
+    indent = len(case.before) - len(case.before.lstrip())
+    if above.strip() and ":" not in above and indent <= len(above) - len(above.lstrip()):
+        end = len(case.text[: case.line_start].rstrip())
+        start = end - len(above.lstrip())
+        return _no_colon(case, case.span(start, end))
+    return _indentation(case._replace(at=case.line_start + indent))
+
+
+def _missing_colon(case: _Case) -> bool:
+    start = case.start
+    end = case.text.find("\n", start)
+    end = end if end >= 0 else len(case.text)
+    line = _without_comment(case.text[start:end])
+    return _no_colon(case, case.span(start, start + len(line)))
+
+
+def _no_colon(case: _Case, place: Span) -> bool:
+    text = place.text
+    name, colon, value = text.partition(":")
+    if colon and value and not value.startswith(" "):
+        fix = f"put a space after the colon: {name}: {value}"
+    else:
+        fix = f"write `{text.split()[0].rstrip(':') if text.split() else 'name'}: <value>`"
+    message = "this line is neither `name: value` nor a list item"
+    case.problems.add("GD0029", message, place, why="no colon and space in it", help=fix)
+    return True
+
+
+def _quote_open(case: _Case) -> bool:
+    start = case.start
+    quote = case.text[start : start + 1]
+    case.problems.add(
+        "GD0020",
+        f"the quote {quote} is never closed",
+        case.span(start, start + 1),
+        why="opened here",
+        help=f"close it with {quote}; inside single quotes an apostrophe is written twice",
+    )
+    return True
+
+
+def _escape(case: _Case) -> bool:
+    back = case.text.rfind("\\", 0, case.at + 1)
+    start = back if back >= 0 else case.at
+    written = case.text[start : start + 2]
+    case.problems.add(
+        "GD0021",
+        f"`{written}` is not an escape that double quotes know",
+        case.span(start, start + 2),
+        why="an escape",
+        help="write `\\\\` for a backslash, or use single quotes, where it stands for itself",
+    )
+    return True
+
+
+def _block_end(case: _Case) -> bool:
+    before = case.before.rstrip()
+    if case.char in "]}" and case.char:
+        return _empty_item(case)
+    if before.endswith(("'", '"', "]", "}")):
+        return _after_value(case)
+    return _indentation(case)
+
+
+def _after_value(case: _Case) -> bool:
+    end = case.text.find("\n", case.at)
+    rest = _without_comment(case.text[case.at : end if end >= 0 else len(case.text)])
+    case.problems.add(
+        "GD0028",
+        "text follows a value that has ended",
+        case.span(case.at, case.at + max(len(rest), 1)),
+        why="after the closing quote or bracket",
+        help=_quote_fix(case, case.at),
+    )
+    return True
+
+
+def _indentation(case: _Case) -> bool:
+    end = case.text.find("\n", case.at)
+    line = _without_comment(case.text[case.at : end if end >= 0 else len(case.text)])
+    if line.startswith("- ") and case.what.endswith("'-'"):
+        message, fix = "a list item stands among the keys of a map", "indent it below its key"
+    elif case.what.endswith("'?'"):
+        message, fix = "a key stands among the items of a list", "indent it, or begin it with `- `"
+    else:
+        message = "this line is not aligned with the lines it belongs to"
+        fix = "indent it by as many spaces as its neighbours"
+    place = case.span(case.at, case.at + max(len(line), 1))
+    case.problems.add("GD0022", message, place, why="indented differently", help=fix)
+    return True
+
+
+def _flow(case: _Case) -> bool:
+    """Inside `{ }` or `[ ]`: something else than a comma or the closing bracket."""
+    begin = case.start
+    opener = case.text[begin : begin + 1]
+    closer = {"{": "}", "[": "]"}.get(opener, "}")
+    same_line = "\n" not in case.text[begin : case.at]
+    ended = case.text[begin : case.at].rstrip()[-1:]
+    if case.char == ":" and same_line:
+        case.problems.add(
+            "GD0017",
+            "a colon and a space may not stand in unquoted text",
+            case.here(),
+            why="YAML takes what is before it for a key",
+            help="write quotes around the value",
+        )
+    elif case.char and case.char in "[{?" and same_line:
+        case.problems.add(
+            "GD0016",
+            f"YAML cuts this text at its `{case.char}`",
+            case.here(),
+            why=f"inside `{opener}{closer}` an unquoted value may hold none of , [ ] {{ }} ?",
+            help="write quotes around the value, or use one line for each key",
+        )
+    elif same_line and case.char and case.char not in "]}" and ended in ("'", '"', "]", "}"):
+        case.problems.add(
+            "GD0028",
+            "text follows a value that has ended",
+            case.here(),
+            why="after the closing quote or bracket",
+            help="write one pair of quotes around the whole value",
+        )
+    else:
+        _unclosed(case, begin, opener, closer)
+    return True
+
+
+def _unclosed(case: _Case, begin: int, opener: str, closer: str) -> None:
+    notes: tuple[Note, ...] = ()
+    if case.at < len(case.text):
+        notes = (Note(case.here(), f"`{closer}` or a comma must come before this"),)
+    case.problems.add(
+        "GD0019",
+        f"`{opener}` is not closed",
+        case.span(begin, begin + 1),
+        why="opened here",
+        notes=notes,
+        help=f"write `{closer}` after its last value",
+    )
+
+
+def _flow_content(case: _Case) -> bool:
+    if case.opened is not None and case.what.endswith(("'<stream end>'", "'<document end>'")):
+        opener = case.text[case.opened]
+        _unclosed(case, case.opened, opener, {"{": "}", "[": "]"}.get(opener, "}"))
+        return True
+    return _reserved(case)
+
+
+def _tag(case: _Case) -> bool:
+    start = case.start
+    case.problems.add(
+        "GD0011",
+        "a YAML tag begins here; tags are not part of the language",
+        case.span(start, start + 1),
+        why="a value may not begin with `!`",
+        help=tag_fix(""),
+    )
+    return True
+
+
+def _document_start(case: _Case) -> bool:
+    if case.char in ("}", "]"):
+        return _empty_item(case)
+    if re.search(r"^\.\.\.", case.text[: case.at], re.MULTILINE):
+        message = "a file holds one document, and this text follows its end"
+        fix = "delete the line `...` before it"
+        case.problems.add("GD0010", message, case.here(), why="after the end", help=fix)
+        return True
+    first = case.text.lstrip()[:1]
+    if first in ("{", "[", '"', "'"):
+        return _after_value(case)
+    if first == "%":
+        return False
+    begins = re.search(r"^(?!#|---)\S.*$", case.text[: case.at], re.MULTILINE)
+    if begins and not re.search(r":(\s|$)", line := _without_comment(begins.group())):
+        return _no_colon(case, case.span(begins.start(), begins.start() + len(line)))
+    return _indentation(case)
+
+
+def _other(case: _Case) -> None:
+    case.problems.add(
+        "GD0030",
+        "this is not YAML" + (f": {case.what}" if case.what else ""),
+        case.here(),
+        why="YAML stops here",
+        help="write `name: value`, one to a line, and put doubtful text in double quotes",
+    )
+
+
+_RULES: tuple[tuple[re.Pattern[str], Callable[[_Case], bool]], ...] = tuple(
+    (re.compile(pattern), rule)
+    for pattern, rule in (
+        (r"found character .* that cannot start any token", _tab),
+        (r"found character .* that cannot start any token", _reserved),
+        (r"(sequence entries|mapping keys) are not allowed here", _reserved),
+        (r"mapping values are not allowed here", _colon),
+        (r"could not find expected ':'", _missing_colon),
+        (r"while scanning a block scalar", _block_indicator),
+        (r"while scanning an (alias|anchor)", _anchor),
+        (r"while (scanning|parsing) a tag|undefined tag handle", _tag),
+        (r"double-quoted scalar: (found unknown|expected) escape|chr\(\)|Python int", _escape),
+        (r"scanning a quoted scalar: found unexpected", _quote_open),
+        (r"expected <block end>", _block_end),
+        (r"while parsing a flow (mapping|sequence): expected ','", _flow),
+        (r"while parsing a flow node: expected the node content", _flow_content),
+        (r"expected the node content", _reserved),
+        (r"expected '<document start>'", _document_start),
+    )
+)

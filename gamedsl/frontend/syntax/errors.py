@@ -1,0 +1,196 @@
+"""What is said of an expression that does not parse.
+
+Imported only where one does not. The commonest mistakes have headlines of their own; the parser's
+list of what it would have accepted is boiled down to one thing that the user can do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+
+from gamedsl.diagnostics.model import Note, Problems
+from gamedsl.diagnostics.spans import Span
+
+Place = Callable[[int, int], Span]
+
+_TOKENS = {
+    "NAME": "a name", "NUMBER": "a number", "COMPARE": "a comparison", "TIMES": "`*` or `/`",
+    "PLUS_MINUS": "`+` or `-`", "POWER": "`**`", "RPAR": "`)`", "LPAR": "`(`", "RSQB": "`]`",
+    "LSQB": "`[`", "COMMA": "`,`", "DOT": "`.`", "IF": "`if`", "ELSE": "`else`", "FOR": "`for`",
+    "IN": "`in`", "NOT": "`not`", "AND": "`and`", "OR": "`or`", "__ANON_0": "`..`",
+}  # fmt: skip
+
+_ALIEN = {
+    "=": "to compare, write `==`",
+    "&": "write `and`",
+    "|": "write `or`",
+    "!": "write `not`",
+    "^": "a power is written `**`",
+    "~": "write `not`",
+    "?": "a choice is written `a if test else b`",
+    ":": "a choice is written `a if test else b`",
+    ";": "one expression stands alone",
+    "'": "names stand without quotes",
+    '"': "names stand without quotes",
+    "{": "a list is written `[a, b]`",
+    "×": "write `*`",
+    "·": "write `*`",
+    "÷": "write `/`",
+    "−": "write the minus sign `-` of the keyboard",
+    "–": "write the minus sign `-` of the keyboard",
+    "≤": "write `<=`",
+    "≥": "write `>=`",
+    "≠": "write `!=`",
+    "’": "names stand without quotes",
+    "“": "names stand without quotes",
+    "”": "names stand without quotes",
+}
+
+_QUOTED = re.compile(r"(['\"])([A-Za-z_][A-Za-z0-9_]*)\1")
+_OPEN = {")": "(", "]": "["}
+_CLOSE = {"(": ")", "[": "]"}
+_TERNARY = "a conditional needs both halves: `a if test else b`"
+
+
+def report(error: UnexpectedInput, text: str, place: Place, problems: Problems) -> None:
+    """Add the one problem of a text that does not parse; `place` turns offsets into spans."""
+    if isinstance(error, UnexpectedCharacters):
+        at = error.pos_in_stream or 0
+        if text[at] != ";" or not _bracket(at, "", text, place, problems):
+            _character(at, text, place, problems)
+        return
+    token = error.token if isinstance(error, UnexpectedToken) else None
+    ended = isinstance(error, UnexpectedEOF) or token is None or token.type == "$END"
+    at = len(text.rstrip()) if ended or token is None else token.start_pos or 0
+    word = "" if ended else str(token)
+    if _bracket(at, word, text, place, problems):
+        return
+    if word in _ALIEN:
+        _character(at, text, place, problems)
+        return
+    accepted = set(getattr(error, "expected", ()) or ())
+    for name, opens, closes in (("RPAR", "(", ")"), ("RSQB", "[", "]")):
+        if text[:at].count(opens) <= text[:at].count(closes):
+            accepted.discard(name)
+    if "ELSE" in accepted and word in ("", ")", "]", ",", "for"):
+        _no_else(text[:at], place, problems)
+    elif word in ("<", "<=", ">", ">=", "==", "!=", "in", "not") and "NAME" not in accepted:
+        problems.add(
+            "GD0205",
+            "comparisons do not chain",
+            place(at, at + len(word)),
+            why="a second comparison",
+            help="write `a < b and b < c`",
+        )
+    elif ended:
+        problems.add(
+            "GD0201",
+            "the expression ends too early",
+            place(at - 1, at),
+            why=f"{_expected(accepted)} is missing after this",
+        )
+    else:
+        problems.add(
+            "GD0201",
+            f"`{word}` is not expected here",
+            place(at, at + len(word)),
+            why=f"{_expected(accepted)} was expected",
+            help=_hint(text, at, word),
+        )
+
+
+def _character(at: int, text: str, place: Place, problems: Problems) -> None:
+    character, length = text[at], 1
+    help = _ALIEN.get(character, "")
+    if quoted := _QUOTED.match(text, at):
+        length, help = len(quoted[0]), f"names stand without quotes: `{quoted[2]}`"
+    elif text[at : at + 2] in ("&&", "||"):
+        length = 2
+    elif character == "=" and text[max(at - 1, 0)] in "*/%":
+        help = f"only `+=` and `-=` are short: write `x = x {text[at - 1]} …`"
+    elif character.isdigit():
+        help = "write the digits 0 to 9"
+    elif character.isalpha():
+        help = "names have the letters a to z, A to Z, digits and `_`"
+    problems.add(
+        "GD0202",
+        f"`{text[at : at + length]}` has no meaning in an expression",
+        place(at, at + length),
+        why="not expected here",
+        help=help,
+    )
+
+
+def _bracket(at: int, word: str, text: str, place: Place, problems: Problems) -> bool:
+    """Whether the mistake is a bracket that is never closed, or closes nothing."""
+    opened = []
+    for offset, character in enumerate(text[:at]):
+        if character in _CLOSE:
+            opened.append(offset)
+        elif character in _OPEN and opened:
+            opened.pop()
+    if word in _OPEN and not (opened and text[opened[-1]] == _OPEN[word]):
+        notes = tuple(Note(place(i, i + 1), "open here") for i in opened[-1:])
+        problems.add(
+            "GD0207",
+            f"`{word}` closes nothing",
+            place(at, at + 1),
+            why=f"no `{_OPEN[word]}` is open here",
+            notes=notes,
+            help=f"write `{_CLOSE[text[opened[-1]]]}`" if opened else f"delete the `{word}`",
+        )
+        return True
+    if word == "" and opened:
+        problems.add(
+            "GD0207",
+            f"`{text[opened[-1]]}` is never closed",
+            place(opened[-1], opened[-1] + 1),
+            why="opened here",
+            help=f"add the `{_CLOSE[text[opened[-1]]]}`",
+        )
+        return True
+    return False
+
+
+def _no_else(text: str, place: Place, problems: Problems) -> None:
+    test = [found.start() for found in re.finditer(r"\bif\b", text)][-1]
+    if re.match(r"(add|drop)\b|[^=<>!]+=[^=]", text):
+        help = "whether a step runs is its `if:`; a value is chosen by `a if test else b`"
+    elif len(text) < 60 and not set(text) & set("(["):
+        help = f"say what holds otherwise: `{' '.join(text.split())} else 0`"
+    else:
+        help = _TERNARY
+    problems.add(
+        "GD0206",
+        "this conditional has no `else`",
+        place(test, len(text.rstrip())),
+        why="and if it is not so?",
+        help=help,
+    )
+
+
+def _hint(text: str, at: int, word: str) -> str:
+    if word == "else":
+        return _TERNARY
+    if word == "." and text[at + 1 : at + 2].isdigit():
+        return "write a digit before the point: `0.5`"
+    if re.match(r"\d[eE]\d|\d_\d|\d[A-Za-z_]", text[max(at - 1, 0) : at + 2]):
+        return "numbers are written out, and a product needs its `*`"
+    if word == ",":
+        return "a list is written `[a, b]`"
+    if word == "(":
+        return "only a name can be called, as in `sum(payoff)`"
+    return ""
+
+
+def _expected(accepted: set[str]) -> str:
+    if {"NAME", "NUMBER"} & accepted:
+        return "a name" if "NUMBER" not in accepted else "a value"
+    words = {_TOKENS[name] for name in accepted if name in _TOKENS}
+    for word in ("`)`", "`]`"):
+        if word in words:
+            return f"an operator or {word}"
+    return "an operator" if "`and`" in words else " or ".join(sorted(words)) or "the end"

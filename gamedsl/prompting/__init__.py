@@ -1,0 +1,1 @@
+"""Labels, templates and prompts of a compiled game, and the parsing of replies."""

@@ -1,0 +1,110 @@
+"""Random things to say: what stands in for a player where a game with open decisions is tried out.
+
+A sample is of the right type, and says nothing: whether it meets the step's `valid` is for whoever
+asked to see. It is a function of the type and the state of the generator alone.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from gamedsl.ir.json_types import fields_of, lengths, range_of
+from gamedsl.ir.program import Said
+from gamedsl.ir.types import (
+    Bool,
+    Enum,
+    Grid,
+    List,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Text,
+    Tuple,
+    Type,
+    Union,
+    domain,
+)  # fmt: skip
+from gamedsl.prompting.spoken import name_said
+
+PHRASES = (
+    "a", "no", "Yes.", "42", "hm…", "Why not?", "I am not sure.", "That is {all} I have to say.",
+    "nächste Runde", "どうぞ", "да", "👍🏽", 'She said "so what" \\ and left.',
+    "First this,\n\tthen that.", "</think> <answer>a</answer>",
+)  # fmt: skip
+"""What texts are drawn from; the odd ones are what replies and prompts must get along with."""
+
+PROGRAMS = (
+    "x",
+    "pass",
+    "def f(n):\n    return n + 1",
+    "print('```')",
+    "assert f(2) == 3\n\nassert f(-1) == 0\n",
+)
+
+_MOST_ITEMS = 3
+_FAR = 99
+
+
+def sample_said(said: Said, type: Type, seats: tuple[str, ...], random: Random) -> str:
+    """The canonical name of something that an open decision may be answered with. ValueError: the
+    type has no value, or none that fits its limits."""
+    if said.form == "json":
+        value = _value(type, seats, random)
+    else:
+        value = _text(type, PROGRAMS if said.form == "code" else PHRASES, random)
+    return name_said(value, said, type, seats)
+
+
+def _text(type: Type, phrases: tuple[str, ...], random: Random) -> str:
+    limit = type.limit if isinstance(type, Text) else None
+    return random.choice([p for p in phrases if limit is None or len(p) <= limit] or [""])
+
+
+def _value(type: Type, seats: tuple[str, ...], random: Random) -> Any:
+    match type:
+        case Bool():
+            return random.random() < 0.5
+        case Number():
+            return _number(type, random)
+        case Enum(members=names):
+            return random.choice(names)
+        case Seat():
+            return random.choice(seats)
+        case Text():
+            return _text(type, ("", *PHRASES), random)
+        case Option(of=inner):
+            return None if random.random() < 0.5 else _value(inner, seats, random)
+        case Union(of=options):
+            return _value(random.choice(options), seats, random)
+        case List(of=inner):
+            least, most = lengths(type)
+            count = random.randint(least, max(least, min(most, _MOST_ITEMS)))
+            return tuple(_value(inner, seats, random) for _ in range(count))
+        case Grid(rows=rows, columns=columns, of=inner):
+            return tuple(_value(inner, seats, random) for _ in range(rows * columns))
+        case Tuple(of=types):
+            return tuple(_value(of, seats, random) for of in types)
+        case Set(of=inner):
+            values = domain(inner, seats) or ()
+            count = random.randint(0, min(len(values), _MOST_ITEMS))
+            return frozenset(random.sample(values, count))
+        case Record(types=types):
+            return tuple(_value(of, seats, random) for of in types)
+        case PerValue() | PerSeat():
+            fields = (f for f in fields_of(type, seats) if f.needed or random.random() < 0.5)
+            return {field.key: _value(field.type, seats, random) for field in fields}
+    return None
+
+
+def _number(type: Number, random: Random) -> int | Fraction:
+    low, high = range_of(type)
+    if type.low is None:
+        low, high = -_FAR, _FAR
+    number = random.randint(low, high)
+    return number if type.whole or random.random() < 0.5 else Fraction(number, 4)

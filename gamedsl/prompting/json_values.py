@@ -1,0 +1,175 @@
+"""Values of types as JSON: which can be, how they are written and read, and the schema of it.
+
+Records and maps are objects, with all keys there and no others; lists, tuples, sets and grids (by
+rows) are arrays, enum values and roles texts, none is null. Nothing is converted: `true` is no
+number, `"3"` is not 3 and `3.0` no whole number. `schema_of` has the same to say of all data, but
+for two things for which JSON Schema has no plain words: there `1.0` is a whole number, and a text
+may have any characters.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from fractions import Fraction
+from typing import Any
+
+from gamedsl.ir.json_types import (
+    fields_of,
+    lengths,
+    range_of,
+)
+from gamedsl.ir.types import (
+    Bool,
+    Enum,
+    Grid,
+    List,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Text,
+    Tuple,
+    Type,
+    Union,
+    domain,
+)  # fmt: skip
+from gamedsl.prompting.strict_json import Fault, check_characters, quoted
+
+_FRACTION = re.compile(r"-?[0-9]{1,500}/[1-9][0-9]{0,499}")
+
+
+class Reader:
+    """JSON data as values of a type. Raises Fault, which says where.
+
+    `named` reads canonical names, where a number that is not whole is a string.
+    """
+
+    def __init__(self, seats: tuple[str, ...], named: bool = False) -> None:
+        self._seats, self._named = seats, named
+
+    def value(self, data: Any, type: Type, at: str) -> Any:
+        match type, data:
+            case Bool(), bool():
+                return data
+            case Number(), _:
+                return self._number(data, type, at)
+            case (Enum(members=names), str()) if data in names:
+                return data
+            case (Seat(), str()) if data in self._seats:
+                return data
+            case ((NoneType() | Option()), None):
+                return None
+            case Text(), str():
+                return check_text(data, type, at)
+            case Option(of=inner), _:
+                return self.value(data, inner, at)
+            case Union(of=options), _:
+                return self._one_of(data, type, options, at)
+            case List(of=inner), list():
+                return self._row(data, inner, *lengths(type), at)
+            case Tuple(of=types), list():
+                return self._items(data, types, at)
+            case Grid(rows=rows, columns=columns, of=inner), list():
+                row = List(inner, columns)
+                cells = self._row(data, row, rows, rows, at)
+                return tuple(cell for row in cells for cell in row)
+            case Set(of=inner), list():
+                return self._set(data, inner, at)
+            case ((Record() | PerValue() | PerSeat()), dict()):
+                return self._object(data, type, at)
+        raise Fault("value", f"{_place(at)} must be {type}")
+
+    def _number(self, data: Any, type: Number, at: str) -> Any:
+        if self._named and isinstance(data, str) and _FRACTION.fullmatch(data):
+            data = Fraction(data)
+        low, high = range_of(type)
+        exact = isinstance(data, int if type.whole else int | Fraction)
+        if not exact or isinstance(data, bool) or not low <= data <= high:
+            raise Fault("value", f"{_place(at)} must be {type}")
+        return int(data) if data.denominator == 1 else data
+
+    def _one_of(self, data: Any, type: Type, options: tuple[Type, ...], at: str) -> Any:
+        for option in options:
+            with suppress(Fault):
+                return self.value(data, option, at)
+        raise Fault("value", f"{_place(at)} must be {type}")
+
+    def _row(self, data: list[Any], type: Type, least: int, most: int, at: str) -> tuple[Any, ...]:
+        if not least <= len(data) <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
+            raise Fault("length", f"{_place(at)} has {len(data)} items, not {wanted}")
+        return self._items(data, (type,) * len(data), at)
+
+    def _items(self, data: list[Any], types: tuple[Type, ...], at: str) -> tuple[Any, ...]:
+        if len(data) != len(types):
+            raise Fault("length", f"{_place(at)} has {len(data)} items, not {len(types)}")
+        parts = enumerate(zip(types, data, strict=True))
+        return tuple(self.value(item, of, f"{at}[{i}]") for i, (of, item) in parts)
+
+    def _set(self, data: list[Any], type: Type, at: str) -> frozenset[Any]:
+        items = self._row(data, type, 0, len(data), at)
+        if len(set(items)) < len(items):
+            raise Fault("value", f"{_place(at)} has an item twice")
+        return frozenset(items)
+
+    def _object(self, data: dict[str, Any], type: Record | PerValue | PerSeat, at: str) -> Any:
+        fields = fields_of(type, self._seats)
+        names = {field.name for field in fields}
+        for name in data:
+            if name not in names:
+                raise Fault("fields", f"{_place(at)} has no {quoted(name)}")
+        for field in fields:
+            if field.needed and field.name not in data:
+                raise Fault("fields", f"{_place(at)} lacks {quoted(field.name)}")
+        read = {
+            field.key: self.value(data[field.name], field.type, f"{at}.{field.name}".lstrip("."))
+            for field in fields
+            if field.name in data
+        }
+        return tuple(read.values()) if isinstance(type, Record) else read
+
+
+def data_of(value: Any, type: Type, seats: tuple[str, ...]) -> Any:
+    """A value of a type as JSON data, with `Fraction` for numbers that are not whole."""
+    match type:
+        case Number() if isinstance(value, Fraction) and value.denominator == 1:
+            return int(value)
+        case Option(of=inner) if value is not None:
+            return data_of(value, inner, seats)
+        case Union(of=options):
+            of = next((of for of in options if value in (domain(of, seats) or ())), options[0])
+            return data_of(value, of, seats)
+        case List(of=inner):
+            return [data_of(item, inner, seats) for item in value]
+        case Tuple(of=types):
+            return [data_of(item, of, seats) for of, item in zip(types, value, strict=True)]
+        case Grid(columns=columns, of=inner):
+            cells = [data_of(cell, inner, seats) for cell in value]
+            return [cells[i : i + columns] for i in range(0, len(cells), columns)]
+        case Set(of=inner):
+            return [data_of(v, inner, seats) for v in domain(inner, seats) or () if v in value]
+        case Record():
+            parts = zip(type.fields, value, strict=True)
+            return {name: data_of(part, of, seats) for (name, of), part in parts}
+        case PerValue() | PerSeat():
+            fields = fields_of(type, seats)
+            return {f.name: data_of(value[f.key], f.type, seats) for f in fields if f.key in value}
+    return value
+
+
+def check_text(text: str, type: Type, at: str) -> str:
+    """A text as it is. Fault: it is too long for its type, or has characters none may have."""
+    check_characters(text, f"{_place(at)} has ")
+    limit = type.limit if isinstance(type, Text) else None
+    if limit is not None and len(text) > limit:
+        raise Fault("length", f"{_place(at)} has {len(text)} characters, not {limit} at most")
+    return text
+
+
+def _place(at: str) -> str:
+    return f"`{at}`" if at else "it"

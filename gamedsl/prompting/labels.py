@@ -1,0 +1,250 @@
+"""What actions are called in prompts and replies.
+
+A model that reads `stag` already knows the game. Masked labels are meaningless words, so that what
+is learned is learned from reward. A label set is a pure function of the rules, the run seed, the
+episode's seed and the tokenizer: it comes from a SHA-256 stream, never from a library's generator,
+so it is the same on every platform and Python version. Always: one label per option name for all
+roles, no two equal under case folding, none a prefix of another (the words of a style have one
+length), none a common word nor a name of the game.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.hashing import digest
+from gamedsl.prompting.tokenizers import TokenCounter, counts, inside
+from gamedsl.prompting.words import AUTO, DENIED, STYLES, Style
+
+_CACHED_BOOKS = 4096
+_PART = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+(?:/[0-9]+)?")
+_SHORTEST_SUBSTRING = 3
+_COUNTED = 5_000
+_DRAWS_PER_WORD = 40
+_MOST_DRAWS = 200_000
+
+
+@dataclass(frozen=True)
+class LabelBook:
+    """The labels of one episode: `pairs` are (canonical name, label), in order of declaration.
+
+    `key` seeds the order in which options are shown; it is empty where they are shown as declared.
+    """
+
+    kind: str
+    pairs: tuple[tuple[str, str], ...]
+    key: str = ""
+    _label: dict[str, str] = field(init=False, repr=False, compare=False)
+    _name: dict[str, str] = field(init=False, repr=False, compare=False)
+    _rank: dict[tuple[str, str, str], bytes] = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_label", dict(self.pairs))
+        object.__setattr__(self, "_name", {label: name for name, label in self.pairs})
+        object.__setattr__(self, "_rank", {})
+        object.__setattr__(self, "_hash", hash((self.kind, self.pairs, self.key)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def label(self, name: str) -> str:
+        """The label of an option. KeyError for a name that is no option of the game."""
+        return self._label[name]
+
+    def has(self, name: str) -> bool:
+        """Whether there is an option of this name."""
+        return name in self._label
+
+    def shown(self, name: str, roles: Mapping[str, str]) -> str:
+        """A value that chance drew or that was shown, part by part as prompts say it: what has a
+        label by its label, a role as `roles` shows it, anything else by its name."""
+        if name in self._label:
+            return self._label[name]
+        return _PART.sub(lambda m: self._label.get(m[0]) or roles.get(m[0]) or m[0], name)
+
+    def name(self, label: str) -> str | None:
+        """The option that a label names, or None."""
+        return self._name.get(label)
+
+    def order(self, step: str, seat: str, names: tuple[str, ...]) -> tuple[str, ...]:
+        """The names in the order in which they are shown to a seat at a step.
+
+        Drawn per step and seat, independently: the position of an option then means nothing that
+        two seats could share. Each name has its own rank, so leaving one out does not move the
+        others. Nothing is lost to prefix sharing: options come after the seat's name in a prompt.
+        """
+        if not self.key:
+            return names
+        return tuple(sorted(names, key=lambda name: self._rank_of(step, seat, name)))
+
+    def as_dict(self) -> dict[str, object]:
+        """For transcripts: JSON-able, and enough to read the prompts again."""
+        return {"kind": self.kind, "labels": dict(self.pairs), "order": self.key}
+
+    def _rank_of(self, step: str, seat: str, name: str) -> bytes:
+        place = (step, seat, name)
+        rank = self._rank.get(place)
+        if rank is None:
+            rank = self._rank[place] = _hash(self.key, "order", *place)
+        return rank
+
+
+def draw_labels(
+    ir: GameIR, *, run_seed: int, seed: int, tokenizer: TokenCounter | None = None
+) -> LabelBook:
+    """The labels of the episode with this seed; the same object while the inputs are the same.
+
+    Masked labels are the first of the seeded stream; with a tokenizer, the first whose token counts
+    are all equal. Seeds: `per: game` the rules' hash, `run` the run seed alone (so that two
+    variants of one game are compared under the same words), `episode` run seed and episode seed.
+
+    ValueError: the style has too few words for this game (`validate` reports it as GD0506), or too
+    few of equal length in this tokenizer.
+    """
+    labels = ir.labels
+    if labels.kind not in ("masked", "partly"):
+        return _book(_Inputs(ir.hash, "", "", ir, None))
+    scope = {
+        "game": f"game {ir.rules_hash}",
+        "run": f"run {run_seed}",
+        "episode": f"episode {run_seed} {seed}",
+    }[labels.per]
+    fingerprint = "" if tokenizer is None else tokenizer.fingerprint
+    return _book(_Inputs(ir.hash, scope, fingerprint, ir, tokenizer))
+
+
+def option_names(ir: GameIR) -> tuple[str, ...]:
+    """Canonical names of all options of all steps, each once, in order of declaration."""
+    return tuple(
+        dict.fromkeys(
+            choice.name for step in ir.steps for options in step.options for choice in options
+        )
+    )
+
+
+def masked_names(ir: GameIR) -> tuple[str, ...]:
+    """The options that are called by meaningless words: all of a masked game, those of some types,
+    or none."""
+    if ir.labels.kind == "partly":
+        only = frozenset(ir.labels.only)
+        return tuple(name for name in option_names(ir) if name in only)
+    return option_names(ir) if ir.labels.kind == "masked" else ()
+
+
+def secret_words(ir: GameIR) -> tuple[str, ...]:
+    """What no prompt of a masked game may say: the names of actions, roles, seats and the game; of
+    a partly masked one, the masked names."""
+    if ir.labels.kind == "partly":
+        return masked_names(ir)
+    roles = (name for role in ir.roles for name in (role.name, *role.seats))
+    return tuple(dict.fromkeys((*option_names(ir), *roles, ir.name)))
+
+
+def capacity(ir: GameIR, style: Style) -> int:
+    """How many labels a style has for a game: exact for short words, a safe part of long ones."""
+    if style.size > _COUNTED:
+        return style.size // 4
+    avoided = _avoided(ir)
+    return sum(_admissible("".join(word), avoided) for word in product(*style.pattern))
+
+
+def styles_of(ir: GameIR) -> Iterator[Style]:
+    """The styles that have enough words for a masked game, of those it admits; the first is used.
+
+    A later one is used only if a tokenizer splits the words of those before it too unevenly.
+    """
+    needed = len(masked_names(ir))
+    named = STYLES.values() if ir.labels.style == AUTO else (STYLES[ir.labels.style],)
+    return (s for s in named if s.size >= needed and capacity(ir, s) >= needed)
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What a label book depends on; the objects behind the hashes are not compared."""
+
+    ir_hash: str
+    scope: str
+    fingerprint: str
+    ir: GameIR = field(compare=False)
+    tokenizer: TokenCounter | None = field(compare=False)
+
+
+@lru_cache(maxsize=_CACHED_BOOKS)
+def _book(inputs: _Inputs) -> LabelBook:
+    ir, labels = inputs.ir, inputs.ir.labels
+    names = option_names(ir)
+    if labels.kind == "plain":
+        return LabelBook("plain", tuple((name, name) for name in names))
+    if labels.kind == "fixed":
+        fixed = dict(labels.fixed)
+        return LabelBook("fixed", tuple((name, fixed.get(name, name)) for name in names))
+    masked = masked_names(ir)
+    for style in styles_of(ir):
+        words = _draw(style, inputs.scope, len(masked), _avoided(ir), inputs.tokenizer)
+        if words is not None:
+            key = digest(inputs.scope, style.name)
+            drawn = dict(zip(masked, words, strict=True))
+            return LabelBook("masked", tuple((name, drawn.get(name, name)) for name in names), key)
+    raise ValueError(
+        f"the label style `{labels.style}` has no {len(masked)} words"
+        + ("" if inputs.tokenizer is None else f" of one token count {inside(inputs.tokenizer)}")
+    )
+
+
+def _draw(
+    style: Style, scope: str, size: int, avoided: frozenset[str], tokenizer: TokenCounter | None
+) -> list[str] | None:
+    """The first `size` words of the stream that have one token count (any, without a tokenizer)."""
+    if not size:
+        return []
+    alike: dict[tuple[int, ...], list[str]] = {}
+    for word in _stream(style, scope, avoided):
+        group = alike.setdefault(() if tokenizer is None else counts(tokenizer, word), [])
+        group.append(word)
+        if len(group) == size:
+            return group
+    return None
+
+
+def _stream(style: Style, scope: str, avoided: frozenset[str]) -> Iterator[str]:
+    """Distinct admissible words, in seeded order, until hardly any is left to come."""
+    used = set()
+    for block in range(min(_DRAWS_PER_WORD * style.size, _MOST_DRAWS)):
+        number = int.from_bytes(_hash("gamedsl labels 1", style.name, scope, str(block)), "big")
+        word = ""
+        for letters in style.pattern:
+            number, letter = divmod(number, len(letters))
+            word += letters[letter]
+        if word not in used and _admissible(word, avoided):
+            used.add(word)
+            yield word
+
+
+def _admissible(word: str, avoided: frozenset[str]) -> bool:
+    """Whether a word is no real word, no name, and has no name of three letters or more in it."""
+    folded = word.casefold()
+    if folded in DENIED or folded in avoided:
+        return False
+    return not any(
+        folded[start:end] in avoided
+        for start in range(len(folded))
+        for end in range(start + _SHORTEST_SUBSTRING, len(folded) + 1)
+    )
+
+
+def _avoided(ir: GameIR) -> frozenset[str]:
+    """The words that the game's names are made of, folded."""
+    return frozenset(
+        word for name in secret_words(ir) for word in re.findall(r"[^\W_]+", name.casefold())
+    )
+
+
+def _hash(*parts: str) -> bytes:
+    return hashlib.sha256("\x00".join(parts).encode()).digest()

@@ -1,0 +1,394 @@
+"""What a seat is told when it must choose, or say something: a chat.
+
+In a game without open decisions it is one system message and one user message, as follows. Where
+something is said, each decision adds a user message with what has become visible since the last,
+and what the seat replied stands between, in canonical form: the chat is only added to, but for
+what a window leaves out (`gamedsl.prompting.windows`).
+
+The system message holds the rules and how to answer. It is the same for all, so that prompts share
+a long prefix. The user message says what has been seen, then who is asked, then what may be
+answered; what has been seen is told in the third person, the same to all who saw it, and is shared
+as well. A seat that has a declared view is told what that shows now, and no events.
+Always: a prompt depends on the game, the labels, the seat, the step and what the seat has seen, or
+what its view shows, and on nothing else; in a masked game the default texts say no payoff, no
+canonical name and no `about`.
+
+Each part is a slot (`rules`, `seen.<variable>` or `view`, `who`, `ask.<variable>`) that the file
+may replace by a template; the defaults are plain Python, so that a game without templates never
+loads Jinja2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from gamedsl.ir.game import GameIR, Template
+from gamedsl.ir.program import Binding, Call, Choose, Show, walk_steps
+from gamedsl.ir.types import Record, has_text, plain
+from gamedsl.prompting import fields
+from gamedsl.prompting.asking import asked_to_say, default_ask, form_of
+from gamedsl.prompting.default_texts import default_rules, default_title, role_names
+from gamedsl.prompting.events import SILENCE, Event, Seen, Turn
+from gamedsl.prompting.forms import instruction, written
+from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.spoken import written_said
+from gamedsl.prompting.swapping import exchanged_events, exchanged_names
+from gamedsl.prompting.templating import Fields, compiled, template_for, variables_before
+from gamedsl.prompting.value_text import titled
+from gamedsl.prompting.viewing import Tellings, Viewing
+from gamedsl.prompting.windows import Windows
+
+Messages = tuple[tuple[Literal["system", "user", "assistant"], str], ...]
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+"""The variables, for a seat whose prompts need none."""
+
+_CACHED_PROMPTS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One slot of one prompt, rendered; `template` is the file's own text, None for a default."""
+
+    slot: str
+    text: str
+    template: Template | None
+
+
+class RenderError(Exception):
+    """A template that failed on the values it was given; its span says where it was written."""
+
+    def __init__(self, template: Template, reason: str) -> None:
+        super().__init__(f"{template.span}: a template of `{template.slot}` failed: {reason}")
+        self.template = template
+        self.reason = reason
+
+
+class Prompter:
+    """Renders the prompts of one game. It has no state but a cache; episodes may share it."""
+
+    def __init__(self, ir: GameIR, shown: Callable[[], Tellings] = dict) -> None:
+        """`shown` as of `Viewing`."""
+        self.ir = ir
+        self.shown_role = role_names(ir)
+        self._steps = {step.id: step for step in walk_steps(ir.turns) if isinstance(step, Binding)}
+        self.viewing = Viewing(ir, self.shown_role, shown)
+        self.windows = Windows(ir)
+        self._swaps = dict(ir.swaps)
+        self.is_chat = ir.is_chat
+        self._cache: dict[tuple[object, ...], Messages] = {}
+
+    def messages(
+        self,
+        seat: str,
+        step: Choose,
+        legal: tuple[str, ...],
+        book: LabelBook,
+        seen: Seen,
+        variables: Mapping[str, Any] = NOTHING,
+        before: tuple[Turn, ...] = (),
+    ) -> Messages:
+        """The chat that asks a seat for its choice, as (chat role, content) pairs.
+
+        `legal` are the canonical names of its options here; `seen` is every event that the seat has
+        seen, in order. Equal arguments give equal text. A seat that has a declared view is told
+        what that shows of the `variables`, as `gamedsl.engine.kernel.State` has them, and nothing
+        of what it has seen; EvaluationError where an expression of it has no value. `before` is
+        what it was asked earlier, where the chat goes on.
+        """
+        if self.is_chat and step.knows is None:
+            turns, left_out = self.windows.talk(seat, before)
+            return self._chat(seat, step, legal, book, seen, turns, left_out)
+        view = self.viewing.texts(seat, step, variables, book)
+        place = (seat, step.id, legal, book, seen if view is None else view)
+        known = self._cache.get(place)
+        if known is None:
+            if len(self._cache) >= _CACHED_PROMPTS:
+                self._cache.clear()
+            rules, form, *rest = self._parts(seat, step, legal, book, seen, view)
+            system = " ".join(part.text for part in (rules, form) if part.text)
+            known = self._cache[place] = (("system", system), ("user", _joined(rest)))
+        return known
+
+    def _chat(
+        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
+        before: tuple[Turn, ...], left_out: int,
+    ) -> Messages:  # fmt: skip
+        """The system message, then for each decision what was new and asked, and the reply. Of the
+        events that are `left_out` before the first of them only those are told that are kept."""
+        if not before:
+            new = self._first(seat, step, legal, book, seen, left_out)
+            return (("system", self._rules(seat, book).text), ("user", _joined(new)))
+        *earlier, last = before
+        place = (seat, last.step, last.legal, book, seen[: last.told], before, left_out)
+        known = self._cache.get(place)
+        if known is None:
+            if len(self._cache) >= _CACHED_PROMPTS:
+                self._cache.clear()
+            asked = self._step(last.step)
+            then = seen[: last.told]
+            known = self._chat(seat, asked, last.legal, book, then, tuple(earlier), left_out)
+            known = (*known, ("assistant", self.reply(asked, last.name, book)))
+            self._cache[place] = known
+        new = self._new(seat, step, legal, book, seen, last.told)
+        return (*known, ("user", _joined(new)))
+
+    def _first(
+        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
+        left_out: int,
+    ) -> tuple[Part, ...]:  # fmt: skip
+        """What the first message to a seat says."""
+        kept = self._events(seat, self.windows.kept(seen[:left_out]), book)
+        new = self._new(seat, step, legal, book, seen, left_out)
+        return (self._who(seat, book), *kept, *new)
+
+    def _new(
+        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
+        told: int,
+    ) -> tuple[Part, ...]:  # fmt: skip
+        """What a seat has seen since it had been told so many events, and what it is asked now."""
+        heard = tuple(
+            event for event in seen[told:]
+            if event.seat != seat or not isinstance(self._steps[event.step], Choose)
+        )  # fmt: skip
+        new = self._events(seat, heard, book)
+        return (*new, self._ask(seat, step, legal, book, seen), self._form(step))
+
+    def _step(self, id: str) -> Choose:
+        step = self._steps[id]
+        assert isinstance(step, Choose)
+        return step
+
+    def reply(self, step: Choose, name: str, book: LabelBook) -> str:
+        """A reply as its author would have written it: the label in the form that is asked for, or
+        what was said."""
+        if name == SILENCE:
+            return "…"
+        if step.said is None:
+            return written(book.label(name), self.ir.respond)
+        return written_said(name, step.said, step.type, self.ir.seats)
+
+    def parts(
+        self,
+        seat: str,
+        step: Choose,
+        legal: tuple[str, ...],
+        book: LabelBook,
+        seen: Seen,
+        variables: Mapping[str, Any] = NOTHING,
+        before: tuple[Turn, ...] = (),
+    ) -> tuple[Part, ...]:
+        """The same prompt slot by slot, in the order in which it is sent: the rules and the form
+        of the answer, which make the system message, then the rest; of a chat the rules and what
+        its last message says.
+
+        RenderError: a template of the file fails on a value. EvaluationError as `messages`.
+        """
+        if self.is_chat and step.knows is None:
+            turns, left_out = self.windows.talk(seat, before)
+            if turns:
+                new = self._new(seat, step, legal, book, seen, turns[-1].told)
+            else:
+                new = self._first(seat, step, legal, book, seen, left_out)
+            return (self._rules(seat, book), *new)
+        view = self.viewing.texts(seat, step, variables, book)
+        return self._parts(seat, step, legal, book, seen, view)
+
+    def _parts(
+        self,
+        seat: str,
+        step: Choose,
+        legal: tuple[str, ...],
+        book: LabelBook,
+        seen: Seen,
+        view: tuple[str, ...] | None,
+    ) -> tuple[Part, ...]:
+        told = (
+            self._events(seat, self.windows.told(seat, seen), book)
+            if view is None
+            else (self._view(seat, step, view, book),)
+        )
+        return (
+            self._rules(seat, book),
+            self._form(step),
+            *told,
+            self._who(seat, book),
+            self._ask(seat, step, legal, book, None if view is not None else seen),
+        )
+
+    def _form(self, step: Choose) -> Part:
+        """How to answer. It follows the rules, whoever wrote them, since it is the same for all."""
+        if step.said is None:
+            return Part("form", instruction(self.ir.respond), None)
+        return Part("form", form_of(step, self.ir.seats), None)
+
+    def _rules(self, seat: str, book: LabelBook) -> Part:
+        template = template_for(self.ir, "rules")
+        if template is None:
+            return Part("rules", default_rules(self.ir), None)
+        return self._fill(template, seat, book)
+
+    def _events(self, seat: str, events: Seen, book: LabelBook) -> tuple[Part, ...]:
+        """What one message tells a seat, in the order in which it reads."""
+        if seat in self._swaps:
+            events = exchanged_events(events, self._swaps[seat])
+        return tuple(self._event(seat, event, book) for event in events)
+
+    def _event(self, seat: str, event: Event, book: LabelBook) -> Part:
+        step = self._steps[event.step]
+        template = template_for(self.ir, "seen", step.id, step.variable)
+        actor, choice = self._told(event, book)
+        if template is not None:
+            parts = self._fields(step, event)
+            told = choice if parts is None else Fields(choice, parts)
+            return self._fill(template, seat, book, actor=actor, choice=told)
+        whose = "" if not actor else f"{actor} " if len(self.ir.everyone) > 1 else "You "
+        if event.name == SILENCE and isinstance(step, Choose):
+            return Part("seen", f"{whose}gave no valid reply.", None)
+        if isinstance(step, Choose) and step.said is not None:
+            return Part(
+                "seen",
+                f"{whose}said:\n{choice}" if "\n" in choice else f"{whose}said: {choice}",
+                None,
+            )
+        if isinstance(step, Choose):
+            return Part("seen", f"{whose}chose {choice}.", None)
+        what = "Shown" if isinstance(step, Show | Call) else "Drawn"
+        if self.ir.labels.kind != "masked":
+            what = step.variable
+        parts = self._fields(step, event) if has_text(step.type) else None
+        if parts is not None:
+            named = len(parts) > 1 and self.ir.labels.kind != "masked"
+            lines = (titled(f"{what} {name}" if named else what, t) for name, t in parts.items())
+            return Part("seen", "\n".join(lines), None)
+        return Part("seen", f"{what}{f' for {actor}' if actor else ''}: {choice}.", None)
+
+    def _view(self, seat: str, step: Choose, texts: tuple[str, ...], book: LabelBook) -> Part:
+        """What the entries of a view show, or of what is known at a step, one below the other."""
+        entries = self.ir.told_at(seat, step.id) or ()
+        template = template_for(self.ir, "view", seat, self.ir.role_of[seat])
+        if template is not None and step.knows is None:
+            shown = {entry.name: text for entry, text in zip(entries, texts, strict=True)}
+            return self._fill(template, seat, book, view=shown)
+        lines = (
+            titled(default_title(self.ir, entry), text)
+            for entry, text in zip(entries, texts, strict=True)
+        )
+        return Part("view", "\n".join(lines), None)
+
+    def _told(self, event: Event, book: LabelBook) -> tuple[str, str]:
+        """Who chose, or whom an outcome is for (empty for nobody), and what, as prompts say it."""
+        actor = self.shown_role[event.seat] if event.seat else ""
+        step = self._steps[event.step]
+        if isinstance(step, Choose) and step.said is not None:
+            parts = self._fields(step, event) if _in_part(step, event) else None
+            if parts is not None:
+                return actor, ", ".join(f"{field}: {text}" for field, text in parts.items())
+            return actor, self.reply(step, event.name, book)
+        if isinstance(step, Choose):
+            return actor, "" if event.name == SILENCE else book.label(event.name)
+        if has_text(step.type):
+            return actor, event.name
+        return actor, book.shown(event.name, self.shown_role)
+
+    def _who(self, seat: str, book: LabelBook) -> Part:
+        template = template_for(self.ir, "who", seat, self.ir.role_of[seat])
+        if template is None:
+            text = f"You are {self.shown_role[seat]}." if len(self.ir.everyone) > 1 else ""
+            return Part("who", text, None)
+        return self._fill(template, seat, book)
+
+    def _ask(
+        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen | None
+    ) -> Part:
+        offered = () if step.said is not None else self._offered(seat, step, legal, book)
+        options = tuple(map(book.label, offered))
+        template = template_for(self.ir, "ask", step.id, step.variable)
+        if template is None and step.said is not None:
+            return Part("ask", asked_to_say(self.ir, step), None)
+        if template is None:
+            return Part("ask", default_ask(self.ir, step, options, self.shown_role), None)
+        return self._fill(template, seat, book, **self._asked(step, options, book, seen))
+
+    def _offered(
+        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook
+    ) -> tuple[str, ...]:
+        """The options in the order in which they are shown: to a referee that reads two roles in
+        each other's places as to the one before it, but for these two."""
+        if seat not in self._swaps:
+            return book.order(step.id, seat, legal)
+        before = self.ir.everyone[self.ir.everyone.index(seat) - 1]
+        return exchanged_names(book.order(step.id, before, legal), self._swaps[seat])
+
+    def _asked(
+        self, step: Choose, options: tuple[str, ...], book: LabelBook, seen: Seen | None
+    ) -> dict[str, Any]:
+        """What only `ask` may name: the variables chosen before, the options and the events; the
+        options alone where there is a view (`seen` is None)."""
+        if seen is None:
+            return {"options": options}
+        values: dict[str, Any] = dict.fromkeys(variables_before(self.ir, step))
+        events = []
+        for event in seen:
+            source = self._steps[event.step]
+            actor, choice = self._told(event, book)
+            events.append({"actor": actor, "choice": choice, "step": source.variable})
+            parts = self._fields(source, event)
+            if parts is not None:
+                choice = Fields(choice, parts)
+            if event.seat and not (isinstance(source, Choose) and not source.joint):
+                known = values.get(source.variable) or {}
+                values[source.variable] = {**known, event.seat: choice}
+            else:
+                values[source.variable] = choice
+        return {**values, "options": options, "seen": tuple(events)}
+
+    def _fields(self, source: Binding, event: Event) -> dict[str, str] | None:
+        """The fields that an event tells of a record, for templates that show one of them."""
+        type = plain(source.type)
+        if not isinstance(type, Record) or (isinstance(source, Choose) and source.said is None):
+            return None
+        if isinstance(source, Choose):
+            if _in_part(source, event):
+                return fields.texts(event.name, type)
+            return None if event.name == SILENCE else _said(event.name)
+        return fields.texts(event.name, type) if source.readers.fields else None
+
+    def _fill(self, template: Template, seat: str, book: LabelBook, **more: Any) -> Part:
+        try:
+            text = compiled(template.text).render(
+                {**self._scope(template.slot, seat, book), **more}
+            )
+        except Exception as error:
+            raise RenderError(template, str(error) or type(error).__name__) from error
+        return Part(template.slot, text.strip(), template)
+
+    def _scope(self, slot: str, seat: str, book: LabelBook) -> dict[str, Any]:
+        names: dict[str, Any] = {param.name: param.value for param in self.ir.params}
+        names |= self.shown_role
+        names |= {"labels": dict(book.pairs), "roles": tuple(self.shown_role.values())}
+        if slot != "rules":
+            others = tuple(self.shown_role[other] for other in self.ir.seats if other != seat)
+            names |= {"me": self.shown_role[seat], "others": others}
+            if len(others) == 1:
+                names["other"] = others[0]
+        return names
+
+
+def _in_part(step: Choose, event: Event) -> bool:
+    """Whether an event tells only some fields of what was said: whole, its name is one object."""
+    return bool(step.readers.fields) and event.name != SILENCE and not event.name.startswith("{")
+
+
+def _said(name: str) -> dict[str, str]:
+    """The fields of what was said, as texts."""
+    found = json.loads(name)
+    return {k: v if isinstance(v, str) else json.dumps(v) for k, v in found.items()}
+
+
+def _joined(parts: Iterable[Part]) -> str:
+    return "\n".join(part.text for part in parts if part.text)

@@ -1,0 +1,130 @@
+"""What the declared views of a game show, as prompts say it: in labels, not in canonical names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import Any
+
+from gamedsl.ir.evaluate import Scope, evaluate
+from gamedsl.ir.expr import Apply, Expr, Get, LastBy, Past, Read
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose, Entry
+from gamedsl.ir.values import name_of
+from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.value_text import Words, as_text
+
+Shown = Callable[[Mapping[str, Any], str], tuple[Any, ...]]
+"""The values of some entries, of what variables hold (`gamedsl.engine.kernel.State.variables`)
+and for a seat."""
+
+Tellings = Mapping[tuple[str, str], Shown]
+"""What works out what seats are told, by seat and step."""
+
+_PICKING = frozenset({"first", "last", "list", "prev", "reversed"})
+"""Built-ins whose result is some of their first argument."""
+
+
+class Viewing:
+    """Works out the views of one game. `shown_role` is how prompts call each seat.
+
+    What `shown` gives, by seat and step, works out their values faster than the reference does; it
+    is asked for when there is a view to show.
+    """
+
+    def __init__(
+        self, ir: GameIR, shown_role: Mapping[str, str], shown: Callable[[], Tellings] = dict
+    ) -> None:
+        self._ir = ir
+        self._find_shown = shown
+        self._shown_role = shown_role
+        masked = ir.labels.kind == "masked"
+        self._on_board = (
+            {role: role.removeprefix("player ") for role in shown_role.values()} if masked else {}
+        )
+        self._instances: dict[Any, str] = {}
+        """What actions with arguments are called, by their values."""
+        self._options: dict[str, dict[Any, str]] = {}
+        """What the values of other choices are called, by variable."""
+        for step in ir.steps if ir.view or ir.asked_as else ():
+            named = self._instances if step.moves else self._options.setdefault(step.variable, {})
+            named.update((option.value, option.name) for row in step.options for option in row)
+
+    def texts(
+        self, seat: str, step: Choose, variables: Mapping[str, Any], book: LabelBook
+    ) -> tuple[str, ...] | None:
+        """What each entry of what a seat is told at a step shows (`GameIR.told_at`); None where
+        that is all that it has seen.
+
+        EvaluationError where an expression has no value.
+        """
+        entries = self._ir.told_at(seat, step.id)
+        if entries is None:
+            return None
+        values = self._values(seat, step, entries, variables)
+        return tuple(
+            self._text(entry.value, value, book)
+            for entry, value in zip(entries, values, strict=True)
+        )
+
+    def _values(
+        self, seat: str, step: Choose, entries: Sequence[Entry], variables: Mapping[str, Any]
+    ) -> Sequence[Any]:
+        """By generated code, where there is some; else, and where that raises, by the reference."""
+        shown = self._shown.get((seat, step.id))
+        if shown is not None:
+            with suppress(Exception):
+                return shown(variables, seat)
+        scope = Scope(self._ir.seats, variables, self._ir.lets_by_name, {}, seat)
+        return [evaluate(entry.value, scope) for entry in entries]
+
+    @cached_property
+    def _shown(self) -> Tellings:
+        return self._find_shown()
+
+    def chosen(self, expr: Expr) -> Mapping[Any, str]:
+        """The names of the options whose values an expression shows as they are; none where it
+        shows something else."""
+        return self._options.get(_variable(expr) or "", {})
+
+    @property
+    def marks(self) -> Mapping[str, str]:
+        """The shorter names of roles on boards."""
+        return self._on_board
+
+    @property
+    def instances(self) -> Mapping[Any, str]:
+        """The names of actions with arguments, by their values."""
+        return self._instances
+
+    def _text(self, expr: Expr, value: Any, book: LabelBook) -> str:
+        chosen = self.chosen(expr)
+        words = Words(partial(self._name, chosen, book), self._on_board)
+        if isinstance(value, tuple) and book.has(name_of(value)):
+            return words.name(value)
+        return as_text(value, expr.type, words)
+
+    def _name(self, chosen: Mapping[Any, str], book: LabelBook, value: Any) -> str:
+        """A value without parts: as it was chosen, or by its name, each as prompts say it."""
+        if value is None:
+            return "nothing"
+        if isinstance(value, tuple):
+            chosen = chosen or self._instances
+        try:
+            known = None if isinstance(value, bool) else chosen.get(value)
+        except TypeError:  # a map among its parts: nothing that can be chosen
+            known = None
+        return book.shown(known or name_of(value), self._shown_role)
+
+
+def _variable(expr: Expr) -> str | None:
+    """The variable of which an expression shows values as they are, or None."""
+    match expr:
+        case Read(name=name) | LastBy(name=name) | Past(name=name):
+            return name
+        case Get(of=of):
+            return _variable(of)
+        case Apply(function=function, arguments=(of, *_)) if function in _PICKING:
+            return _variable(of)
+    return None

@@ -1,0 +1,1 @@
+"""Pictures, tables and pages: of games (`view.game`) and of training runs (`view.report`)."""

@@ -1,0 +1,300 @@
+"""The tree of a game as it is drawn: with names for what chance brings, and cut where it is large.
+
+`gamedsl.solve.tree` holds the tree for algorithms; this one is for looking at. As there, decisions
+with one action and chance with one outcome have no node. A game with more than `limit` nodes is
+drawn from the top as far as they go, of long lists of children only the first ones; every cut says
+what is beyond it, as far as that was counted. Always: the same game, the same tree.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from gamedsl.prompting.events import known_in
+from gamedsl.runtime.decision import key_of
+
+if TYPE_CHECKING:
+    from gamedsl.engine.kernel import Ask, Kernel, State
+
+COUNTED = 3_000
+"""Nodes that are counted at most, beyond those that are drawn."""
+
+MANY, FEW = 6, 3
+"""Of more children than `MANY`, the first `FEW` are drawn, in a game that is too large."""
+
+LISTED = 200
+"""Of chance with more outcomes it is not said how likely each is."""
+
+MERGED = 12
+"""Draws in a row are one node, as in textbooks, if it has at most so many outcomes."""
+
+
+@dataclass(eq=False)
+class Node:
+    """A history. `edge` and `odds` say how play comes here from the node above: an action, or an
+    outcome and how likely it is. `beyond` is how many nodes below are not drawn (None: nobody
+    counted); of a node of kind "more", how many children it stands for."""
+
+    kind: Literal["decision", "chance", "end", "more"]
+    edge: str = ""
+    odds: Fraction | None = None
+    seat: int = -1
+    info: int = -1
+    step: str = ""
+    payoffs: tuple[Fraction, ...] = ()
+    children: list[Node] = field(default_factory=list)
+    beyond: int | None = 0
+
+    def walk(self) -> Iterator[Node]:
+        """The node and all below it, each before its children, in order."""
+        pending = [self]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending += reversed(node.children)
+
+
+@dataclass(frozen=True)
+class Info:
+    """An information set: whose it is, where it is asked, and what it has seen; or, where the step
+    says it (`declared`), what is known there."""
+
+    seat: int
+    step: str
+    known: str
+    actions: tuple[str, ...]
+    declared: bool = False
+
+    @property
+    def told(self) -> str:
+        """What it has seen or knows, in words."""
+        if self.declared:
+            return f"knows {self.known or 'only that it is asked'}"
+        return f"has seen {self.known or 'nothing'}"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A tree to be drawn. `nodes` is how many the whole game has, None where there are more than
+    were counted; `whole` is whether all of them are drawn; `joined` is whether draws were merged.
+    Information sets are numbered from 0 in the order in which they are met, row by row."""
+
+    seats: tuple[str, ...]
+    root: Node
+    info: tuple[Info, ...]
+    nodes: int | None
+    whole: bool
+    joined: bool
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The number, from 1, of each information set among those of its seat."""
+        met: Counter[int] = Counter()
+        found = []
+        for one in self.info:
+            met[one.seat] += 1
+            found.append(met[one.seat])
+        return tuple(found)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each information set is called: its seat, with its number where there are more."""
+        many = Counter(one.seat for one in self.info)
+        return tuple(
+            f"{self.seats[one.seat]} {number}" if many[one.seat] > 1 else self.seats[one.seat]
+            for one, number in zip(self.info, self.numbers, strict=True)
+        )
+
+
+def draw_tree(kernel: Kernel, *, limit: int = 200, depth: int | None = None) -> Drawn:
+    """The tree of a game, of at most about `limit` nodes and at most so many moves deep."""
+    from gamedsl.view.game.ordering import arrange
+
+    grown = _Growth(kernel, max(limit, COUNTED), wide=True)
+    total = grown.count if grown.whole else None
+    if total is None or total > limit:
+        most = 2 * limit if total is None else max(limit, COUNTED)
+        grown = _Growth(kernel, most, wide=False)
+    bottom = _bottom(grown.rows, limit if total is None or total > limit else grown.count)
+    if depth is not None:
+        bottom = min(bottom, depth)
+    _fell(grown, bottom)
+    joined = _merge(grown.root)
+    whole = all(node.kind != "more" and node.beyond == 0 for node in grown.root.walk())
+    arrange(grown.root)
+    info = _numbered(grown.root, [info for _, info in grown.info.values()])
+    seats = tuple(kernel.ir.seats)
+    return Drawn(seats, grown.root, info, total, whole, joined)
+
+
+class _Open(NamedTuple):
+    """A node to go on from: who is asked in its state, which of them have a choice (none of them at
+    chance), and the options that those before it have taken."""
+
+    node: Node
+    row: int
+    state: State
+    asks: tuple[Ask, ...] = ()
+    movers: tuple[int, ...] = ()
+    chosen: tuple[int, ...] = ()
+
+    @property
+    def legal(self) -> tuple[str, ...]:
+        """The options of the one whose node it is."""
+        return self.asks[self.movers[len(self.chosen)]].legal
+
+    @property
+    def size(self) -> int:
+        """How many children there are."""
+        return len(self.legal) if self.asks else self.state.outcome_count
+
+    def names(self, cut: int) -> list[tuple[str, Fraction | None]]:
+        """What the first children are called, and how likely they are; the latter is not said of
+        long lists, which are slow to write out."""
+        if self.asks:
+            return [(name, None) for name in self.legal[:cut]]
+        if self.size > LISTED:
+            return [(self.state.copy().draw(place), None) for place in range(cut)]
+        return [(outcome.name, outcome.probability) for outcome in self.state.outcomes[:cut]]
+
+
+class _Growth:
+    """All nodes of a game, row by row, until there are `most`. Unless `wide`, long lists of
+    children are cut, and what they would lead to is not counted."""
+
+    def __init__(self, kernel: Kernel, most: int, *, wide: bool) -> None:
+        self._ir = kernel.ir
+        self.info: dict[str, tuple[int, Info]] = {}
+        self.rows: list[list[Node]] = []
+        self.whole, self.count = True, 0
+        self._pending: deque[_Open] = deque()
+        self.root = self._arrive(kernel.start(), 0)
+        while self._pending:
+            here = self._pending.popleft()
+            node, size = here.node, here.size
+            cut = FEW if size > MANY and not wide else size
+            if self.count + cut > most:
+                self.whole, node.beyond = False, None
+                if wide:
+                    return
+                continue
+            for place, (edge, odds) in enumerate(here.names(cut)):
+                child = self._grown(here, place)
+                child.edge, child.odds = edge, odds
+                node.children.append(child)
+            if cut < size:
+                self.whole = False
+                more = Node("more", beyond=size - cut)
+                node.children.append(self._placed(more, here.row + 1))
+
+    def _grown(self, here: _Open, place: int) -> Node:
+        """The node that the option or outcome of this number leads to."""
+        asks, movers, picked = here.asks, here.movers, (*here.chosen, place)
+        if asks and len(picked) < len(movers):
+            return self._decision(here.row + 1, here.state, asks, movers, picked)
+        after = here.state.copy()
+        if asks:
+            taken = dict(zip(movers, picked, strict=True))
+            after.apply(*(taken.get(i, 0) for i in range(len(asks))))
+        else:
+            after.apply(place)
+        return self._arrive(after, here.row + 1)
+
+    def _arrive(self, state: State, row: int) -> Node:
+        """Play on as far as nobody is asked, and place a node for what is there."""
+        while state.kind != "end":
+            if state.kind == "chance":
+                if state.outcome_count > 1:
+                    node = self._placed(Node("chance", step=state.draws[0]), row)
+                    self._pending.append(_Open(node, row, state))
+                    return node
+                state.apply(0)
+                continue
+            asks = state.asks
+            movers = tuple(i for i, ask in enumerate(asks) if len(ask.legal) > 1)
+            if movers:
+                return self._decision(row, state, asks, movers, ())
+            state.apply(*[0] * len(asks))
+        payoffs = state.payoffs
+        return self._placed(
+            Node("end", payoffs=tuple(Fraction(payoffs[seat]) for seat in self._ir.seats)), row
+        )
+
+    def _decision(
+        self, row: int, state: State, asks: tuple[Ask, ...], movers: tuple[int, ...],
+        chosen: tuple[int, ...],
+    ) -> Node:  # fmt: skip
+        ask = asks[movers[len(chosen)]]
+        seat, step, _, legal, declared, _ = ask
+        number, step = self._ir.seats.index(seat), self._ir.asked_as.get(step, step)
+        key = key_of(state, ask)
+        known = state.known(seat) if declared is None else known_in(key)
+        new = len(self.info), Info(number, step, known, legal, declared is not None)
+        info = self.info.setdefault(key, new)[0]
+        node = self._placed(Node("decision", seat=number, info=info, step=step), row)
+        self._pending.append(_Open(node, row, state, asks, movers, chosen))
+        return node
+
+    def _placed(self, node: Node, row: int) -> Node:
+        self.count += node.kind != "more"
+        if row == len(self.rows):
+            self.rows.append([])
+        self.rows[row].append(node)
+        return node
+
+
+def _bottom(rows: list[list[Node]], limit: int) -> int:
+    """The last row that is drawn: a row is drawn whole, and at least two are."""
+    total = 0
+    for number, row in enumerate(rows):
+        total += len(row)
+        if total > limit and number > 1:
+            return number - 1
+    return len(rows) - 1
+
+
+def _fell(grown: _Growth, bottom: int) -> None:
+    """Cut off all rows below one, counting what goes."""
+    for node in grown.rows[bottom] if bottom < len(grown.rows) else ():
+        if node.children:
+            below = list(node.walk())
+            known = all(one.kind != "more" and one.beyond == 0 for one in below)
+            node.beyond, node.children = len(below) - 1 if known else None, []
+
+
+def _merge(root: Node) -> bool:
+    """Make draws that follow one another one node, as far as it stays small."""
+    done = False
+    for node in root.walk():
+        while node.kind == "chance" and node.children:
+            inner = node.children
+            if any(child.kind != "chance" or not child.children for child in inner):
+                break
+            if sum(len(child.children) for child in inner) > MERGED:
+                break
+            node.children = []
+            for child in inner:
+                for last in child.children:
+                    last.edge = ", ".join(filter(None, (child.edge, last.edge)))
+                    if last.odds is not None and child.odds is not None:
+                        last.odds *= child.odds
+                    node.children.append(last)
+            done = True
+    return done
+
+
+def _numbered(root: Node, found: list[Info]) -> tuple[Info, ...]:
+    """Give information sets numbers in the order in which they are met, row by row."""
+    numbers: dict[int, int] = {}
+    row = [root]
+    while row:
+        for node in row:
+            if node.kind == "decision":
+                node.info = numbers.setdefault(node.info, len(numbers))
+        row = [child for node in row for child in node.children]
+    return tuple(found[old] for old in numbers)

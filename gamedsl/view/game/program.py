@@ -1,0 +1,246 @@
+"""The turn program as an outline: what its steps do, in words, with the lines they stand on.
+
+Expressions are told as they are written in the file; params that stand alone by their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from gamedsl.diagnostics.spans import Span
+from gamedsl.ir.expr import Const, Expr, LetCall, LetMap, Me, expressions_in
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Action, Block, Call, Choose, Do, Draw, Loop, Pay, Show, Stage, Step
+from gamedsl.ir.statements import Readers
+from gamedsl.ir.types import Record
+from gamedsl.ir.values import name_of
+from gamedsl.view.game.metrics import cut
+
+Kind = Literal["choose", "chance", "show", "do", "pay", "loop", "stage"]
+LONG = 110
+OPTIONS = 5
+
+
+@dataclass(frozen=True)
+class Item:
+    """A step. `text` is its headline, `more` are lines under it; `condition` what must hold for it;
+    `again` is what ends a loop; `seats` are who may act; `where` is the line, with the file where
+    that is not the game's own. `step` is the step itself."""
+
+    kind: Kind
+    text: str
+    where: str
+    step: Step
+    more: tuple[str, ...] = ()
+    condition: str = ""
+    again: str = ""
+    seats: tuple[int, ...] = ()
+    inside: tuple[Item, ...] = ()
+
+    def walk(self) -> Iterator[tuple[int, Item]]:
+        """The item and all inside it, with how deep they are."""
+        yield 0, self
+        for inner in self.inside:
+            yield from ((depth + 1, item) for depth, item in inner.walk())
+
+
+def outline(ir: GameIR) -> tuple[Item, ...]:
+    """The steps of a game, in order."""
+    return tuple(_Outline(ir).items(ir.turns))
+
+
+def last_words(ir: GameIR) -> tuple[str, ...]:
+    """When the game is over, and what it then pays."""
+    told = []
+    if ir.end is not None:
+        told.append(f"over as soon as {said(ir.end)}")
+    by_text: dict[str, list[str]] = {}
+    for seat, amount in ir.payoffs:
+        by_text.setdefault(said(amount), []).append(seat)
+    if len(by_text) == 1:
+        told.append(f"each gets {next(iter(by_text))}")
+    else:
+        told += [f"{', '.join(seats)} gets {text}" for text, seats in by_text.items()]
+    return tuple(told)
+
+
+def definitions(ir: GameIR) -> tuple[str, ...]:
+    """What the names mean that the end and the payoffs go back to, in the order of the file."""
+    used: set[str] = set()
+    pending: list[object] = [ir.end, ir.payoffs, ir.scores]
+    while pending:
+        for part in expressions_in(pending.pop()):
+            if isinstance(part, LetCall | LetMap) and part.name not in used:
+                used.add(part.name)
+                pending.append(ir.lets_by_name[part.name].body)
+    lets = [let for let in ir.lets if let.name in used]
+    names = [f"{x.name}({', '.join(x.parameters)})" if x.parameters else x.name for x in lets]
+    return tuple(f"{name} is {said(let.body)}" for name, let in zip(names, lets, strict=True))
+
+
+def said(expr: Expr, most: int = LONG) -> str:
+    """An expression as it is written, or the value of a param."""
+    if isinstance(expr, Const) and isinstance(expr.value, int | Fraction):
+        return name_of(expr.value)
+    return _flat(expr.span, most)
+
+
+def seen_by(readers: Readers) -> str:
+    """Who sees a value, in words."""
+    if readers.fields:
+        return "seen in part"
+    if readers.kind == "seats":
+        return f"seen by {', '.join(readers.seats)}"
+    if readers.kind == "test":
+        return f"seen by who meets {said(readers.test)}" if readers.test else ""
+    return f"seen by {readers.kind}"
+
+
+def place_of(ir: GameIR, span: Span) -> str:
+    """The line of a place, with its file where that is not the game's own."""
+    line = str(span.line)
+    if span.source is ir.span.source:
+        return line
+    return f"{span.source.name.rpartition('/')[2].partition('.')[0]}:{line}"
+
+
+def _flat(span: Span, most: int = LONG) -> str:
+    text = " ".join(span.text.split())
+    return cut("a table" if text.startswith("|") else text, most)
+
+
+class _Outline:
+    def __init__(self, ir: GameIR) -> None:
+        self._ir = ir
+
+    def items(self, steps: tuple[Step, ...]) -> Iterator[Item]:
+        for step in steps:
+            yield from self._item(step)
+
+    def _item(self, step: Step) -> Iterator[Item]:
+        condition = "" if step.condition is None else said(step.condition)
+        where = place_of(self._ir, step.span)
+        match step:
+            case Block(body=body):
+                inner = tuple(self.items(body))
+                if condition and inner:
+                    yield Item("stage", "", where, step, condition=condition, inside=inner)
+                else:
+                    yield from inner
+            case Loop():
+                yield from self._loop(step, where, condition)
+            case Stage(body=body):
+                yield Item(
+                    "stage", f"play {step.id}, worth {said(step.weight)}", where, step,
+                    condition=condition, inside=tuple(self.items(body)),
+                )  # fmt: skip
+            case Choose():
+                yield self._choose(step, where, condition)
+            case Draw():
+                yield Item("chance", _drawn(step), where, step, condition=condition)
+            case Show():
+                text = f"show {said(step.value)}" + f" as {step.variable}" * bool(step.variable)
+                yield Item("show", text, where, step, condition=condition)
+            case Call():
+                given = ", ".join(f"{name}: {said(it)}" for name, it in step.arguments)
+                text = f"call {step.function}({given}), which gives {step.variable}"
+                yield Item("do", cut(text, LONG), where, step, condition=condition)
+            case Do(statements=statements):
+                lines = [_flat(one.span) for one in statements] or [""]
+                yield Item("do", lines[0], where, step, tuple(lines[1:]), condition)
+            case Pay():
+                texts = list(dict.fromkeys(said(amount) for _, amount in step.amounts))
+                yield Item("pay", f"pay {step.stream}: {'; '.join(texts)}", where, step,
+                           condition=condition)  # fmt: skip
+
+    def _loop(self, loop: Loop, where: str, condition: str) -> Iterator[Item]:
+        inner = tuple(self.items(loop.body))
+        if loop.times is not None:
+            times = said(loop.times)
+            text = "repeat once" if times == "1" else f"repeat {times} times"
+        elif loop.items is not None:
+            whom = _everyone(loop.items)
+            text = f"go round {whom}" if loop.cycle else f"for each of {whom}"
+            if loop.item is not None:
+                text = f"for each {loop.item} of {whom}"
+        else:
+            text = "repeat"
+        again = f"until {said(loop.until)}" if loop.until is not None else ""
+        if loop.bound is not None:
+            again = f"{again}, at most {loop.bound} times".lstrip(", ")
+        text += f", counting {loop.count}" * bool(loop.count)
+        yield Item("loop", text, where, loop, condition=condition, again=again, inside=inner)
+
+    def _choose(self, step: Choose, where: str, condition: str) -> Item:
+        ir, seats = self._ir, tuple(map(self._ir.everyone.index, step.actors))
+        if step.joint:
+            verb = "choose at once" if step.said is None else "say at once"
+            who = "all" if set(step.actors) == set(ir.seats) else ", ".join(step.actors)
+        elif len(seats) == 1:
+            who, verb = step.actors[0], "chooses" if step.said is None else "says"
+        else:
+            who, verb = _actor(step), "chooses" if step.said is None else "says"
+        text = f"{who} {verb} {step.variable}: {_options(step)}"
+        if step.knows is not None:
+            known = ", ".join(entry.name for entry in step.knows)
+            text += f"; knows {known or 'nothing'}"
+        more = tuple(filter(None, map(_effect, step.moves)))
+        return Item("choose", text, where, step, more, condition, seats=seats)
+
+
+def _actor(step: Choose) -> str:
+    """Who acts, where it is one of several."""
+    actor = step.actor
+    if actor is None or isinstance(actor, Me) or actor.span == step.span:
+        return "who is in turn"
+    return said(actor)
+
+
+def _everyone(items: Expr) -> str:
+    """What a loop goes through; a few roles by their names."""
+    if isinstance(items, Const) and isinstance(items.value, tuple) and 0 < len(items.value) < 5:
+        return ", ".join(map(name_of, items.value))
+    return said(items)
+
+
+def _options(step: Choose) -> str:
+    if step.said is not None:
+        fields = [name for name, _ in step.type.fields] if isinstance(step.type, Record) else []
+        what = {"text": "a text", "code": "code", "json": f"JSON with {', '.join(fields)}"}
+        return f"{what[step.said.form]}, at most {step.said.max_tokens} tokens"
+    if step.moves:
+        return cut(", ".join(move.name for move in step.moves), LONG)
+    if step.legal is not None:
+        return f"from {said(step.legal)}"
+    names = [option.name for option in step.options[0]]
+    if len(names) > OPTIONS:
+        return f"{names[0]}, {names[1]}, … {names[-1]}"
+    return ", ".join(names)
+
+
+def _effect(action: Action) -> str:
+    """What an action does, and when it may be chosen."""
+    body = "; ".join(_flat(step.span) for step in action.body)
+    when = "" if action.when is None else f" if {said(action.when)}"
+    return cut(f"{action.name}{when}{' → ' if body else ''}{body}", LONG) if body or when else ""
+
+
+def _drawn(step: Draw) -> str:
+    source = step.source
+    if source.bag is not None:
+        text = source.bag.variable
+    elif source.values is not None:
+        text = said(source.values, 80)
+    else:
+        text = ", ".join(f"{name_of(v)} {p}" for v, p in source.weights[:4])
+        text += ", …" * (len(source.weights) > 4)
+    if source.take is not None:
+        text = f"{said(source.take)} of {text}"
+    head = "deal" if step.deal else "draw"
+    each = ""
+    if step.per and not step.deal:
+        each = " for each role" if step.by_seat else " for each index"
+    return f"{head} {step.variable} from {text}{each}"

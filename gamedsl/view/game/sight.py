@@ -1,0 +1,176 @@
+"""Who sees what, when: for each step and each role, from the tables that the compiler proves with.
+
+The walk that proves that nobody learns what it is not told (`gamedsl.analysis.readers`) runs again,
+and what it finds at each choice, draw and showing is written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gamedsl.analysis.reader_expressions import Reading, has_length
+from gamedsl.analysis.reader_roles import Scope
+from gamedsl.analysis.reader_sets import Seats, Sight, each
+from gamedsl.analysis.reader_stores import Context
+from gamedsl.analysis.reader_walk import Walk, who_reads
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Binding, Choose, Draw, Show, Step, walk_steps
+from gamedsl.ir.types import Record, Type, plain
+from gamedsl.view.game.program import place_of
+
+Sees = Literal["all", "some", "happens", "nothing"]
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What one role has of a step. `asked` is whether it may have to act there; `note` says which
+    part it sees, where it sees some."""
+
+    asked: bool
+    sees: Sees
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A step that binds something, or a variable of the state, and what each seat has of it.
+
+    `where` is the line it stands on."""
+
+    name: str
+    what: Literal["choice", "chance", "shown", "state"]
+    where: str
+    glances: tuple[Glance, ...]
+    public_length: bool = False
+
+
+def who_sees(ir: GameIR) -> tuple[Row, ...]:
+    """A row for each step that binds something, in order, then one for each state variable."""
+    reading = who_reads(ir)
+    walk = _Noting(ir, reading)
+    walk.run()
+    rows: list[Row] = []
+    for step in walk_steps(ir.turns):
+        noted = walk.noted.get(step.id)
+        if noted is None or not isinstance(step, Binding):
+            continue
+        kind: Literal["choice", "chance", "shown"] = "chance"
+        if not isinstance(step, Draw):
+            kind = "choice" if isinstance(step, Choose) else "shown"
+        glances = tuple(_glance(ir, step, noted, seat) for seat in range(len(ir.everyone)))
+        rows.append(Row(step.variable, kind, place_of(ir, step.span), glances))
+    for state in ir.states:
+        glances = tuple(
+            _of_sight(walk.learned[state.name], seat, ir, state.type)
+            for seat in range(len(ir.everyone))
+        )
+        length = has_length(state.type) and any(glance.sees != "all" for glance in glances)
+        rows.append(Row(state.name, "state", place_of(ir, state.span), glances, length))
+    return tuple(rows)
+
+
+@dataclass
+class _Note:
+    """What was found at a step: who may act, who reads the value of each owner, and who knows that
+    the step happens."""
+
+    known: Seats
+    asked: Seats = 0
+    sights: dict[int | None, Sight] = field(default_factory=dict)
+
+
+class _Noting(Walk):
+    """The walk, writing down what it finds."""
+
+    def __init__(self, ir: GameIR, reading: Reading) -> None:
+        super().__init__(ir, reading, None)
+        self.noted: dict[str, _Note] = {}
+
+    def _note(self, step: Step, owner: int | None, sight: Sight, here: Context) -> _Note:
+        note = self.noted.setdefault(step.id, _Note(self.everyone))
+        before = note.sights.get(owner, sight)
+        note.sights[owner] = before.within(sight.readers) if before.readers else before
+        note.known &= here.readers(self.everyone)
+        return note
+
+    def choose(self, step: Choose, here: Context, after: Context) -> Context:
+        for seat, inner in self.acting(step, here):
+            sight = self.sight(step.readers, inner.scope, step.type, seat)
+            self._note(step, seat, sight, inner).asked |= 1 << seat
+        return super().choose(step, here, after)
+
+    def draw(self, step: Draw, here: Context) -> Sight | None:
+        if step.by_seat:
+            for seat in each(self.reading.table.of(step.per[0])):
+                own = here.scope.seated(seat)
+                self._note(step, seat, self.outcome(step, own, seat), here)
+        elif step.place is not None:
+            for scope, owner in self.owners(step.place, here.scope):
+                self._note(step, owner, self.outcome(step, scope, owner), here)
+        else:
+            owner = here.scope.me
+            self._note(step, owner, self.outcome(step, here.scope, owner), here)
+        return super().draw(step, here)
+
+    def show(self, step: Show, here: Context) -> Sight:
+        scope: Scope = here.scope
+        sight = self.sight(step.readers, scope, step.value.type, scope.me)
+        self._note(step, None, sight, here)
+        return super().show(step, here)
+
+
+def _glance(ir: GameIR, step: Binding, note: _Note, seat: int) -> Glance:
+    """What a seat has of a step, all its owners together."""
+    asked = bool(note.asked >> seat & 1)
+    own = asked and not (isinstance(step, Choose) and step.knows is not None)
+    type = step.type
+    parts = {
+        owner: _of_sight(sight, seat, ir, type)
+        for owner, sight in note.sights.items()
+        if not (own and owner == seat and len(note.sights) > 1)
+    }
+    if own and len(note.sights) == 1:
+        return Glance(True, "all")
+    kinds = {one.sees for one in parts.values()}
+    happens: Sees = "happens" if note.known >> seat & 1 else "nothing"
+    if kinds == {"all"}:
+        return Glance(asked, "all")
+    if kinds <= {"nothing"}:
+        return Glance(True, "some", "its own") if own else Glance(asked, happens)
+    notes = {one.note for one in parts.values() if one.note}
+    if len(kinds) == 1 and len(notes) == 1:
+        return Glance(asked, "some", notes.pop())
+    return Glance(asked, "some", _whose(ir, parts, seat))
+
+
+def _whose(ir: GameIR, parts: dict[int | None, Glance], seat: int) -> str:
+    """Which owners' values a seat sees."""
+    seen = [owner for owner, one in parts.items() if one.sees != "nothing"]
+    inner = {one.note for one in parts.values() if one.note}
+    told = f" ({', '.join(sorted(inner))})" if inner else ""
+    if seen == [seat]:
+        return "its own" + told
+    if seat not in seen and len(seen) == len(parts) - 1 and seat in parts:
+        return "the others'" + told
+    return ", ".join(f"{ir.everyone[one]}'s" for one in seen if one is not None) + told
+
+
+def _of_sight(sight: Sight, seat: int, ir: GameIR, type: Type) -> Glance:
+    """What a seat has of a value."""
+    if sight.all >> seat & 1:
+        return Glance(False, "all")
+    if not sight.any >> seat & 1:
+        return Glance(False, "nothing")
+    if sight.by == "seat":
+        parts: dict[int | None, Glance] = {
+            i: _of_sight(sight.part(i), seat, ir, type) for i in range(len(sight.parts))
+        }
+        return Glance(False, "some", _whose(ir, parts, seat))
+    record = plain(type)
+    names: Sequence[str] = ()
+    if isinstance(record, Record):
+        names = [name for name, _ in record.fields]
+    seen = [names[i] for i in range(len(names)) if sight.part(i).any >> seat & 1]
+    return Glance(False, "some", ", ".join(seen))

@@ -1,0 +1,147 @@
+"""The four views of a game, as text and as pictures, and which of them fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from gamedsl.view.game.cells import Cells, cells_of
+from gamedsl.view.game.extensive import COUNTED, Drawn, draw_tree
+from gamedsl.view.game.paint import Line
+
+if TYPE_CHECKING:
+    from gamedsl.runtime.game import Game
+
+View = Literal["table", "tree", "flow", "sight"]
+VIEWS: tuple[View, ...] = ("table", "tree", "flow", "sight")
+
+SMALL = 200
+"""Trees of at most so many nodes are drawn unasked, and of larger ones at most so many nodes."""
+
+PAGE = 760
+"""Units across a page, beyond which a picture grows in another direction."""
+
+
+@dataclass(frozen=True)
+class Views:
+    """What can be shown of a game. `limit` is how many nodes of its tree are drawn, `depth` how
+    many moves deep."""
+
+    game: Game
+    limit: int = SMALL
+    depth: int | None = None
+
+    @cached_property
+    def listed(self) -> bool:
+        """Whether all plays of the game can be listed: none is where something is said in it."""
+        return not (self.game.ir.open or self.game.ir.referees)
+
+    @cached_property
+    def tree(self) -> Drawn:
+        """ValueError where there is none."""
+        if not self.listed:
+            raise ValueError(
+                f"{self.game.name} has no tree to draw, since something is said or called in it, "
+                "or a referee acts; `--view flow` draws its steps"
+            )
+        return draw_tree(self.game.kernel(), limit=self.limit, depth=self.depth)
+
+    @cached_property
+    def table(self) -> Cells | None:
+        """The payoff table; None where roles decide more than once, or knowing something, or in a
+        game too large to go through."""
+        from gamedsl.solve import ImperfectRecall, TooLarge, one_shot, tabulate
+
+        ir = self.game.ir
+        if not self.listed:
+            return None
+        normal = ir.plain and len(ir.steps) == 1
+        if len(ir.seats) < 2 or any(len(steps) > 1 for steps in self._asked):
+            return None
+        if self.tree.nodes is None and not normal:
+            return None
+        try:
+            found = one_shot(tabulate(self.game.env()))
+        except (TooLarge, ImperfectRecall):
+            return None
+        return None if found is None else cells_of(found)
+
+    @property
+    def _asked(self) -> list[set[str]]:
+        """The decisions that each seat may come to."""
+        ir = self.game.ir
+        return [{step.id for step in ir.steps if seat in step.actors} for seat in ir.seats]
+
+    @cached_property
+    def fitting(self) -> tuple[View, ...]:
+        """The views that say most of the game."""
+        if self.table is not None:
+            return ("table",)
+        if self.listed and self.tree.nodes is not None and self.tree.nodes <= self.limit:
+            return ("tree", "sight")
+        return ("flow", "sight")
+
+    @property
+    def hint(self) -> str:
+        """A word on the tree where it is too large to be shown unasked; else empty."""
+        if "flow" not in self.fitting or not self.listed:
+            return ""
+        count = f"{self.tree.nodes:,}" if self.tree.nodes else f"more than {COUNTED:,}"
+        return f"the tree has {count} nodes; `--view tree` draws the top of it (--depth, --limit)"
+
+    def text(self, view: View) -> Iterator[Line]:
+        """A view in lines. ValueError as `picture`."""
+        name = self.game.name
+        match view:
+            case "table":
+                from gamedsl.view.game.table_text import table_text
+
+                yield from table_text(self._cells(), name)
+            case "tree":
+                from gamedsl.view.game.tree_text import tree_text
+
+                yield from tree_text(self.tree, name)
+            case "flow":
+                from gamedsl.view.game.flow_text import flow_text
+
+                yield from flow_text(self.game.ir)
+            case "sight":
+                from gamedsl.view.game.sight_text import sight_text
+
+                yield from sight_text(self.game.ir)
+
+    def picture(self, view: View, width: float = PAGE) -> str:
+        """A view as an SVG file, the same for the same game. ValueError for the table of a game
+        that has none."""
+        from gamedsl.view.game.flow_picture import flow_picture
+        from gamedsl.view.game.sight_picture import sight_picture
+        from gamedsl.view.game.table_picture import table_picture
+        from gamedsl.view.game.tree_picture import tree_picture
+
+        ir = self.game.ir
+        match view:
+            case "table":
+                figure, what = table_picture(self._cells(), width=width), "The payoff table"
+            case "tree":
+                figure, what = tree_picture(self.tree, width=width), "The game tree"
+            case "flow":
+                figure, what = flow_picture(ir), "The turn program"
+            case "sight":
+                figure, what = sight_picture(ir), "Who sees what, when, in the steps"
+        told = "\n".join("".join(run.text for run in line).rstrip() for line in self.text(view))
+        return figure.document(f"{what} of {self.game.name}", told)
+
+    def _cells(self) -> Cells:
+        if not self.listed:
+            raise ValueError(
+                f"{self.game.name} has no payoff table to draw: something is said or called in "
+                "it, or a referee acts; `--view flow` draws its steps"
+            )
+        if self.table is None:
+            raise ValueError(
+                f"{self.game.name} has no payoff table to draw: there every role decides once, and "
+                "none knows what another did; `--view tree` draws its tree"
+            )
+        return self.table

@@ -1,0 +1,184 @@
+"""Everything the report says of a run, read from its folder, whole or interrupted.
+
+The folder's own copy of the game is compiled again for the tree, the table and the prompts; where
+that is no longer possible, or gives another hash, the page says so and does without.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Game
+    from gamedsl.solve import Tree
+
+Record = dict[str, Any]
+MANY_PROMPTS = 12
+MANY_TRANSCRIPTS = 6
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One decision as it was put to the model."""
+
+    key: str
+    messages: tuple[tuple[str, str], ...]
+    replies: tuple[tuple[str, str], ...]
+    """(canonical name, label), in the order of the legal actions."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, as plain data. `notes` say what could not be shown, and why."""
+
+    folder: Path
+    info: Record
+    recipe: Record
+    labels: Record
+    start: Record | None
+    steps: tuple[Record, ...]
+    end: Record | None
+    transcripts: tuple[Record, ...]
+    when: datetime
+    game: Game | None
+    tree: Tree | None
+    prompts: tuple[Prompt, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def measured(self) -> tuple[Record, ...]:
+        """The records that hold a policy: the start's, then every step's."""
+        return ((self.start,) if self.start else ()) + self.steps
+
+    @property
+    def total(self) -> int | None:
+        return self.recipe.get("steps")
+
+
+def gather(folder: Path, *, whole: bool = True) -> Run:
+    """Read a run folder, with its game unless not the `whole` is wanted. FileNotFoundError if it
+    has no `run.json`."""
+    info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    records = _records(folder / "metrics.jsonl")
+    labels = _json(folder / "labels.json")
+    notes: list[str] = []
+    game = _game(folder, info, notes) if whole else None
+    tree = _tree(game, notes)
+    when = info.get("started")
+    return Run(
+        folder=folder,
+        info=info,
+        recipe=_yaml(folder / "recipe.yaml"),
+        labels=labels,
+        start=next((r for r in records if r.get("event") == "start"), None),
+        steps=tuple(r for r in records if r.get("event") == "step"),
+        end=next((r for r in reversed(records) if r.get("event") == "end"), None),
+        transcripts=_transcripts(folder),
+        when=datetime.fromisoformat(when)
+        if when
+        else datetime.fromtimestamp((folder / "run.json").stat().st_mtime, UTC),
+        game=game,
+        tree=tree,
+        prompts=_prompts(game, info, labels, notes),
+        notes=tuple(notes),
+    )
+
+
+def _records(path: Path) -> list[Record]:
+    """The whole lines of metrics.jsonl; a last line that was cut off is left out."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def _json(path: Path) -> Record:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def _yaml(path: Path) -> Record:
+    return yaml.safe_load(path.read_text(encoding="utf-8")) or {} if path.exists() else {}
+
+
+def _transcripts(folder: Path) -> tuple[Record, ...]:
+    """The most played courses of the last step that left transcripts."""
+    files = sorted((folder / "transcripts").glob("step-*.jsonl"))
+    if not files:
+        return ()
+    records = _records(files[-1])
+    best = sorted(records, key=lambda r: -r.get("games", 1))[:MANY_TRANSCRIPTS]
+    step = int(files[-1].stem.split("-")[1])
+    total = sum(r.get("games", 1) for r in records)
+    return tuple({**r, "after_step": step, "share": r.get("games", 1) / total} for r in best)
+
+
+def _game(folder: Path, info: Record, notes: list[str]) -> Game | None:
+    import gamedsl
+
+    found = sorted((folder / "game").glob("*.yaml"))
+    name = Path(info["file"]).name if info.get("file") else None
+    path = next((p for p in found if p.name == name), found[0] if found else None)
+    if path is None:
+        notes.append("The run folder has no copy of the game.")
+        return None
+    try:
+        game = gamedsl.load(path, params=info.get("params") or {})
+    except gamedsl.CompileError:
+        notes.append("The copy of the game in the run folder no longer compiles.")
+        return None
+    if game.hash != info.get("hash"):
+        notes.append(
+            "The copy of the game compiles to another hash than the one that was trained, so "
+            "tables, equilibria and prompts are left out."
+        )
+        return None
+    return game
+
+
+def _tree(game: Game | None, notes: list[str]) -> Tree | None:
+    if game is None:
+        return None
+    from gamedsl.solve import ImperfectRecall, TooLarge, tabulate
+
+    if game.ir.open or game.ir.referees:
+        return None
+    try:
+        return tabulate(game.env(), limit=50_000)
+    except (TooLarge, ImperfectRecall):
+        notes.append("The game is too large for its tree to be written out.")
+        return None
+
+
+def _prompts(
+    game: Game | None, info: Record, labels: Record, notes: list[str]
+) -> tuple[Prompt, ...]:
+    """The prompts as sent: rendered again, with the label book that the run wrote down."""
+    if game is None or not labels:
+        return ()
+    from gamedsl.prompting.labels import LabelBook
+    from gamedsl.train.survey import survey
+
+    env = game.env(run_seed=info.get("seed") or 0)
+    decisions = survey(env, 0)
+    if decisions is None:
+        notes.append("The game has too many decisions for all its prompts to be shown.")
+        return ()
+    book = LabelBook(labels["kind"], tuple(labels["labels"].items()), labels.get("order", ""))
+    if len(decisions) > MANY_PROMPTS:
+        notes.append(f"{MANY_PROMPTS} of {len(decisions)} prompts are shown.")
+    return tuple(
+        Prompt(d.information_set, d.messages, tuple(zip(d.legal, d.labels, strict=True)))
+        for d in (decision.under(book) for decision in decisions[:MANY_PROMPTS])
+    )
+
+
+def course(records: Sequence[Record], key: str, name: str) -> list[float | None]:
+    """One number per record: `record[key][name]`."""
+    return [(record.get(key) or {}).get(name) for record in records]
