@@ -20,13 +20,6 @@ from gamedsl.ir.statements import Assign, DropItem, ForEach, Place, Readers, Sta
 from gamedsl.ir.types import SEAT, PerSeat, Record, Type, plain
 
 
-def changed(statement: Statement) -> str:
-    """The variable that a statement writes."""
-    while isinstance(statement, ForEach):
-        statement = statement.body
-    return statement.place.variable
-
-
 class Condition(NamedTuple):
     """Something that decides whether a step happens, and who reads it."""
 

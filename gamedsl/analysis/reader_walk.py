@@ -16,7 +16,7 @@ from gamedsl.analysis.reader_expressions import Reading
 from gamedsl.analysis.reader_leaks import Leaks
 from gamedsl.analysis.reader_roles import Scope, top
 from gamedsl.analysis.reader_sets import Sight, Table, each, either
-from gamedsl.analysis.reader_stores import Condition, Context, changed
+from gamedsl.analysis.reader_stores import Condition, Context
 from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import Const, Expr, LetCall, LetMap, Read, walk
 from gamedsl.ir.game import GameIR
@@ -31,8 +31,10 @@ from gamedsl.ir.program import (
     Show,
     Stage,
     Step,
-    inside,
+    substeps,
+    written_variables,
 )
+from gamedsl.ir.statements import write_of
 from gamedsl.ir.types import SEAT
 
 
@@ -60,21 +62,8 @@ class Walk(Choices):
         """The variables that a step and the steps inside it may change."""
         known = self._bound.get(step.id)
         if known is None:
-            names = {name for part in inside(step) for name in self.bound(part)}
-            match step:
-                case Choose(variable=variable, moves=moves):
-                    names |= {variable, *(name for move in moves for name, _ in move.parameters)}
-                case Draw(variable=variable, source=source):
-                    names |= {variable} if source.bag is None else {variable, source.bag.variable}
-                case Show(variable=variable) | Call(variable=variable):
-                    names.add(variable)
-                case Loop(item=item, count=count):
-                    names |= {name for name in (item, count) if name is not None}
-                case Stage(state=states):
-                    names |= {state.name for state in states}
-                case Do(statements=statements):
-                    names |= set(map(changed, statements))
-            known = self._bound[step.id] = frozenset(names)
+            inner = (self.bound(part) for part in substeps(step))
+            known = self._bound[step.id] = written_variables(step).union(*inner)
         return known
 
     # steps
@@ -114,7 +103,7 @@ class Walk(Choices):
             case Do(statements=statements):
                 for statement in statements:
                     self.statement(statement, inner)
-                    left = inner.scope.forgetting(frozenset((changed(statement),)))
+                    left = inner.scope.forgetting(frozenset((write_of(statement).place.variable,)))
                     inner = inner.knowing(left)
         if now is None or step.condition is not None:
             return after

@@ -12,7 +12,7 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Expr, LastBy, LetCall, LetMap, Past, Read, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Do, Draw, walk_steps
-from gamedsl.ir.statements import Assign, ForEach
+from gamedsl.ir.statements import Assign, write_of
 from gamedsl.ir.types import Bag, Grid, List, PerSeat, PerValue, Set
 from gamedsl.prompting.template_syntax import Broken, parse
 
@@ -74,7 +74,6 @@ def _assigned(ir: GameIR) -> Iterator[tuple[str, Expr]]:
     """Each variable that a statement assigns, and the value."""
     for step in walk_steps(ir.turns):
         for statement in step.statements if isinstance(step, Do) else ():
-            while isinstance(statement, ForEach):
-                statement = statement.body
-            if isinstance(statement, Assign):
-                yield statement.place.variable, statement.value
+            write = write_of(statement)
+            if isinstance(write, Assign):
+                yield write.place.variable, write.value

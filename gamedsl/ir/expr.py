@@ -1,4 +1,4 @@
-"""Typed expressions: the closed set of forms that every backend knows.
+"""Typed expressions: the closed set of forms that every engine knows, and the folds over them.
 
 Names are resolved (a `Read` says what it reads), params are folded into `Const`, `let`s are calls,
 and `me` is explicit: an expression that `depends on me` is evaluated once for each seat. Spans are
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_never, cast
 
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.types import Type
@@ -19,20 +19,20 @@ Value = int | Fraction | bool | str | None | tuple[Any, ...] | frozenset[Any] | 
 
 
 @dataclass(frozen=True, slots=True)
-class Expr:
+class _Typed:
     type: Type
     span: Span = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Const(Expr):
+class Const(_Typed):
     value: Any
     origin: str | None = field(default=None, compare=False, repr=False)
     """The param it was folded from, where it was."""
 
 
 @dataclass(frozen=True, slots=True)
-class Read(Expr):
+class Read(_Typed):
     """A variable: what a step bound last (each seat's own, as a map, if joint), a declared state
     variable, a loop's pass or item, an action's argument. None where it is not bound."""
 
@@ -40,40 +40,40 @@ class Read(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class LastBy(Expr):
+class LastBy(_Typed):
     """The per-seat map of what each seat last chose in the single decisions that bind `name`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Past(Expr):
+class Past(_Typed):
     """The list of all bindings of `name` so far, the latest included."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Local(Expr):
+class Local(_Typed):
     """A comprehension's target or a parameter of the `let` around it."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Me(Expr):
+class Me(_Typed):
     """The seat that the expression is evaluated for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stream(Expr):
+class Stream(_Typed):
     """The per-seat map of a payoff stream, as reward files read it (`payoff`)."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Apply(Expr):
+class Apply(_Typed):
     """An operator or a built-in: `function` is a row of `gamedsl.ir.builtins`."""
 
     function: str
@@ -81,7 +81,7 @@ class Apply(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class Logic(Expr):
+class Logic(_Typed):
     """`and` / `or`, which look at their second operand only if they must."""
 
     op: str
@@ -90,14 +90,14 @@ class Logic(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class If(Expr):
+class If(_Typed):
     test: Expr
     then: Expr
     other: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Get(Expr):
+class Get(_Typed):
     """`of[key]` of a map or a list; none of none, an error outside a list."""
 
     of: Expr
@@ -105,7 +105,7 @@ class Get(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class Field(Expr):
+class Field(_Typed):
     """The part number `index` of a record or tuple; none of none."""
 
     of: Expr
@@ -113,7 +113,7 @@ class Field(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class Cell(Expr):
+class Cell(_Typed):
     """`of[row, column]` of a grid of `rows` by `columns`; an error outside it."""
 
     of: Expr
@@ -123,7 +123,7 @@ class Cell(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class LetCall(Expr):
+class LetCall(_Typed):
     """A `let`, with its arguments; `seat` is whom it is evaluated for where it depends on me."""
 
     name: str
@@ -132,14 +132,14 @@ class LetCall(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class LetMap(Expr):
+class LetMap(_Typed):
     """The per-seat map of a `let` that depends on me."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Expr):
+class Table(_Typed):
     """A payoff table's column for one seat: the cell under the values of `keys`."""
 
     keys: tuple[Expr, ...]
@@ -147,14 +147,14 @@ class Table(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class Build(Expr):
+class Build(_Typed):
     """A list or tuple made of its items."""
 
     items: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Collect(Expr):
+class Collect(_Typed):
     """The list of `item` for each element of `source` that meets `condition`.
 
     Two targets of a `keyed` one are an element's index (or seat) and the element; several targets
@@ -168,31 +168,46 @@ class Collect(Expr):
     keyed: bool = False
 
 
+Expr = (
+    Const | Read | LastBy | Past | Local | Me | Stream | Apply | Logic | If | Get | Field | Cell
+    | LetCall | LetMap | Table | Build | Collect
+)  # fmt: skip
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
-    """An expression and every expression inside it."""
+    """Yields an expression and every expression inside it, each before its parts."""
     yield expr
     for child in children(expr):
         yield from walk(child)
 
 
 def expressions_in(part: Any) -> Iterator[Expr]:
-    """Every expression in a part of the IR, and every expression inside it."""
-    if isinstance(part, Expr):
-        yield part
-    if isinstance(part, tuple):
+    """Yields every expression in a part of the IR, and every expression inside it."""
+    for root in roots(part):
+        yield from walk(root)
+
+
+def roots(part: Any) -> Iterator[Expr]:
+    """Yields the expressions in a part of the IR that are evaluated by themselves: those that lie
+    in no other expression."""
+    if isinstance(part, _Typed):
+        yield cast(Expr, part)
+    elif isinstance(part, tuple):
         for item in part:
-            yield from expressions_in(item)
+            yield from roots(item)
     elif isinstance(part, dict):
-        yield from expressions_in(tuple(part.values()))
+        yield from roots(tuple(part.values()))
     elif is_dataclass(part):
         for each in fields(part):
             if each.compare and each.name != "type":
-                yield from expressions_in(getattr(part, each.name))
+                yield from roots(getattr(part, each.name))
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions directly inside one."""
+    """Returns the expressions directly inside one, in the order of its fields."""
     match expr:
+        case Const() | Read() | LastBy() | Past() | Local() | Me() | Stream() | LetMap():
+            return ()
         case Apply(arguments=parts) | Build(items=parts):
             return parts
         case LetCall(arguments=parts, seat=seat):
@@ -209,4 +224,5 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (*keys, *cells.values())
         case Collect(item=item, source=source, condition=condition):
             return (item, source) if condition is None else (item, source, condition)
-    return ()
+        case _:
+            assert_never(expr)

@@ -105,8 +105,8 @@ def size(expr: Expr, seats: int) -> int | None:
             return len(items)
         case Apply(function="others"):
             return seats - 1
-        case Apply(function="lowest_empty", arguments=(Expr(type=Grid(columns=columns)), *_)):
-            return columns
+        case Apply(function="lowest_empty", arguments=(grid, *_)) if isinstance(grid.type, Grid):
+            return grid.type.columns
     known = _size_of(expr.type, seats)
     if known is None and isinstance(expr, Apply) and expr.function in _NO_LARGER:
         return size(expr.arguments[0], seats)

@@ -7,15 +7,15 @@ action and stage writes its own names there too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Expr
-from gamedsl.ir.statements import EVERYONE, Place, Readers, State, Statement
+from gamedsl.ir.statements import EVERYONE, Place, Readers, State, Statement, write_of
 from gamedsl.ir.types import UNLESS_NONE, Type
 
 
@@ -313,17 +313,69 @@ Binding = Choose | Draw | Show | Call
 """The steps that bind a variable to something that seats come to see."""
 
 
-def inside(step: Step) -> tuple[Step, ...]:
-    """The steps directly inside one: those of its body, or of its actions' bodies."""
-    if isinstance(step, Block | Loop | Stage):
-        return step.body
-    if isinstance(step, Choose):
-        return tuple(inner for action in step.moves for inner in action.body)
-    return ()
+def substeps(step: Step) -> tuple[Step, ...]:
+    """Returns the steps directly inside one: those of its body, or of its actions' bodies."""
+    match step:
+        case Block(body=body) | Loop(body=body) | Stage(body=body):
+            return body
+        case Choose(moves=moves):
+            return tuple(inner for action in moves for inner in action.body)
+        case Draw() | Show() | Do() | Pay() | Call():
+            return ()
+        case _:
+            assert_never(step)
 
 
 def walk_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
-    """Steps and all steps inside them, each before what is inside it."""
+    """Yields steps and all steps inside them, each before those inside it."""
     for step in steps:
         yield step
-        yield from walk_steps(inside(step))
+        yield from walk_steps(substeps(step))
+
+
+def walk_with_path(
+    steps: tuple[Step, ...], path: tuple[Step, ...] = ()
+) -> Iterator[tuple[Step, tuple[Step, ...]]]:
+    """Yields as `walk_steps`, each step with those that it lies in, the outermost first."""
+    for step in steps:
+        yield step, path
+        yield from walk_with_path(substeps(step), (*path, step))
+
+
+def map_steps(steps: tuple[Step, ...], change: Callable[[Step], Step]) -> tuple[Step, ...]:
+    """Returns steps with `change` applied to each, after it was applied to those inside it.
+
+    The bodies of actions are left as they are: a change that concerns them makes it itself.
+    """
+    return tuple(change(_with_body(step, change)) for step in steps)
+
+
+def _with_body(step: Step, change: Callable[[Step], Step]) -> Step:
+    match step:
+        case Block() | Loop() | Stage():
+            return replace(step, body=map_steps(step.body, change))
+        case Choose() | Draw() | Show() | Do() | Pay() | Call():
+            return step
+        case _:
+            assert_never(step)
+
+
+def written_variables(step: Step) -> frozenset[str]:
+    """Returns the variables that a step itself binds, sets or changes, not those of its body."""
+    match step:
+        case Choose(variable=variable, moves=moves):
+            return frozenset((variable, *(name for move in moves for name, _ in move.parameters)))
+        case Draw(variable=variable, source=source):
+            return frozenset((variable, *((source.bag.variable,) if source.bag else ())))
+        case Show(variable=variable) | Call(variable=variable):
+            return frozenset((variable,))
+        case Do(statements=statements):
+            return frozenset(write_of(statement).place.variable for statement in statements)
+        case Loop(item=item, count=count):
+            return frozenset(name for name in (item, count) if name is not None)
+        case Stage(state=states):
+            return frozenset(state.name for state in states)
+        case Pay() | Block():
+            return frozenset()
+        case _:
+            assert_never(step)

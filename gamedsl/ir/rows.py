@@ -25,12 +25,11 @@ from gamedsl.ir.program import (
     Call,
     Do,
     Draw,
-    Loop,
     Pay,
     Show,
     Source,
-    Stage,
     Step,
+    map_steps,
     walk_steps,
 )
 from gamedsl.ir.types import List, Record
@@ -95,22 +94,17 @@ def of_rows(ir: GameIR, rows: Rows) -> GameIR:
         raise ValueError(f"`{ir.name}` holds no rows out")
     if rows == "all" or not holds_out(ir):
         return whole
-    return ir if ir.rows == rows else replace(
-        whole, turns=_drawing(whole.turns, rows), rows=rows, whole=whole
-    )  # fmt: skip
+    if ir.rows == rows:
+        return ir
+    turns = map_steps(whole.turns, lambda step: _draw_from(step, rows))
+    return replace(whole, turns=turns, rows=rows, whole=whole)
 
 
-def _drawing(steps: tuple[Step, ...], rows: Rows) -> tuple[Step, ...]:
-    """Steps whose draws are from a share of the rows. (What an action does draws nothing.)"""
-    return tuple(_one(step, rows) for step in steps)
-
-
-def _one(step: Step, rows: Rows) -> Step:
-    match step:
-        case Draw(source=source) if source.held_out is not None:
-            return replace(step, source=_share(source, source.held_out, rows))
-        case Block() | Loop() | Stage():
-            return replace(step, body=_drawing(step.body, rows))
+def _draw_from(step: Step, rows: Rows) -> Step:
+    """Returns a step that draws from a share of the rows, if it is a draw that holds rows out.
+    (The bodies of actions draw nothing.)"""
+    if isinstance(step, Draw) and step.source.held_out is not None:
+        return replace(step, source=_share(step.source, step.source.held_out, rows))
     return step
 
 

@@ -113,4 +113,14 @@ class ForEach:
     span: Span = field(compare=False, repr=False)
 
 
-Statement = Assign | Add | Drop | DropItem | ForEach
+Write = Assign | Add | Drop | DropItem
+"""The statements that write one place."""
+
+Statement = Write | ForEach
+
+
+def write_of(statement: Statement) -> Write:
+    """Returns the write that a statement makes, once or for each element of a collection."""
+    while isinstance(statement, ForEach):
+        statement = statement.body
+    return statement

@@ -8,10 +8,11 @@ records (their fields in order) and for grids (their cells row by row), `frozens
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, assert_never
 
 Value = Any
 
@@ -221,18 +222,34 @@ def plain(type: Type) -> Type:
     return type.of if isinstance(type, Option) else type
 
 
-def has_text(type: Type) -> bool:
-    """Whether there is text in values of a type, into which no rule looks."""
+def component_types(type: Type) -> tuple[Type, ...]:
+    """Returns the types of a type's parts: of the elements of a collection, of the fields of a
+    record, of the keys and the values of a map. Empty where a value has no parts."""
     match type:
-        case Text():
-            return True
+        case Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Never():
+            return ()
+        case Option(of=of) | List(of=of) | Set(of=of) | Bag(of=of) | Grid(of=of) | PerSeat(of=of):
+            return (of,)
+        case PerValue(key=key, of=of):
+            return key, of
         case Record():
-            return any(map(has_text, type.types))
+            return type.types
         case Tuple(of=parts) | Union(of=parts):
-            return any(map(has_text, parts))
-        case Option() | List() | Set() | Bag() | Grid() | PerValue() | PerSeat():
-            return has_text(type.of)
-    return False
+            return parts
+        case _:
+            assert_never(type)
+
+
+def walk_types(type: Type) -> Iterator[Type]:
+    """Yields a type and the types of all parts of its values, each before its own parts."""
+    yield type
+    for part in component_types(type):
+        yield from walk_types(part)
+
+
+def has_text(type: Type) -> bool:
+    """Returns whether values of a type contain free text, which rules cannot look into."""
+    return any(isinstance(part, Text) for part in walk_types(type))
 
 
 def range_type(low: int, high: int) -> Number:

@@ -10,7 +10,7 @@ last said `notes`, and that: a summary stands for what came before it.
 from __future__ import annotations
 
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Loop, Step, inside
+from gamedsl.ir.program import Loop, Step, substeps
 from gamedsl.prompting.events import SILENCE, Event, Seen, Turn
 
 
@@ -84,5 +84,5 @@ def never_repeated(steps: tuple[Step, ...]) -> list[str]:
     found = []
     for step in steps:
         if not isinstance(step, Loop) or (step.in_turn and not step.cycle):
-            found += [step.id, *never_repeated(inside(step))]
+            found += [step.id, *never_repeated(substeps(step))]
     return found

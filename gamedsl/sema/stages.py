@@ -92,7 +92,11 @@ class Stages:
         if seen is None:
             return (stage,)
         readers = turns.readers(seen)
-        return (replace(stage, body=tuple(_seen_by(step, readers) for step in stage.body)),)
+        return (
+            replace(
+                stage, body=program.map_steps(stage.body, lambda step: _seen_by(step, readers))
+            ),
+        )
 
     def game(self, turns: Uses, name: Scalar, given: dict[str, Entry]) -> GameIR | None:
         chain = (*self.chain, *turns.chain)
@@ -144,11 +148,9 @@ class Stages:
 
 
 def _seen_by(step: program.Step, readers: statements.Readers) -> program.Step:
-    """A step of a stage, and those inside it, whose public choices only some see."""
+    """Returns a step of a stage; a public choice is seen by some alone."""
     if isinstance(step, program.Choose) and step.readers.kind == "all" and step.place is None:
         return replace(step, readers=readers)
-    if isinstance(step, program.Block | program.Loop | program.Stage):
-        return replace(step, body=tuple(_seen_by(inner, readers) for inner in step.body))
     return step
 
 

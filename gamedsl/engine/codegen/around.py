@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from gamedsl.ir.builtins import values
 from gamedsl.ir.expr import Const
-from gamedsl.ir.program import Choose, Loop, Stage, Step, inside
+from gamedsl.ir.program import Choose, Loop, Stage, Step, substeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def _note(steps: tuple[Step, ...], here: Around, found: dict[str, Around]) -> No
                 inner = replace(inner, acting=seats)
         elif isinstance(step, Stage):
             inner = replace(inner, stage=here.stage or step.id)
-        _note(inside(step), inner, found)
+        _note(substeps(step), inner, found)
 
 
 def is_for_seats(loop: Loop) -> bool:

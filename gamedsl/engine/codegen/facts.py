@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gamedsl.engine.codegen.grids import grid_size, lined_grid
 from gamedsl.ir.builtins import element, values
-from gamedsl.ir.expr import Apply, Const, Expr, expressions_in
+from gamedsl.ir.expr import Apply, Const, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Action,
@@ -81,7 +81,7 @@ def _none_by(step: Step) -> set[str]:
             return {step.variable}
         case Show() if _perhaps_none(step.value.type):
             return {step.variable}
-        case Loop(items=Expr() as items, item=str() as item):
+        case Loop(items=items, item=str() as item) if items is not None:
             if isinstance(items, Const):
                 return {item} if None in values(items.value) else set()
             inner = element(items.type)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.ir.program import Choose, Loop, Pay, Stage, Step, inside, walk_steps
+from gamedsl.ir.program import Choose, Loop, Pay, Stage, Step, substeps, walk_steps
 from gamedsl.train.rollout import Batch, History, Sample
 from gamedsl.train.scoring import Scorer
 
@@ -38,7 +38,7 @@ class After:
         for loop in walk_steps(ir.turns):
             if not isinstance(loop, Loop):
                 continue
-            again: list[Stage | Loop] = [s for s in inside(loop) if isinstance(s, Stage)]
+            again: list[Stage | Loop] = [s for s in substeps(loop) if isinstance(s, Stage)]
             if not again and _all_choose(loop, ir):
                 again = [loop]
             for one in again:
