@@ -215,13 +215,13 @@ def recipe() -> Iterator[str]:
     yield "| key | default | accepts | meaning |"
     yield "| --- | --- | --- | --- |"
     for key in KEYS:
-        default = f"`{shown(key.default)}`"
+        default = f"`{default_text(key.default)}`"
         for method, other in key.for_method.items():
-            default += f"; `{method}`: `{shown(other)}`"
+            default += f"; `{method}`: `{default_text(other)}`"
         yield f"| `{key.name}` | {default} | {cell(key.accepts())} | {cell(key.doc)} |"
 
 
-def shown(default: Any) -> str:
+def default_text(default: Any) -> str:
     if isinstance(default, tuple):
         return ", ".join(map(str, default)) or "[]"
     return str(default)

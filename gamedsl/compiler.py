@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of compiling a file. `ir` is None for errors, and for protocol and reward files;
-    `proofs` are what is said of a game, each with its grade."""
+    """The outcome of compiling a file.
+
+    `ir` is None after errors, and for protocol and reward files; `proofs` are the claims about a
+    game, each with its grade.
+    """
 
     document: Document | None
     ir: GameIR | None
@@ -43,11 +46,11 @@ def compile_file(
     path: Path | str, params: Mapping[str, Any] | None = None, histories: int | None = None,
     tokenizer: Tokenizer | None = None,
 ) -> Result:  # fmt: skip
-    """Compile a game file, or check a protocol or reward file. Never raises for what a file says.
+    """Compiles a game file, or checks a protocol or reward file. Never raises for a file's content.
 
     `path` may be the name of a shipped file; `params` override the file's defaults. `histories` is
-    how many histories proofs may go through, by default `gamedsl.analysis.atlas.USUAL`; prompts are
-    measured with the `tokenizer` of a model, if one is given.
+    the number of histories that proofs may enumerate, `gamedsl.analysis.atlas.USUAL` by default;
+    prompts are measured with the `tokenizer` of a model, if one is given.
     """
     with _room_on_the_stack():
         return _compile(path, params, histories, tokenizer)
@@ -96,7 +99,7 @@ def _compile(
 
 @contextmanager
 def _room_on_the_stack() -> Iterator[None]:
-    """A file may be nested 100 deep, and a level takes some stages a dozen calls."""
+    """Raises the recursion limit: files nest up to 100 deep; a level may take a dozen calls."""
     usual = sys.getrecursionlimit()
     sys.setrecursionlimit(max(usual, 5000))
     try:
@@ -108,9 +111,9 @@ def _room_on_the_stack() -> Iterator[None]:
 def compile_game(
     path: Path | str, params: Mapping[str, Any] | None = None
 ) -> tuple[GameIR, Document]:
-    """Compile a game or raise `CompileError` with every problem of the stage that failed.
+    """Compiles a game. Raises `CompileError` with every problem of the stage that failed.
 
-    Proofs go through small games alone: `gamedsl validate` looks further.
+    Proofs enumerate small games only; `gamedsl validate` enumerates more.
     """
     from gamedsl.analysis.atlas import QUICK
 
@@ -123,7 +126,7 @@ def compile_game(
 
 
 def summarise(ir: GameIR) -> str:
-    """One line that says what kind of game was read."""
+    """Returns one line that describes the kind of game."""
     count = len(ir.seats)
     roles = f"{count} role{'s' if count != 1 else ''}"
     labels = "partly masked" if ir.labels.kind == "partly" else ir.labels.kind
@@ -131,7 +134,7 @@ def summarise(ir: GameIR) -> str:
 
 
 def _form(ir: GameIR) -> str:
-    """A normal form by its sizes, or how many decisions are written and what is around them."""
+    """Describes a normal form by its sizes, any other game by its decisions."""
     count = len(ir.seats)
     if ir.plain and len(ir.steps) == 1 and len(ir.steps[0].actors) == count:
         sizes = [len(options) for options in ir.steps[0].options]

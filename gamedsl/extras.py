@@ -1,8 +1,8 @@
-"""What is said where a package that only an extra of this one brings is not installed."""
+"""The error for a library that only an extra of this package installs."""
 
 from __future__ import annotations
 
 
 def missing(library: str, extra: str) -> ImportError:
-    """What to raise where a library of an extra is not there."""
+    """Returns the error to raise when a library of an extra is not installed."""
     return ImportError(f"{library} is not installed; fix: pip install 'gamedsl[{extra}]'")

@@ -78,7 +78,7 @@ def test_every_link_leads_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_extra_that_the_readme_installs_brings_what_its_commands_need() -> None:
+def test_readme_extra_covers_its_commands() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
 
