@@ -24,7 +24,7 @@ from gamedsl.ir.values import instance_name
 from gamedsl.sema.options import Options, enough, enum_of, few, listed_values, read_options
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import ArgumentName, Names, TypeName, report_taken
-from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import WORDS, Types
 from gamedsl.sema.values import NOTHING, syntax
 
@@ -53,7 +53,7 @@ class Moves:
         return self.section.entry(name)
 
     def options(
-        self, wanted: tuple[str, ...], typer: GameTyper, types: Types, body: Body, span: Span
+        self, wanted: tuple[str, ...], typer: Typer, types: Types, body: Body, span: Span
     ) -> tuple[Options, tuple[str, ...]] | None:
         """The named actions as options of one decision, and the names that their bodies bind."""
         actions: list[Action] = []
@@ -103,7 +103,7 @@ class Moves:
         )
 
     def action(
-        self, name: str, typer: GameTyper, types: Types, body: Body
+        self, name: str, typer: Typer, types: Types, body: Body
     ) -> tuple[Action, tuple[str, ...]] | None:
         if name in self.read:
             return self.read[name]
@@ -131,7 +131,7 @@ class Moves:
         return self.read[name]
 
     def parameters(
-        self, section: Node | None, typer: GameTyper, types: Types
+        self, section: Node | None, typer: Typer, types: Types
     ) -> list[tuple[str, ir.Expr]]:
         """Each argument and the values it may have, given the earlier ones."""
         found: list[tuple[str, ir.Expr]] = []
@@ -158,7 +158,7 @@ class Moves:
             found.append((name, source))
         return found
 
-    def source(self, node: Node, typer: GameTyper, types: Types) -> ir.Expr | None:
+    def source(self, node: Node, typer: Typer, types: Types) -> ir.Expr | None:
         """The values of an argument: a type by name, a union of types, or an expression."""
         text = node.text if isinstance(node, Scalar) else ""
         written = isinstance(node, Mapping | Sequence) or "|" in text or text.endswith(" or none")
@@ -175,7 +175,7 @@ class Moves:
         tree = syntax(node, self.problems)
         return typer.expression(tree, me=True) if tree is not None else None
 
-    def guard(self, node: Mapping, typer: GameTyper) -> ir.Expr | None:
+    def guard(self, node: Mapping, typer: Typer) -> ir.Expr | None:
         """`when`, and that the actor is among `roles`, where either is given."""
         parts: list[ir.Expr] = []
         roles = node.get("roles")
@@ -204,7 +204,7 @@ def declare_actions(section: Node | None, names: Names, problems: Problems) -> d
     """The actions of every seat: one list for all, or a list per role (or per seat)."""
     if section is None or is_declared_form(section):
         return {}
-    typer = GameTyper(names, problems)
+    typer = Typer(names, problems)
     if not isinstance(section, Mapping):
         options = read_options(section, typer, problems)
         return dict.fromkeys(names.seats, options) if options else {}

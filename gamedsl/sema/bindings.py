@@ -31,7 +31,7 @@ from gamedsl.sema.options import Options
 from gamedsl.sema.scope import Names, StateName, VariableName, report_taken
 from gamedsl.sema.state import read_readers
 from gamedsl.sema.statements import read_place
-from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import syntax
 
@@ -45,7 +45,7 @@ class Bindings:
 
     def __init__(
         self,
-        typer: GameTyper,
+        typer: Typer,
         actions: dict[str, Options],
         moves: Moves | None,
         near: Path,

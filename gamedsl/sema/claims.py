@@ -8,7 +8,7 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir.game import Claim
 from gamedsl.ir.types import NUMBER
-from gamedsl.sema.infer import Typer
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant
 
 

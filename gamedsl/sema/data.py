@@ -17,8 +17,8 @@ from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.ir.rows import is_held_out
 from gamedsl.ir.types import NUMBER, Bool, Enum, Number, Option, Record, Seat, Text, Type
 from gamedsl.ir.values import name_of
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import DataName, report_taken
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import constant
 

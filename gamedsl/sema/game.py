@@ -30,7 +30,7 @@ from gamedsl.sema.scope import Names, StreamName, is_reserved_stream
 from gamedsl.sema.stages import Stages
 from gamedsl.sema.state import States
 from gamedsl.sema.turns import Turns, choices_in
-from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.unused import actions_are_offered, params_are_read
 from gamedsl.sema.values import entries_of
@@ -59,9 +59,9 @@ def build_stage(
         found = Problems()
         reader = _Reader(document, given, found, chain, learned)
         ir = reader.read()
-        if reader.typer.learned == learned:
+        if reader.typer.context.learned == learned:
             break
-        learned = dict(reader.typer.learned)
+        learned = dict(reader.typer.context.learned)
     problems.extend(found.found)
     return ir
 
@@ -80,8 +80,8 @@ class _Reader:
         self.document, self.root, self.near = document, document.root, document.files[0]
         self.given, self.problems = given, problems
         self.names = Names()
-        self.typer = GameTyper(self.names, problems)
-        self.typer.learned = dict(learned)
+        self.typer = Typer(self.names, problems)
+        self.typer.context.learned = dict(learned)
         self.stages = Stages(build_stage, chain)
 
     @property
@@ -98,7 +98,7 @@ class _Reader:
         referees = declare_referees(root.get("referees"), names, problems)
         types = Types(names, problems, self.near)
         types.declare(root.get("types"))
-        state = States(types, problems, self.typer.learned).declare(root.get("state"))
+        state = States(types, problems, self.typer.context.learned).declare(root.get("state"))
         Data(types, problems).declare(root.get("data"))
         if problems.errors:
             return None

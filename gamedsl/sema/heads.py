@@ -183,7 +183,7 @@ class Heads(Sayings, ABC):
             return None
         saved = self.acting, self.facts
         self.acting, self.facts = seats, frozenset()
-        with self.typer.within(self.moves.names):
+        with self.typer.context.within(self.moves.names):
             types, place = self.types, source.span
             found = self.moves.options(wanted, self.typer, types, self.body, place)
         self.acting, self.facts = saved

@@ -10,8 +10,8 @@ from gamedsl.frontend.source.nodes import Entry, Mapping, Node
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir.builtins import FUNCTIONS
 from gamedsl.ir.game import Let
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import LetName, Names, report_taken
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import NOTHING, syntax
 
 _HEAD = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:\(([^()]*)\))?\s*\Z")
@@ -92,7 +92,7 @@ def typed_lets(typer: Typer) -> tuple[Let, ...]:
             if declared.slot and declared.type is None:
                 continue
             typer.let_type(declared, declared.span)
-            body = typer.lets.get(declared.name, NOTHING)
+            body = typer.context.lets.get(declared.name, NOTHING)
             parameters = tuple(p.id for p in declared.parameters)
             name = declared.name
             lets[name] = Let(name, parameters, body, declared.per_seat, declared.span)

@@ -34,7 +34,8 @@ from gamedsl.ir.types import (
 )
 from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import Names, TypeName, report_taken
-from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.type_errors import report_per_role
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant, syntax, why_undefined
 
 MAX_OPTIONS = 4096
@@ -55,7 +56,7 @@ class Options:
 
 
 def read_options(
-    node: Node, typer: GameTyper, problems: Problems, *, me: bool = False
+    node: Node, typer: Typer, problems: Problems, *, me: bool = False
 ) -> Options | None:
     """Options written as a list, a map of name to value, a type, or an expression."""
     before = problems.count_errors()
@@ -127,7 +128,7 @@ def _listed(node: Sequence, names: Names, problems: Problems) -> Options | None:
     return Options(tuple(choices), enum_of(members, names))
 
 
-def _mapped(node: Mapping, typer: GameTyper, problems: Problems) -> Options | None:
+def _mapped(node: Mapping, typer: Typer, problems: Problems) -> Options | None:
     """`{low: 2, fair: 5}`: options by name, each binding a value."""
     choices: list[Choice] = []
     common: Type | None = None
@@ -160,7 +161,7 @@ def ranged(type: Type, choices: Sequence_[Choice]) -> Type:
     return range_type(min(values), max(values))
 
 
-def _computed(node: Scalar, typer: GameTyper, problems: Problems, me: bool) -> Options | None:
+def _computed(node: Scalar, typer: Typer, problems: Problems, me: bool) -> Options | None:
     """`0..5`, the name of a type, or an expression that gives the options when it is reached."""
     known = typer.names.declared.get(node.text)
     if isinstance(known, TypeName):
@@ -190,7 +191,7 @@ def _computed(node: Scalar, typer: GameTyper, problems: Problems, me: bool) -> O
         return None
     if any(isinstance(part, PLAY) for part in ir.walk(typed)):
         if isinstance(typed.type, PerSeat) and domain(of, typer.names.seats) is None:
-            typer.one_wanted(typed)
+            report_per_role(typer.context, typed)
             return None
         listed = listed_values(typed, of, typer.names, problems)
         if listed is None:

@@ -37,8 +37,8 @@ from gamedsl.ir.types import (
     join,
     range_type,
 )
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import LetName, Names, ParamName, report_taken
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant, syntax
 
 MATRIX = List(List(NUMBER))

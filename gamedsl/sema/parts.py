@@ -24,7 +24,7 @@ from gamedsl.sema.scope import ANY, Names
 from gamedsl.sema.stages import Stages
 from gamedsl.sema.state import States
 from gamedsl.sema.turns import Turns
-from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import entries_of
 
@@ -57,7 +57,7 @@ def example_steps(document: Document, problems: Problems) -> tuple[Step, ...]:
     params.declare(root.get("params"))
     options = Options(tuple(Choice(m, m) for m in ACTIONS), Enum("", ACTIONS))
     actions = dict.fromkeys(ROLES, options)
-    turns = Turns(GameTyper(names, problems), actions, None, document.files[0], problems)
+    turns = Turns(Typer(names, problems), actions, None, document.files[0], problems)
     turns.chain = (document.name,)
     turns.stages = Stages(build_stage, (document.name,))
     types = Types(names, problems, document.files[0])

@@ -8,9 +8,9 @@ from gamedsl.frontend.syntax.tables import is_table
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NUMBER
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.tables import read_payoff_table
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import NOTHING, syntax
 
 Payoffs = tuple[tuple[str, ir.Expr], ...]

@@ -15,9 +15,9 @@ from gamedsl.ir.game import GameIR, Role
 from gamedsl.ir.program import Choose
 from gamedsl.ir.replies import FORFEIT, VOID, OnInvalid
 from gamedsl.ir.types import NUMBER, WHOLE, Type
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import Names
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant
 
 MOST = 32_768

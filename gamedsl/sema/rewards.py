@@ -14,7 +14,7 @@ from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import find
 from gamedsl.sema.params import Params
 from gamedsl.sema.scope import Names, ParamName, StreamName, report_taken
-from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.uses import open_used, settings_of
 from gamedsl.sema.values import NOTHING, syntax
 
@@ -70,7 +70,7 @@ def check_split(
     folded = params.declare(root.get("params"))
     streams = _streams(root.get("needs"), names, problems)
     declare_lets(root.get("let"), names, problems)
-    typer = GameTyper(names, problems)
+    typer = Typer(names, problems)
     split = root.get("split")
     tree = syntax(split, problems) if split is not None else None
     typed = typer.check(tree, NUMBER, "a split", me=True) if tree else NOTHING

@@ -11,8 +11,8 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir.game import Role
 from gamedsl.ir.types import WHOLE
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import NOT_ROLES, Names, report_taken
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant
 
 MAX_SEATS = 64

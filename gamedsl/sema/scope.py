@@ -1,7 +1,7 @@
 """The names that an expression may use, and where each was declared.
 
 One namespace holds params, variables, lets and roles; enum values are found by the type expected at
-their place (`gamedsl.sema.infer`); built-ins are known by their parentheses.
+their place (`gamedsl.sema.typer`); built-ins are known by their parentheses.
 """
 
 from __future__ import annotations

@@ -37,7 +37,6 @@ from gamedsl.ir.types import (
 )
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import (
     ArgumentName,
     Names,
@@ -46,7 +45,7 @@ from gamedsl.sema.scope import (
     VariableName,
     report_taken,
 )
-from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import constant, syntax, why_undefined
 
@@ -217,12 +216,12 @@ class States:
 
     def copies(self, node: Node, of: TypeName, value: Any) -> int | None:
         """How often a value is in a bag; the fields of a record may be named."""
-        typer = GameTyper(self.types.names, self.problems)
+        typer = Typer(self.types.names, self.problems)
         tree = syntax(node, self.problems)
         if tree is None:
             return None
         fields = dict(of.type.fields) if isinstance(of.type, Record) else {}
-        typed = typer.expression_with(tree, fields, WHOLE)
+        typed = typer.expression(tree, expected=WHOLE, locals=fields)
         if isinstance(typed.type, Never):
             return None
         given = dict(zip(fields, value, strict=True)) if fields else {}
@@ -257,7 +256,7 @@ class States:
 
 
 def read_readers(
-    node: Node | None, names: Names, problems: Problems, typer: GameTyper | None = None
+    node: Node | None, names: Names, problems: Problems, typer: Typer | None = None
 ) -> Readers:
     """`seen_by`, where it is no map of fields: a word, a role, a list of roles, a variable that
     holds a role, an expression."""
@@ -272,7 +271,7 @@ def read_readers(
         tree = syntax(node, problems)
         if tree is None:
             return EVERYONE
-        test = (typer or GameTyper(names, problems)).check(tree, BOOL, "`seen_by`", me=True)
+        test = (typer or Typer(names, problems)).check(tree, BOOL, "`seen_by`", me=True)
         return Readers("test", test=test, span=node.span)
     if (
         typer is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import assert_never
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.frontend.source.nodes import Node, Scalar, Sequence
@@ -34,9 +35,11 @@ from gamedsl.ir.types import (
     join,
     plain,
 )
-from gamedsl.sema.infer import Typer
+from gamedsl.sema.name_resolution import report_unknown_name
 from gamedsl.sema.narrow import Facts, key
 from gamedsl.sema.scope import StateName
+from gamedsl.sema.type_errors import report_misfit
+from gamedsl.sema.typer import Typer
 
 
 def read_statements(
@@ -62,7 +65,7 @@ def read_statements(
         trees += found or ()
     written = []
     for tree in trees:
-        typer.begin(me=me, given=facts)
+        typer.context.begin(me=me, facts=facts)
         statement = _Reader(typer).statement(tree)
         facts = _after(tree, statement, facts)
         sound = sound and statement is not None
@@ -75,7 +78,7 @@ def read_place(
     node: ast.Node, typer: Typer, *, me: bool, facts: Facts = frozenset()
 ) -> statements.Place | None:
     """Declared state, or a part of it, that an expression names; None where it names none."""
-    typer.begin(me=me, given=facts)
+    typer.context.begin(me=me, facts=facts)
     return _Reader(typer).place(node, "is written")
 
 
@@ -103,7 +106,8 @@ class _Reader:
                 return statements.ForEach(
                     body, each.targets, each.source, each.condition, each.keyed, tree.span
                 )
-        raise AssertionError(f"no rule for {type(tree).__name__}")
+            case _:
+                assert_never(tree)
 
     def assign(self, tree: ast.Assign) -> statements.Statement | None:
         place = self.place(tree.place, "is assigned")
@@ -124,7 +128,7 @@ class _Reader:
 
     def learn(self, place: statements.Place, type: Type) -> None:
         """The type of state that was declared `none` is that of what is assigned to it."""
-        learned, inner = self.typer.learned, plain(type)
+        learned, inner = self.typer.context.learned, plain(type)
         if not place.keys and not isinstance(inner, NoneType | Never):
             earlier = learned.get(place.variable, NEVER)
             learned[place.variable] = join(earlier, inner) or earlier
@@ -228,7 +232,11 @@ class _Reader:
     def state(self, name: str) -> StateName | None:
         """Declared state that may be assigned."""
         declared = self.typer.names.declared.get(name)
-        if name in self.typer.locals or not isinstance(declared, StateName) or declared.fixed:
+        if (
+            name in self.typer.context.locals
+            or not isinstance(declared, StateName)
+            or declared.fixed
+        ):
             return None
         return declared
 
@@ -237,9 +245,9 @@ class _Reader:
         names = self.typer.names
         while isinstance(node, ast.Attribute | ast.Index):
             node = node.of
-        if isinstance(node, ast.Name) and node.id not in self.typer.locals:
+        if isinstance(node, ast.Name) and node.id not in self.typer.context.locals:
             if names.anywhere(node.id) is None and node.id not in ("me", "other", "roles"):
-                self.typer.unknown(node)
+                report_unknown_name(self.typer.context, node)
                 return
             place = names.anywhere(node.id)
         else:
@@ -266,7 +274,7 @@ class _Reader:
         wanted = place.type
         value = self.typer.fitted(value, wanted)
         if not fits(value.type, wanted):
-            self.typer.misfit(node, value, wanted, what, self.declared(place))
+            report_misfit(self.typer.context, node, value, wanted, what, self.declared(place))
             return None
         inner = plain(wanted)
         if isinstance(value, ir.Const) and isinstance(inner, Number) and value.value is not None:

@@ -14,7 +14,7 @@ from gamedsl.frontend.source.nodes import Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NUMBER, SEAT, Never, PerSeat
-from gamedsl.sema.infer import Typer
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import NOTHING, syntax
 
 Cells = dict[tuple[Any, ...], tuple[ir.Expr, ...]]

@@ -13,9 +13,9 @@ from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.frontend.syntax.tables import Piece, Row, TextTable, read_table
 from gamedsl.ir import expr as ir
 from gamedsl.ir.types import NUMBER
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.tables import Cells, Key, Reader
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import NOTHING
 
 

@@ -105,11 +105,11 @@ class Turns(Uses):
         else is wrong in it matters only where something reads what it could not bind."""
         entries = tuple(entry for entry in item if entry.key.text != "if")
         saved, counts, before = self.problems, self.counts.copy(), self.names.broken.copy()
-        self.problems = self.typer.problems = Problems()
+        self.problems = self.typer.context.problems = Problems()
         self.step(Mapping(entries, item.span))
         for name in self.names.broken - before:
             self.names.withheld[name] = self.problems.found
-        self.problems = self.typer.problems = saved
+        self.problems = self.typer.context.problems = saved
         self.counts = counts
 
     def known(self, test: Node, condition: ir.Expr | None) -> bool | None:

@@ -1,42 +1,482 @@
-"""The typing walk as sections of a game use it: several scopes, one set of typed lets.
-
-A protocol is read in the scope of the game that uses it, with params of its own; a `let` is always
-typed in the scope of the file that wrote it, wherever it is first read.
-"""
+"""The typing walk: the syntax tree of an expression turned into a typed expression."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
 
+from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
+from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
-from gamedsl.ir.types import Type
-from gamedsl.sema.infer import Typer
-from gamedsl.sema.scope import LetName, Names
+from gamedsl.ir.builtins import BUILTINS, COMPARISONS, FUNCTIONS, MAPS, element
+from gamedsl.ir.builtins_collections import fields_of
+from gamedsl.ir.types import (
+    BOOL,
+    NEVER,
+    NONE,
+    NUMBER,
+    SEAT,
+    WHOLE,
+    Bool,
+    Grid,
+    List,
+    Never,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Set,
+    Tuple,
+    Type,
+    fits,
+    join,
+    plain,
+)
+from gamedsl.sema import access
+from gamedsl.sema.application import apply, cells_with_values, clip
+from gamedsl.sema.name_resolution import NameResolver, past_bindings
+from gamedsl.sema.narrow import Facts, facts, key
+from gamedsl.sema.scope import ANY, LetName, Names, TypeName, report_taken
+from gamedsl.sema.type_errors import report_misfit, require_truth
+from gamedsl.sema.typing_context import TypingContext, never
+
+MAX_NESTING = 120
+"""Levels of typed expressions inside each other, those of the lets that they read included."""
+
+_SAME_TYPE = frozenset({"list", "max", "min", "reversed", "set", "sorted"})
+"""Built-ins whose argument has the elements that their result has, or that it is one of."""
 
 
-class GameTyper(Typer):
-    """A `Typer` whose names may be exchanged for a while."""
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """A typed `for targets in source if condition`."""
+
+    targets: tuple[str, ...]
+    source: ir.Expr
+    condition: ir.Expr | None
+    keyed: bool
+
+
+class Typer:
+    """Types expressions against the names of a file, or of several, one at a time."""
+
+    def __init__(self, names: Names, problems: Problems) -> None:
+        self.context = TypingContext(names, problems)
+        self.resolver = NameResolver(self.context, self.infer)
+
+    @property
+    def names(self) -> Names:
+        """The names of the file whose expressions are typed now."""
+        return self.context.names
+
+    @property
+    def problems(self) -> Problems:
+        return self.context.problems
+
+    def expression(
+        self,
+        node: ast.Node,
+        *,
+        me: bool = False,
+        expected: Type | None = None,
+        facts: Facts = frozenset(),
+        locals: dict[str, Type] | None = None,
+    ) -> ir.Expr:
+        """Types one expression that stands alone.
+
+        `me` says whether one role reads it, `facts` what is known not to be none
+        (`gamedsl.sema.narrow.facts` of a condition around it), `locals` the types of names that
+        only this expression has.
+        """
+        self.context.begin(me=me, facts=facts)
+        self.context.locals |= locals or {}
+        return self.infer(node, expected)
+
+    def check(
+        self,
+        node: ast.Node,
+        wanted: Type,
+        what: str,
+        *,
+        me: bool = False,
+        facts: Facts = frozenset(),
+    ) -> ir.Expr:
+        """Types an expression that must fit a type; `what` names its place in the message."""
+        typed = self.fitted(self.expression(node, me=me, expected=wanted, facts=facts), wanted)
+        context = self.context
+        assert context.problems.errors or context.untyped or not isinstance(typed.type, Never)
+        if fits(typed.type, wanted):
+            return typed
+        report_misfit(context, node, typed, wanted, what)
+        return never(node)
+
+    def fitted(self, typed: ir.Expr, wanted: Type) -> ir.Expr:
+        """Returns an expression as one of the type wanted, where its values are of that type too: a
+        list of known length as a tuple, a tuple as a record, a list as a set."""
+        inner, type = plain(wanted), typed.type
+        if isinstance(type, Never) or fits(type, wanted):
+            return typed
+        if isinstance(inner, Tuple | Record) and isinstance(type, List | Tuple):
+            parts = type.of if isinstance(type, Tuple) else (type.of,) * (type.length or 0)
+            places = inner.of if isinstance(inner, Tuple) else inner.types
+            if len(parts) == len(places) and all(map(fits, parts, places)):
+                return replace(typed, type=inner)
+        if isinstance(inner, Set) and isinstance(type, List) and fits(Set(type.of), inner):
+            return ir.Apply(Set(type.of), typed.span, "set", (typed,))
+        return typed
+
+    def infer_fitted(self, node: ast.Node, expected: Type | None) -> ir.Expr:
+        """Types an expression, as one of the type expected where its values are of that type."""
+        typed = self.infer(node, expected)
+        return typed if expected is None else self.fitted(typed, expected)
+
+    def infer(self, node: ast.Node, expected: Type | None = None) -> ir.Expr:
+        """Types an expression at the present place of the walk."""
+        context = self.context
+        if context.level >= MAX_NESTING:
+            context.problems.add(
+                "GD0203",
+                "this expression is too large, with the lets that it reads",
+                context.open_lets[0].span if context.open_lets else node.span,
+                why=f"nested more than {MAX_NESTING} deep",
+                help="compute it in fewer steps",
+            )
+            return never(node)
+        context.level += 1
+        try:
+            typed = self.form(node, expected)
+        finally:
+            context.level -= 1
+        if isinstance(typed.type, Option) and key(node) in context.facts:
+            return replace(typed, type=typed.type.of)
+        return typed
+
+    def form(self, node: ast.Node, expected: Type | None) -> ir.Expr:
+        match node:
+            case ast.Literal(value=value):
+                return ir.Const(_literal_type(value), node.span, value)
+            case ast.Name():
+                return self.resolver.resolve(node, expected)
+            case ast.Operator():
+                return self.operator(node)
+            case ast.Conditional():
+                return self.conditional(node, expected)
+            case ast.Attribute():
+                return self.attribute(node)
+            case ast.Index():
+                return access.index(self.context, node, self.container(node.of), self.infer)
+            case ast.Call():
+                return self.call(node, expected)
+            case ast.Display():
+                return self.display(node, expected)
+            case ast.Comprehension():
+                return self.comprehension(node, expected)
+            case _:
+                assert_never(node)
+
+    def let_type(self, let: LetName, use: Span) -> Type:
+        """Returns the type of a let, whose body is typed now if nothing has read it."""
+        return self.resolver.let_type(let, use)
+
+    # parts of values
+
+    def attribute(self, node: ast.Attribute) -> ir.Expr:
+        """`Type.value`, `record.field` or the entry of a role: `x.me`, `x.other`, `x.rolename`,
+        never of a local of that name."""
+        context = self.context
+        if isinstance(node.of, ast.Name) and node.of.id not in context.locals:
+            declared = context.names.declared.get(node.of.id)
+            if isinstance(declared, TypeName):
+                return access.type_member(context, node, node.of.id, declared)
+        if node.name.id in ("me", "other"):
+            seat = self.resolver.seat_word(node.name)
+            assert seat is not None
+            return access.entry(context, node, self.container(node.of), seat)
+        return access.attribute(context, node, self.container(node.of))
+
+    def container(self, node: ast.Node) -> ir.Expr:
+        """Types what `.` and `[ ]` read; a let that depends on `me` is its per-role map."""
+        return self.collection(node) if isinstance(node, ast.Name) else self.infer(node)
+
+    def collection(self, node: ast.Name) -> ir.Expr:
+        """Types a name where a collection is wanted: a let that depends on `me` is a map."""
+        declared = self.names.declared.get(node.id)
+        let = declared if node.id not in self.context.locals else None
+        if isinstance(let, LetName) and not let.parameters:
+            type = self.let_type(let, node.span)
+            if let.per_seat:
+                return ir.LetMap(PerSeat(type), node.span, let.name)
+        return self.infer(node)
+
+    # operators
+
+    def operator(self, node: ast.Operator) -> ir.Expr:
+        if node.op in ("and", "or"):
+            first, second = node.operands
+            what = f"an operand of `{node.op}`"
+            left = require_truth(self.context, first, self.infer(first), what)
+            right = self.under(first, node.op == "and", second, None)
+            right = require_truth(self.context, second, right, what)
+            return ir.Logic(BOOL, node.span, node.op, left, right)
+        operands = self.operands(node)
+        if node.op == "neg" and isinstance(node.operands[0], ast.Literal):
+            number = operands[0]
+            if isinstance(number, ir.Const) and isinstance(number.type, Number):
+                return replace(number, span=node.span, value=-number.value)
+        return apply(self.context, node, node.op, operands)
+
+    def under(self, test: ast.Node, holds: bool, node: ast.Node, wanted: Type | None) -> ir.Expr:
+        """Types what is only read if a test holds, or if it does not."""
+        with self.context.assuming(facts(test, holds)):
+            return self.infer(node, wanted)
+
+    def operands(self, node: ast.Operator) -> tuple[ir.Expr, ...]:
+        """Types both sides; a bare name is typed last: the other side says which enum it is of. So
+        is what is written in brackets: the other side says whether it is a record."""
+        if len(node.operands) == 1:
+            return (self.infer(node.operands[0]),)
+        left, right = node.operands
+        declares = self.context.declares
+        if node.op in ("in", "not in"):
+            bare = isinstance(left, ast.Display) or (
+                isinstance(left, ast.Name) and not declares(left.id)
+            )
+            if isinstance(right, ast.Display) and not bare:
+                value = self.infer(left)
+                return value, self.infer(right, List(plain(value.type)))
+            collection = self.container(right)
+            return self.infer_fitted(left, element(collection.type)), collection
+        infer = self.infer_fitted if node.op in ("==", "!=", *COMPARISONS) else self.infer
+        open_right = isinstance(right, ast.Name | ast.Display)
+        known = open_right and isinstance(left, ast.Name) and declares(left.id)
+        if isinstance(left, ast.Name | ast.Display) and not known:
+            second = self.infer(right)
+            return infer(left, second.type), second
+        first = self.infer(left)
+        return first, infer(right, first.type)
+
+    def conditional(self, node: ast.Conditional, expected: Type | None) -> ir.Expr:
+        test = require_truth(self.context, node.test, self.infer(node.test), "the condition")
+        then = self.under(node.test, True, node.then, expected)
+        other = self.under(node.test, False, node.other, expected or then.type)
+        if expected is not None:
+            then, other = self.fitted(then, expected), self.fitted(other, expected)
+        type = join(then.type, other.type)
+        if type is None:
+            self.problems.add(
+                "GD0305",
+                "the two halves of this conditional have different types",
+                node.other.span,
+                why=f"this is {other.type}",
+                notes=(Note(node.then.span, f"this is {then.type}"),),
+            )
+            return never(node)
+        return ir.If(type, node.span, test, then, other)
+
+    def display(self, node: ast.Display, expected: Type | None) -> ir.Expr:
+        """Types a list or tuple written out, each item by the type expected at its place."""
+        places = fields_of(plain(expected)) if expected is not None else ()
+        if len(places) != len(node.items):
+            inner = element(expected) if expected is not None else None
+            places = () if inner is None else (inner,) * len(node.items)
+        wanted = places or (None,) * len(node.items)
+        items = tuple(map(self.infer_fitted, node.items, wanted))
+        if any(isinstance(item.type, Never) for item in items):
+            return never(node)
+        if node.kind == "tuple":
+            return ir.Build(Tuple(tuple(i.type for i in items)), node.span, items)
+        return self.list(node, items, expected)
+
+    def list(self, node: ast.Display, items: tuple[ir.Expr, ...], expected: Type | None) -> ir.Expr:
+        empty = element(expected) if expected is not None else None
+        inner: Type = NEVER if items else empty or WHOLE
+        for item in items:
+            joined = join(inner, item.type)
+            if joined is None:
+                self.problems.add(
+                    "GD0305",
+                    "the items of this list have different types",
+                    item.span,
+                    why=f"this is {item.type}",
+                    notes=(Note(items[0].span, f"this is {items[0].type}"),),
+                )
+                return never(node)
+            inner = joined
+        return ir.Build(List(inner, len(items)), node.span, items)
+
+    # calls
+
+    def call(self, node: ast.Call, expected: Type | None) -> ir.Expr:
+        """Types a call: of a built-in by its name, or of a let with parameters."""
+        name = node.name.id
+        if name in ("past", "prev"):
+            return past_bindings(self.context, node)
+        if name == "clip" and len(node.arguments) == 1:
+            wanted = None if expected is None else plain(expected)
+            return clip(self.context, node, self.infer(node.arguments[0], wanted), wanted)
+        if name in FUNCTIONS:
+            return self.builtin_call(node, name, expected)
+        let = self.names.declared.get(name)
+        if isinstance(let, LetName):
+            types = let.types or (None,) * len(node.arguments)
+            arguments = tuple(
+                self.infer(argument, types[i] if i < len(types) else None)
+                for i, argument in enumerate(node.arguments)
+            )
+            return self.resolver.let_call(node, let, arguments)
+        self.report_unknown_function(node)
+        return never(node)
+
+    def report_unknown_function(self, node: ast.Call) -> None:
+        """Reports the call of a name that is no function, unless its declaration was reported."""
+        name, names = node.name.id, self.names
+        lets = [n for n, d in names.declared.items() if isinstance(d, LetName)]
+        guess = did_you_mean(name, [*FUNCTIONS, *lets])
+        if name in names.broken or (ANY in names.broken and not guess):
+            return
+        place = names.place(name)
+        self.problems.add(
+            "GD0311",
+            f"`{name}` is not a function" if place else f"unknown function `{name}`",
+            node.name.span,
+            why="not a built-in and not a `let`",
+            notes=(Note(place, "declared here"),) if place else (),
+            help=f"did you mean `{guess}`?"
+            if guess
+            else "to multiply, write `*`"
+            if place
+            else "built-in: " + ", ".join(FUNCTIONS),
+        )
+
+    def builtin_call(self, node: ast.Call, name: str, expected: Type | None) -> ir.Expr:
+        arguments = self.arguments(node, expected)
+        if not arguments:
+            self.problems.add(
+                "GD0305",
+                f"`{BUILTINS[name].usage}` does not take nothing",
+                node.span,
+                why="an argument is missing",
+                help=BUILTINS[name].about,
+            )
+            return never(node)
+        if name == "count" and isinstance(node.arguments[0], ast.Comprehension):
+            inner = element(arguments[0].type)
+            if not isinstance(inner, Bool | Never) and node.arguments[0].condition is not None:
+                name = "len"
+        return apply(self.context, node, name, arguments)
+
+    def arguments(self, node: ast.Call, expected: Type | None) -> tuple[ir.Expr, ...]:
+        """Types the arguments of a built-in; `count(xs, x)` expects an element of its list."""
+        name, given = node.name.id, node.arguments
+        first = given[0] if given else None
+        typed: list[ir.Expr] = []
+        wanted = expected if name in _SAME_TYPE else None
+        if name in MAPS and isinstance(first, ast.Name) and (len(given) == 1 or name == "count"):
+            typed.append(self.collection(first))
+        elif first is not None:
+            typed.append(self.infer(first, wanted))
+        for argument in given[1:]:
+            inner = element(typed[0].type) if name == "count" else None
+            typed.append(self.infer_fitted(argument, inner))
+        return tuple(typed)
+
+    # comprehensions
+
+    def comprehension(self, node: ast.Comprehension, expected: Type | None) -> ir.Expr:
+        wanted = element(expected) if expected is not None else None
+        with self.each(node.targets, node.source, node.condition) as generator:
+            item = self.infer(node.item, wanted)
+        return ir.Collect(
+            List(item.type) if not isinstance(item.type, Never) else NEVER,
+            node.span,
+            item,
+            generator.targets,
+            generator.source,
+            generator.condition,
+            generator.keyed,
+        )
 
     @contextmanager
-    def within(self, names: Names) -> Iterator[None]:
-        """Read names in another scope."""
-        saved, self.names = self.names, names
-        try:
-            yield
-        finally:
-            self.names = saved
+    def each(
+        self, names: tuple[ast.Name, ...], over: ast.Node, test: ast.Node | None
+    ) -> Iterator[Generator]:
+        """Types the `for` of a comprehension or statement; inside, its targets have their types."""
+        context = self.context
+        source = self.container(over)
+        inner = element(source.type)
+        if inner is None:
+            context.problems.add(
+                "GD0312",
+                "`for` goes through a collection",
+                over.span,
+                why=f"this is {source.type}",
+                help=f"to count from 1, write `1..{over.span.text}`"
+                if isinstance(source.type, Number)
+                else "",
+            )
+            source, inner = never(over), NEVER
+        if len(names) == 2 and isinstance(source.type, Grid):
+            source, inner = cells_with_values(source, source.type)
+        types = self.target_types(names, source, inner)
+        with context.targets():
+            own = {target.id for target in names}
+            context.facts = frozenset(
+                fact for fact in context.facts if own.isdisjoint(re.findall(r"\w+", fact))
+            )
+            for target, type in zip(names, types, strict=True):
+                self.declare_target(target, type)
+            condition = None
+            if test is not None:
+                condition = require_truth(context, test, self.infer(test), "the condition")
+                context.facts |= facts(test, True)
+            keyed = len(names) == 2 and not _is_unpacked(source.type, inner, 2)
+            yield Generator(tuple(t.id for t in names), source, condition, keyed)
 
-    def let_type(self, let: LetName, use: Span, arguments: tuple[Type, ...] = ()) -> Type:
-        with self.within(let.scope or self.names):
-            return super().let_type(let, use, arguments)
+    def declare_target(self, target: ast.Name, type: Type) -> None:
+        """Declares a target, which is a new name, so that no expression reads in two ways."""
+        first = self.names.anywhere(target.id)
+        if not report_taken(target.id, target.span, first, self.problems):
+            self.context.locals[target.id] = type
 
-    def expression_with(
-        self, node: ast.Node, given: dict[str, Type], expected: Type | None = None
-    ) -> ir.Expr:
-        """Type an expression that stands alone, with local names."""
-        self.begin()
-        self.locals = dict(given)
-        return self.infer(node, expected)
+    def target_types(
+        self, names: tuple[ast.Name, ...], source: ir.Expr, inner: Type
+    ) -> tuple[Type, ...]:
+        """Returns the types of the targets: an element, its parts, or its index and itself."""
+        count = len(names)
+        if count == 1:
+            return (inner,)
+        if isinstance(inner, Tuple) and _is_unpacked(source.type, inner, count):
+            return inner.of
+        if count == 2:
+            map = source.type
+            key = map.key if isinstance(map, PerValue) else WHOLE
+            return (SEAT if isinstance(map, PerSeat) else key, inner)
+        if not isinstance(inner, Never):
+            self.problems.add(
+                "GD0312",
+                f"the elements do not have {count} parts",
+                names[0].span,
+                why=f"each is {inner}",
+                help="`for i, x in list` numbers the elements; `for x in list` takes each",
+            )
+        return (NEVER,) * count
+
+
+def _is_unpacked(source: Type, inner: Type, count: int) -> bool:
+    """Whether several targets are the parts of each element; of a map, two are key and value."""
+    mapped = isinstance(source, PerSeat | PerValue) and count == 2
+    return isinstance(inner, Tuple) and len(inner.of) == count and not mapped
+
+
+def _literal_type(value: Any) -> Type:
+    if isinstance(value, bool):
+        return BOOL
+    if value is None:
+        return NONE
+    return WHOLE if isinstance(value, int) else NUMBER

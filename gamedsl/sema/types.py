@@ -41,8 +41,8 @@ from gamedsl.ir.types import (
     range_type,
 )
 from gamedsl.ir.values import name_of
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import Names, ParamName, TypeName, report_taken
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant
 
 WORDS: dict[str, Type] = {

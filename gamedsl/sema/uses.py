@@ -99,7 +99,7 @@ class Uses(Heads):
         saved = self.near, self.chain, self.moves, self.outer
         self.near, self.chain = document.files[0], (*self.chain, document.name)
         self.outer = (outer, *self.outer)
-        with self.typer.within(names):
+        with self.typer.context.within(names):
             self.share_state(document, node.span, given)
             lets = document.root.get("let")
             declare_lets(
@@ -130,7 +130,7 @@ class Uses(Heads):
             self.same_start(document.name, params, use, given)
             return
         self.stateful[document.name] = use, params
-        found = States(self.types, self.problems, self.typer.learned).declare(section)
+        found = States(self.types, self.problems, self.typer.context.learned).declare(section)
         self.state += found
         for entry in section:  # of one that was declared before nothing can be said
             for scope in self.outer:

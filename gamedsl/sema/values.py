@@ -15,7 +15,7 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import MAX_ITEMS
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.types import NEVER, List, Never, Type
-from gamedsl.sema.infer import Typer
+from gamedsl.sema.typer import Typer
 
 NOTHING = ir.Const(NEVER, Span(Source("", ""), 0, 0), None)
 """Stands for an expression that could not be read."""

@@ -10,13 +10,13 @@ from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir.program import Entry
 from gamedsl.sema.narrow import Facts
 from gamedsl.sema.roles import unknown_role
-from gamedsl.sema.typer import GameTyper
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import syntax
 
 Views = tuple[tuple[str, tuple[Entry, ...]], ...]
 
 
-def read_view(node: Node | None, typer: GameTyper, problems: Problems) -> Views:
+def read_view(node: Node | None, typer: Typer, problems: Problems) -> Views:
     """The view of each seat that has one, in seat order; a role that is not named has none."""
     names = typer.names
     if isinstance(node, Sequence | Scalar):
@@ -40,7 +40,7 @@ def read_view(node: Node | None, typer: GameTyper, problems: Problems) -> Views:
 
 
 def read_entries(
-    node: Node, typer: GameTyper, problems: Problems, where: str = "in this view",
+    node: Node, typer: Typer, problems: Problems, where: str = "in this view",
     facts: Facts = frozenset(),
 ) -> tuple[Entry, ...]:  # fmt: skip
     """The entries of one list, or the only one; each has a name of its own. `facts` is what is

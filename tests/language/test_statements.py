@@ -11,10 +11,10 @@ from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.ir import expr as ir
 from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Key, Statement
 from gamedsl.ir.types import NONE, SEAT, WHOLE, Number, Option, Type, fits, range_type
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.narrow import facts
 from gamedsl.sema.scope import StateName
 from gamedsl.sema.statements import read_place, read_statements
+from gamedsl.sema.typer import Typer
 from tests.language.test_values import PLACE, names, scalar
 
 
@@ -165,14 +165,14 @@ def test_state_without_a_type_learns_it() -> None:
     text = "untyped = me; other_one = untyped; untyped = none"
     assert read_statements(scalar(text), walk, walk.problems, me=True) is None
     assert not walk.problems.found
-    assert walk.learned == {"untyped": SEAT}
+    assert walk.context.learned == {"untyped": SEAT}
 
 
 def test_numbers_learnt_from_several_are_joined() -> None:
     walk = typer()
     text = "untyped = bid.face; untyped = bid.count"
     assert read_statements(scalar(text), walk, walk.problems, me=True) is not None
-    assert walk.learned == {"untyped": Number(True, 1, 6)}
+    assert walk.context.learned == {"untyped": Number(True, 1, 6)}
 
 
 def test_facts_are_known_and_forgotten() -> None:

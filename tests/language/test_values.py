@@ -36,7 +36,6 @@ from gamedsl.ir.types import (
     range_type,
 )
 from gamedsl.ir.values import Bag as BagValue
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.lets import typed_lets
 from gamedsl.sema.scope import (
     ArgumentName,
@@ -46,6 +45,7 @@ from gamedsl.sema.scope import (
     TypeName,
     VariableName,
 )
+from gamedsl.sema.typer import Typer
 
 SEATS = ("ann", "bob")
 RANK = Enum("Rank", ("J", "Q", "K"))
@@ -363,7 +363,7 @@ def test_the_fields_that_in_looks_through_are_those_of_the_type() -> None:
 def test_state_without_a_type_yet_is_read_without_a_word() -> None:
     _, typer, problems = typed("untyped + 1 == untyped.face")
     assert not problems.found
-    assert typer.untyped
+    assert typer.context.untyped
 
 
 BAD: list[tuple[str, str]] = [

@@ -21,8 +21,8 @@ from gamedsl.frontend.source.nodes import Scalar
 from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.types import Never
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.scope import Names
+from gamedsl.sema.typer import Typer
 
 SEATS = ("ann", "bob", "cyd")
 

@@ -15,10 +15,10 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, order_of
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.types import BOOL, WHOLE, Enum, Record, Tuple, Type, domain, range_type
-from gamedsl.sema.infer import Typer
 from gamedsl.sema.intervals import interval
 from gamedsl.sema.scope import Names, StateName
 from gamedsl.sema.statements import read_statements
+from gamedsl.sema.typer import Typer
 from tests.language.test_values import PLACE, names, scalar
 
 ENUM = Enum("Size", ("small", "large", "huge"))
@@ -129,7 +129,7 @@ frames = st.builds("{} = {} for {} in {}".format, soup, soup, st.sampled_from("r
 def test_no_statement_crashes_the_compiler(text: str) -> None:
     typer = Typer(names(), Problems())
     found = read_statements(scalar(text), typer, typer.problems, me=True)
-    assert found is not None or typer.problems.found or typer.untyped
+    assert found is not None or typer.problems.found or typer.context.untyped
     assert not typer.problems.found or render(typer.problems.found)
 
 

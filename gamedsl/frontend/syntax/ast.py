@@ -1,7 +1,7 @@
 """The abstract syntax of expressions.
 
 Every node knows where it was written; nothing here has a type or a meaning yet
-(`gamedsl.sema.infer` gives both). Nodes are immutable and hold no parser objects.
+(`gamedsl.sema.typer` gives both). Nodes are immutable and hold no parser objects.
 """
 
 from __future__ import annotations
@@ -13,24 +13,26 @@ from gamedsl.diagnostics.spans import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Located:
+    """Syntax with the place where it was written."""
+
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Literal(Node):
+class Literal(Located):
     """A number, a truth value, or `none`."""
 
     value: int | Fraction | bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Name(Node):
+class Name(Located):
     id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Operator(Node):
+class Operator(Located):
     """`op` is one of + - * / // % ** == != < <= > >= in, not in, and, or, not, neg, `..`."""
 
     op: str
@@ -38,32 +40,32 @@ class Operator(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Conditional(Node):
+class Conditional(Located):
     test: Node
     then: Node
     other: Node
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute(Node):
+class Attribute(Located):
     of: Node
     name: Name
 
 
 @dataclass(frozen=True, slots=True)
-class Index(Node):
+class Index(Located):
     of: Node
     keys: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class Call(Located):
     name: Name
     arguments: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Comprehension(Node):
+class Comprehension(Located):
     """`item for targets in source if condition`, in `[ ]` or as the only argument of a call."""
 
     item: Node
@@ -73,23 +75,22 @@ class Comprehension(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Display(Node):
+class Display(Located):
     """`[a, b]` (kind "list") or `(a, b)` (kind "tuple")."""
 
     kind: str
     items: tuple[Node, ...]
 
 
-# statements
+Node = Literal | Name | Operator | Conditional | Attribute | Index | Call | Comprehension | Display
+"""An expression."""
+
+
+# statements of `do:`; places are expressions, and `gamedsl.sema.statements` says which can be one
 
 
 @dataclass(frozen=True, slots=True)
-class Statement(Node):
-    """What `do:` does. Places are expressions: `gamedsl.sema.statements` says which can be one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assign(Statement):
+class Assign(Located):
     """`op` is one of = += -=."""
 
     place: Node
@@ -98,7 +99,7 @@ class Assign(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Add(Statement):
+class Add(Located):
     """`add value to place`."""
 
     place: Node
@@ -106,7 +107,7 @@ class Add(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Drop(Statement):
+class Drop(Located):
     """`drop value from place`."""
 
     place: Node
@@ -114,17 +115,20 @@ class Drop(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class DropItem(Statement):
+class DropItem(Located):
     """`drop item`, where the item is a place in a list: `drop hand[i]`."""
 
     item: Node
 
 
 @dataclass(frozen=True, slots=True)
-class Each(Statement):
+class Each(Located):
     """`body for targets in source if condition`."""
 
     body: Statement
     targets: tuple[Name, ...]
     source: Node
     condition: Node | None
+
+
+Statement = Assign | Add | Drop | DropItem | Each

@@ -1,0 +1,258 @@
+"""Access to parts of values: fields of records, entries of maps, items of lists, cells of grids.
+
+A part of something that may be none has the plain type of the part: at run time, a part of none is
+none, and an error only where a value is needed.
+"""
+
+from __future__ import annotations
+
+from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.syntax import ast
+from gamedsl.ir import expr as ir
+from gamedsl.ir.types import (
+    SEAT,
+    Enum,
+    Grid,
+    List,
+    Never,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Tuple,
+    Type,
+    fits,
+    plain,
+)
+from gamedsl.sema.name_resolution import report_several_seats
+from gamedsl.sema.scope import TypeName, VariableName
+from gamedsl.sema.typing_context import Infer, TypingContext, never
+
+# what stands after a point
+
+
+def attribute(context: TypingContext, node: ast.Attribute, of: ir.Expr) -> ir.Expr:
+    """Returns `of.name`: a field of a record, else the entry of the role of that name."""
+    key = node.name
+    if isinstance(of.type, Never):
+        return of
+    if isinstance(of, ir.LetMap) and key.id not in context.names.seats:
+        of = _own_value(context, of)
+    record = plain(of.type)
+    if isinstance(record, Record):
+        index = record.index(key.id)
+        if index is not None:
+            return ir.Field(record.types[index], node.span, of, index)
+    if key.id in context.names.everyone:
+        return entry(context, node, of, ir.Const(SEAT, key.span, key.id))
+    if isinstance(record, Record):
+        _report_no_field(context, key, record)
+    elif key.id in context.names.roles:
+        report_several_seats(context, key)
+    else:
+        _report_no_role(context, node, of)
+    return never(node)
+
+
+def type_member(
+    context: TypingContext, node: ast.Attribute, name: str, declared: TypeName
+) -> ir.Expr:
+    """Returns one value of a declared type, such as `Rank.K`."""
+    values = dict(declared.choices)
+    if node.name.id in values:
+        return ir.Const(declared.type, node.span, values[node.name.id])
+    guess = did_you_mean(node.name.id, [n for n in values if n.isidentifier()])
+    shown = ", ".join(list(values)[:6]) + (", …" if len(values) > 6 else "")
+    context.problems.add(
+        "GD0325",
+        f"`{name}` has no value `{node.name.id}`",
+        node.name.span,
+        why=f"its values are {shown}",
+        notes=(Note(declared.span, "declared here"),),
+        help=f"did you mean `{guess}`?" if guess else "",
+    )
+    return never(node)
+
+
+def _report_no_field(context: TypingContext, key: ast.Name, record: Record) -> None:
+    names = [name for name, _ in record.fields]
+    guess = did_you_mean(key.id, names)
+    context.problems.add(
+        "GD0324",
+        f"{record} has no field `{key.id}`",
+        key.span,
+        why="its fields are " + ", ".join(names),
+        help=f"did you mean `{guess}`?" if guess else "",
+    )
+
+
+def _report_no_role(context: TypingContext, node: ast.Attribute, of: ir.Expr) -> None:
+    """Reports a name after a point that is neither a role nor a field."""
+    key, guess = node.name, did_you_mean(node.name.id, [*context.names.seats, "me", "other"])
+    place = context.names.role_spans.get(guess) if guess else None
+    help = "the roles: " + ", ".join(context.names.seats[:8])
+    inner = of.type.of if isinstance(of.type, PerSeat) else None
+    if isinstance(inner, Record) and inner.index(key.id) is not None:
+        seat = "me" if context.me_allowed else context.names.seats[0]
+        help = f"take one role's first: `{node.of.span.text}.{seat}.{key.id}`"
+    elif guess:
+        help = f"did you mean `{guess}`?"
+    context.problems.add(
+        "GD0309",
+        f"`{key.id}` is not a role",
+        key.span,
+        why="`.` reads a value of one role",
+        notes=(Note(place, "declared here"),) if place else (),
+        help=help,
+    )
+
+
+def index(context: TypingContext, node: ast.Index, of: ir.Expr, infer: Infer) -> ir.Expr:
+    """Returns `of[keys]`, one entry after another; two keys of a grid are one place in it."""
+    keys = node.keys
+    if isinstance(of, ir.LetMap) and len(keys) > 1:
+        of = _own_value(context, of)
+    type = plain(of.type)
+    if isinstance(type, Grid) and len(keys) == 2:
+        parts = tuple(infer(key, None) for key in keys)
+        place = ir.Build(Tuple(tuple(p.type for p in parts)), node.span, parts)
+        if any(isinstance(p.type, Never) for p in parts):
+            return never(node)
+        return entry(context, node, of, place)
+    if len(keys) > 1 and not isinstance(type, PerSeat | PerValue | Never):
+        context.problems.add(
+            "GD0310",
+            "an index is one value",
+            node.span,
+            why=f"{len(keys)} are given",
+            help="index a list of lists twice: `m[i][j]`",
+        )
+        return never(node)
+    for key in keys:
+        of = entry(context, node, of, infer(key, _wanted_key(of.type)))
+    return of
+
+
+def entry(context: TypingContext, node: ast.Node, of: ir.Expr, key: ir.Expr) -> ir.Expr:
+    """Returns one entry of a map, item of a list, cell of a grid or part of a tuple."""
+    if isinstance(of.type, Never) or isinstance(key.type, Never):
+        return never(node)
+    if isinstance(of, ir.LetMap) and not isinstance(key.type, Seat):
+        of = _own_value(context, of)
+    type = plain(of.type)
+    match type:
+        case PerSeat() if isinstance(key.type, Seat):
+            if isinstance(of, ir.LetMap):
+                return ir.LetCall(type.of, node.span, of.name, (), key)
+            return _seat_entry(context, node, of, type, key)
+        case PerValue() if fits(key.type, type.key) or _spelt(key.type, type.key):
+            return ir.Get(type.of, node.span, of, key)
+        case List() if _whole(key.type):
+            return ir.Get(type.of, node.span, of, key)
+        case Grid() if _is_cell(key.type):
+            return ir.Cell(type.of, node.span, of, key, type.rows, type.columns)
+        case Tuple() if isinstance(key, ir.Const) and _whole(key.type):
+            if 0 <= key.value < len(type.of):
+                return ir.Field(type.of[key.value], node.span, of, key.value)
+    if isinstance(key.type, Seat) and isinstance(of, ir.Read):
+        variable = context.names.declared.get(of.name)
+        if isinstance(variable, VariableName) and variable.actors and not variable.joint:
+            last = ir.LastBy(PerSeat(type, True), of.span, of.name)
+            return _choice_of(context, node, last, type, key)
+    context.problems.add(
+        "GD0310",
+        f"{type} cannot be indexed by {key.type}",
+        node.span,
+        help=_key_help(type, key),
+    )
+    return never(node)
+
+
+def _key_help(type: Type, key: ir.Expr) -> str:
+    """Returns the fix that says how a type is indexed."""
+    if isinstance(key.type, Option):
+        return f"test it first: `{key.span.text} != none`"
+    match type:
+        case PerValue():
+            return f"it takes {type.key}"
+        case Grid():
+            return "a grid takes a cell, or a row and a column: `board[0, 2]`"
+        case Tuple():
+            return f"it takes a number from 0 to {len(type.of) - 1}, written out"
+        case Record():
+            return f"name the field, such as `.{type.fields[0][0]}`"
+    return "a value per role takes a role, a list takes a whole number from 0"
+
+
+def _seat_entry(
+    context: TypingContext, node: ast.Node, map: ir.Expr, type: PerSeat, key: ir.Expr
+) -> ir.Expr:
+    """Returns a role's entry, which may be none where not every role has one."""
+    variable = context.names.declared.get(map.name) if isinstance(map, ir.Read) else None
+    if (
+        isinstance(variable, VariableName)
+        and variable.joint
+        and variable.actors
+        and isinstance(key, ir.Const)
+    ):
+        return _choice_of(context, node, map, type.of, key)
+    return ir.Get(Option(type.of) if type.partial else type.of, node.span, map, key)
+
+
+def _choice_of(
+    context: TypingContext, node: ast.Node, map: ir.Expr, type: Type, key: ir.Expr
+) -> ir.Expr:
+    """Returns what a seat chose; reports a seat that does not act in that step."""
+    assert isinstance(map, ir.Read | ir.LastBy)
+    variable = context.names.declared[map.name]
+    assert isinstance(variable, VariableName)
+    if not isinstance(key, ir.Const) or key.value in variable.actors:
+        return ir.Get(type, node.span, map, key)
+    context.problems.add(
+        "GD0323",
+        f"`{key.value}` makes no choice `{map.span.text}`",
+        key.span,
+        why="does not act in that step",
+        notes=(Note(variable.span, f"only {', '.join(variable.actors[:6])} act here"),),
+        help="add it to the `role:` of the step",
+    )
+    return never(node)
+
+
+def _own_value(context: TypingContext, map: ir.LetMap) -> ir.Expr:
+    """Returns the value for `me` of a let that depends on `me`; its map where there is no `me`."""
+    if not context.me_allowed or not isinstance(map.type, PerSeat):
+        return map
+    return ir.LetCall(map.type.of, map.span, map.name, (), context.me(map.span))
+
+
+def _wanted_key(type: Type) -> Type | None:
+    """The type of a map's keys or a grid's places, by which bare names in them are understood."""
+    inner = plain(type)
+    if isinstance(inner, PerValue):
+        return inner.key
+    return inner.cell if isinstance(inner, Grid) else None
+
+
+def _whole(type: Type) -> bool:
+    return isinstance(type, Number) and type.whole
+
+
+def _spelt(key: Type, keys: Type) -> bool:
+    """Whether a map that a param spells out has a value for each member of a declared enum."""
+    return (
+        isinstance(key, Enum)
+        and isinstance(keys, Enum)
+        and not keys.name
+        and set(key.members) <= set(keys.members)
+    )
+
+
+def _is_cell(type: Type) -> bool:
+    """Whether a type is that of two whole numbers."""
+    if isinstance(type, List):
+        return type.length == 2 and _whole(type.of)
+    return isinstance(type, Tuple) and len(type.of) == 2 and all(map(_whole, type.of))

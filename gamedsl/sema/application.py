@@ -1,0 +1,174 @@
+"""Operators and built-ins, applied to typed arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gamedsl.frontend.syntax import ast
+from gamedsl.ir import expr as ir
+from gamedsl.ir.builtins import (
+    BUILTINS,
+    BY_ORDER,
+    COMPARISONS,
+    ON_GRIDS,
+    ORDERED_BY_TYPE,
+    element,
+    order_of,
+)
+from gamedsl.ir.builtins_collections import fields_of
+from gamedsl.ir.types import (
+    TEXT,
+    WHOLE,
+    Enum,
+    Grid,
+    List,
+    Never,
+    Number,
+    Record,
+    Tuple,
+    Type,
+    fits,
+    join,
+    range_type,
+)
+from gamedsl.sema.intervals import interval
+from gamedsl.sema.name_resolution import other_seats
+from gamedsl.sema.type_errors import report_arguments
+from gamedsl.sema.typing_context import TypingContext, never
+
+
+def apply(
+    context: TypingContext, node: ast.Node, function: str, arguments: tuple[ir.Expr, ...]
+) -> ir.Expr:
+    """Returns an operator or built-in on typed arguments; reports those that it does not take."""
+    types = tuple(a.type for a in arguments)
+    if any(isinstance(t, Never) for t in types):
+        return never(node)
+    if function in COMPARISONS and types[0] == types[1] and isinstance(types[0], Enum):
+        arguments = tuple(_rank(context, argument) for argument in arguments)
+        types = (WHOLE, WHOLE)
+    result = BUILTINS[function].rule(types)
+    if result is None:
+        report_arguments(context, node, function, arguments)
+        return never(node)
+    if function in ("/", "//", "%") and _is_zero(arguments[1]):
+        context.problems.add("GD0401", "division by zero", node.span, why="by 0")
+        return never(node)
+    if function == "**" and fits(types[0], WHOLE) and _natural(arguments[1]):
+        result = WHOLE
+    if function == "..":
+        result = _range_between(*arguments) or result
+    if function in ("other", "others"):
+        return other_seats(context, node, function, arguments[0])
+    if function in ORDERED_BY_TYPE:
+        return _rank(context, arguments[0], node)
+    if function in ("in", "not in"):
+        arguments = (arguments[0], _looked_through(*arguments))
+    return ir.Apply(result, node.span, function, arguments + _added_arguments(function, arguments))
+
+
+def _rank(context: TypingContext, value: ir.Expr, node: ast.Node | None = None) -> ir.Expr:
+    """Returns the place of a role or of an enum's value in its order."""
+    span = node.span if node is not None else value.span
+    order = value.type.members if isinstance(value.type, Enum) else context.names.seats
+    listed = ir.Const(List(value.type, len(order)), span, order)
+    return ir.Apply(WHOLE, span, "index", (value, listed))
+
+
+def clip(context: TypingContext, node: ast.Call, value: ir.Expr, wanted: Type | None) -> ir.Expr:
+    """Returns `clip(x)`: a number in the range of the place where it is stored."""
+    if isinstance(value.type, Never) or isinstance(wanted, Never):
+        return never(node)
+    bounds = _bounds(wanted)
+    if bounds is None:
+        context.problems.add(
+            "GD0327",
+            "there is no range here to clip to",
+            node.span,
+            why="the range of the place where it is stored, which has none",
+            help=f"give the range: `clip({node.arguments[0].span.text}, 0, 9)`",
+        )
+        return never(node)
+    many = isinstance(bounds[0], tuple)
+    kind = Tuple((WHOLE,) * len(bounds[0])) if many else WHOLE
+    limits = (ir.Const(kind, node.span, bound) for bound in bounds)
+    typed = apply(context, node, "clip", (value, *limits))
+    assert wanted is not None
+    if isinstance(typed, ir.Apply) and fits(typed.type, wanted):
+        return ir.Apply(wanted, node.span, "clip", typed.arguments)
+    return typed
+
+
+def cells_with_values(grid: ir.Expr, type: Grid) -> tuple[ir.Expr, Type]:
+    """Returns a grid as the list of its places, each with its value, and the type of one pair."""
+    arguments = (grid, *_added_arguments("cells", (grid,)))
+    cells = ir.Apply(List(type.cell), grid.span, "cells", arguments)
+    pair = Tuple((type.cell, type.of))
+    return ir.Apply(List(pair), grid.span, "zip", (cells, grid)), pair
+
+
+def _added_arguments(function: str, arguments: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
+    """Returns the arguments that are added to those written: an order of values, a grid's size."""
+    first = arguments[0]
+    if function in ON_GRIDS and isinstance(first.type, Grid):
+        size = first.type.rows, first.type.columns
+        return tuple(ir.Const(WHOLE, first.span, number) for number in size)
+    if function in BY_ORDER:
+        compared = first.type if function in COMPARISONS else element(first.type)
+        order = None if compared is None else order_of(compared)
+        if order is not None:
+            return (ir.Const(TEXT, first.span, order),)
+    return ()
+
+
+def _range_between(first: ir.Expr, last: ir.Expr) -> Type | None:
+    """Returns the type of `first..last`; None where it is not known between which numbers."""
+    low, high = interval(first), interval(last)
+    if low is None or high is None or low[0] > high[1]:
+        return None
+    return List(range_type(low[0], high[1]))
+
+
+def _looked_through(value: ir.Expr, collection: ir.Expr) -> ir.Expr:
+    """Returns the collection of `in`; of a record or tuple, the fields that can equal the value."""
+    parts = fields_of(collection.type)
+    if not isinstance(collection.type, Record | Tuple):
+        return collection
+    able = [i for i, part in enumerate(parts) if join(part, value.type) is not None]
+    if len(able) == len(parts):
+        return collection
+    fields = tuple(ir.Field(parts[i], collection.span, collection, i) for i in able)
+    return ir.Build(Tuple(tuple(field.type for field in fields)), collection.span, fields)
+
+
+def _bounds(type: Type | None) -> tuple[Any, Any] | None:
+    """Returns the lowest and the highest value of a bounded number, or of a tuple of them."""
+    if isinstance(type, Number) and type.low is not None:
+        return type.low, type.high
+    if isinstance(type, Tuple):
+        parts = [_bounds(part) for part in type.of]
+        known = [part for part in parts if part is not None]
+        if len(known) == len(parts):
+            return tuple(low for low, _ in known), tuple(high for _, high in known)
+    return None
+
+
+def _is_zero(divisor: ir.Expr) -> bool:
+    """Whether a divisor is written as 0; a param that is 0 may stand where it is never read."""
+    return isinstance(divisor, ir.Const) and divisor.origin is None and divisor.value == 0
+
+
+def _natural(expr: ir.Expr) -> bool:
+    """Whether an expression is known to be a whole number, and not negative."""
+    match expr:
+        case ir.Const(type=Number(whole=True), value=value):
+            return bool(value >= 0)
+        case ir.Apply(function="+" | "*" | "**", arguments=parts):
+            return all(map(_natural, parts))
+        case ir.Apply(function="len" | "size" | "count" | "index"):
+            return True
+    return _ranged_from_zero(expr.type)
+
+
+def _ranged_from_zero(type: Type) -> bool:
+    return isinstance(type, Number) and type.low is not None and type.low >= 0

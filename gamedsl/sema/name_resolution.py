@@ -1,0 +1,315 @@
+"""Name resolution: params, variables, state, types, roles, enum values and lets.
+
+A let is typed when it is first read, so that lets may stand in any order, but not in a ring.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.spans import Span
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.syntax import ast
+from gamedsl.ir import expr as ir
+from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
+from gamedsl.ir.types import (
+    NEVER,
+    NUMBER,
+    SEAT,
+    WHOLE,
+    Enum,
+    List,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    Set,
+    Type,
+    Union,
+    fits,
+    plain,
+)
+from gamedsl.sema.scope import (
+    ANY,
+    ArgumentName,
+    DataName,
+    LetName,
+    ParamName,
+    StateName,
+    StreamName,
+    TypeName,
+    VariableName,
+)
+from gamedsl.sema.typing_context import Infer, TypingContext, never
+
+
+class NameResolver:
+    """Gives names their typed expressions. `infer` types the bodies of lets."""
+
+    def __init__(self, context: TypingContext, infer: Infer) -> None:
+        self.context = context
+        self.infer = infer
+
+    def resolve(self, node: ast.Name, expected: Type | None) -> ir.Expr:
+        """Returns what a name reads; among enum values, one of the type expected."""
+        context, names = self.context, self.context.names
+        if node.id in context.locals:
+            return ir.Local(context.locals[node.id], node.span, node.id)
+        for enum in _enums(expected):
+            if node.id in enum.members:
+                return ir.Const(enum, node.span, node.id)
+        special = self.seat_word(node)
+        if special is not None:
+            return special
+        match names.declared.get(node.id):
+            case ParamName(type=type, value=value):
+                return ir.Const(type, node.span, value, node.id)
+            case VariableName() as variable:
+                return ir.Read(variable_type(context, variable), node.span, node.id)
+            case StateName(type=NoneType()):
+                context.untyped = True
+                return never(node)
+            case StateName(type=type) | ArgumentName(type=type):
+                return ir.Read(type, node.span, node.id)
+            case TypeName() as declared:
+                return _type_values(node, declared, expected)
+            case StreamName(type=type):
+                return ir.Stream(type, node.span, node.id)
+            case LetName() as let:
+                return self.let_call(node, let, ())
+            case None | DataName():
+                pass
+            case other:
+                assert_never(other)
+        if node.id in names.everyone:
+            return ir.Const(SEAT, node.span, node.id)
+        only = names.enum_of(node.id)
+        if only is not None:
+            return ir.Const(only, node.span, node.id)
+        return report_unknown_name(context, node)
+
+    def seat_word(self, node: ast.Name) -> ir.Expr | None:
+        """Returns `me`, `other`, `others` or `roles`; None for any other name."""
+        seats = self.context.names.seats
+        if node.id == "roles":
+            return ir.Const(List(SEAT, len(seats)), node.span, seats)
+        if node.id not in ("me", "other", "others"):
+            return None
+        if not self.context.me_allowed:
+            _report_no_me(self.context, node, f"`{node.id}` has no meaning here")
+            return never(node)
+        me = self.context.me(node.span)
+        return me if node.id == "me" else other_seats(self.context, node, node.id, me)
+
+    def let_call(self, node: ast.Node, let: LetName, arguments: tuple[ir.Expr, ...]) -> ir.Expr:
+        """Returns a let's value: the one for `me` where it depends on `me`, else its only one."""
+        if len(arguments) != len(let.parameters):
+            wanted = ", ".join(p.id for p in let.parameters)
+            count = len(let.parameters)
+            self.context.problems.add(
+                "GD0308",
+                f"`{let.name}` takes {count} argument{'s' if count != 1 else ''}, "
+                f"not {len(arguments)}",
+                node.span,
+                help=f"call it as `{let.name}({wanted})`" if wanted else f"write `{let.name}`",
+                notes=(Note(let.span, "declared here"),),
+            )
+            return never(node)
+        type = self.let_type(let, node.span, tuple(a.type for a in arguments))
+        type = self.widened(let, node.span, type, tuple(a.type for a in arguments))
+        for argument, wanted_type in zip(arguments, let.types, strict=True):
+            if not fits(argument.type, wanted_type):
+                self.context.problems.add(
+                    "GD0306",
+                    f"this argument of `{let.name}` must be {wanted_type}",
+                    argument.span,
+                    why=f"this is {argument.type}",
+                    notes=(Note(let.span, "declared here"),),
+                )
+                return never(node)
+        if not let.per_seat:
+            return ir.LetCall(type, node.span, let.name, arguments, None)
+        if self.context.me_allowed:
+            return ir.LetCall(type, node.span, let.name, arguments, self.context.me(node.span))
+        if arguments:
+            message = f"`{let.name}` depends on `me`, which has no meaning here"
+            _report_no_me(self.context, node, message)
+            return never(node)
+        return ir.LetMap(PerSeat(type), node.span, let.name)
+
+    def widened(self, let: LetName, use: Span, type: Type, arguments: tuple[Type, ...]) -> Type:
+        """Returns the type of a let; where it was first called with whole numbers, and now with
+        others, its body is typed again for any number."""
+        pairs = list(zip(arguments, let.types, strict=True))
+        wide = [isinstance(a, Number) and isinstance(t, Number) and t.whole and not a.whole
+                for a, t in pairs]  # fmt: skip
+        if let in self.context.open_lets or not any(wide):
+            return type
+        let.type = None
+        types = (NUMBER if w else t for w, (_, t) in zip(wide, pairs, strict=True))
+        return self.let_type(let, use, tuple(types))
+
+    def let_type(self, let: LetName, use: Span, arguments: tuple[Type, ...] = ()) -> Type:
+        """Returns the type of a let's body. The first use types it, with the types of its
+        arguments as those of the parameters."""
+        if let in self.context.open_lets:
+            ring = [*self.context.open_lets[self.context.open_lets.index(let) :], let]
+            self.context.problems.add(
+                "GD0307",
+                f"`{let.name}` is defined by itself",
+                use,
+                why=" → ".join(inner.name for inner in ring) if len(ring) > 2 else "here",
+                notes=tuple(Note(inner.span, "declared here") for inner in ring[:-1]),
+                help="give one of them a value that does not read the others"
+                if len(ring) > 2
+                else "",
+            )
+            return NEVER
+        if let.type is None:
+            let.types = tuple(_any_of(t) for t in arguments)
+            let.types = let.types or (NEVER,) * len(let.parameters)
+            scope = let.scope or self.context.names
+            parameters = {p.id: t for p, t in zip(let.parameters, let.types, strict=True)}
+            with self.context.within(scope), self.context.let_body(let, parameters):
+                missing = ir.Const(NEVER, let.span, None)
+                body = missing if let.body is None else self.infer(let.body, None)
+                let.type, let.per_seat = body.type, self.context.uses_me
+            self.context.lets[let.name] = body
+        return let.type
+
+
+def _type_values(node: ast.Name, declared: TypeName, expected: Type | None) -> ir.Expr:
+    """Returns all values of a type, as a set where one is expected, else as a list."""
+    values = tuple(value for _, value in declared.choices)
+    if isinstance(expected, Set):
+        return ir.Const(Set(declared.type), node.span, frozenset(values))
+    return ir.Const(List(declared.type, len(values)), node.span, values)
+
+
+def variable_type(context: TypingContext, variable: VariableName) -> Type:
+    """Returns the type that a variable is read with: of a joint one, that of a map per role."""
+    if not variable.joint:
+        return variable.type
+    return PerSeat(variable.type, set(variable.actors) != set(context.names.seats))
+
+
+def past_bindings(context: TypingContext, node: ast.Call) -> ir.Expr:
+    """Returns `past(v)` or `prev(v)`: what steps bound to a variable."""
+    named = node.arguments[0] if len(node.arguments) == 1 else None
+    if isinstance(named, ast.Name) and named.id not in context.locals:
+        variable = context.names.declared.get(named.id)
+        if isinstance(variable, VariableName):
+            type = variable_type(context, variable)
+            past = ir.Past(List(type), node.span, named.id)
+            if node.name.id == "past":
+                return past
+            return ir.Apply(Option(plain(type)), node.span, "prev", (past,))
+        if variable is None and named.id not in (*context.names.everyone, *context.names.members):
+            return report_unknown_name(context, named)
+    context.problems.add(
+        "GD0326",
+        f"`{node.name.id}` takes the name of a variable",
+        node.span,
+        why="what steps bind has a past",
+        help="keep the past of state in a list: `add x to list`",
+    )
+    return never(node)
+
+
+def other_seats(context: TypingContext, node: ast.Node, word: str, seat: ir.Expr) -> ir.Expr:
+    """Returns `other` or `others` of a seat; reports `other` in a game without exactly two."""
+    seats = context.names.seats
+    if word == "other" and len(seats) != 2:
+        context.problems.add(
+            "GD0304",
+            "`other` needs exactly two roles",
+            node.span,
+            why=f"this game has {len(seats)}",
+            help="use `others`, which is the list of all but me"
+            if len(seats) > 2
+            else "a role that is alone has no other",
+        )
+        return never(node)
+    order = ir.Const(List(SEAT, len(seats)), node.span, seats)
+    type: Type = SEAT if word == "other" else List(SEAT, len(seats) - 1)
+    return ir.Apply(type, node.span, word, (seat, order))
+
+
+def _report_no_me(context: TypingContext, node: ast.Node, message: str) -> None:
+    seat = context.names.seats[0] if context.names.seats else ""
+    context.problems.add(
+        "GD0303",
+        message,
+        node.span,
+        why="this is not worked out for each role",
+        help=f"name a role, such as `{seat}`" if seat else "",
+    )
+
+
+def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
+    """Reports a name that means nothing, unless its declaration was reported."""
+    name = node.id
+    if name in context.names.broken:
+        context.problems.extend(context.names.withheld.get(name, ()))
+        return never(node)
+    if name in context.names.roles:
+        report_several_seats(context, node)
+        return never(node)
+    why, help = "not declared", ""
+    notes: tuple[Note, ...] = ()
+    guess = did_you_mean(name, list(context.names.all()))
+    if ANY in context.names.broken and not guess:
+        return never(node)
+    if guess:
+        help = f"did you mean `{guess}`?"
+        place = context.names.anywhere(guess)
+        notes = (Note(place, f"`{guess}` is declared here"),) if place else ()
+    if name in FUNCTIONS:
+        help = f"the function is called with parentheses: `{BUILTINS[name].usage}`"
+    if name in context.names.later:
+        why, help = "not known yet", f"params are worked out in order: move `{name}` up"
+        notes = (Note(context.names.later[name], "declared here"),)
+    if any(name in enum.members for enum in context.names.enums):
+        why, help, notes = "several decisions have this option", _qualified(context, name), ()
+    context.problems.add(
+        "GD0301", f"unknown name `{name}`", node.span, why=why, help=help, notes=notes
+    )
+    return never(node)
+
+
+def _qualified(context: TypingContext, member: str) -> str:
+    """Returns the fix that tells several options of one name apart."""
+    for name, declared in context.names.declared.items():
+        if isinstance(declared, TypeName) and member in dict(declared.choices):
+            return f"say of which type: `{name}.{member}`"
+    return "compare it with a variable, such as `move == …`"
+
+
+def report_several_seats(context: TypingContext, node: ast.Name) -> None:
+    """Reports a role of several seats where one seat is needed."""
+    seats = context.names.roles[node.id]
+    place = context.names.role_spans.get(node.id)
+    context.problems.add(
+        "GD0302",
+        f"`{node.id}` is a role with {len(seats)} seat{'s' if len(seats) > 1 else ''}",
+        node.span,
+        why="one seat is needed here",
+        notes=(Note(place, "declared here"),) if place else (),
+        help=f"name a seat, such as `{seats[0]}`, or go through them: `for r in roles`",
+    )
+
+
+def _enums(expected: Type | None) -> tuple[Enum, ...]:
+    """Returns the enums whose values an expected type has."""
+    wanted = None if expected is None else plain(expected)
+    if isinstance(wanted, Union):
+        return tuple(part for part in wanted.of if isinstance(part, Enum))
+    return (wanted,) if isinstance(wanted, Enum) else ()
+
+
+def _any_of(type: Type) -> Type:
+    """A parameter takes any number, or any whole one, whatever the range of its first argument."""
+    if isinstance(type, Number):
+        return WHOLE if type.whole else NUMBER
+    return type

@@ -1,0 +1,116 @@
+"""The state of the typing walk: the scope, the problems, and the lets that have been typed.
+
+Every part of the walk (`name_resolution`, `access`, `application`, `type_errors`, `typer`) works on
+one `TypingContext`. A wrong expression is reported where it stands and becomes `never(node)`, whose
+type fits everywhere, so that one mistake is reported once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.syntax import ast
+from gamedsl.ir import expr as ir
+from gamedsl.ir.types import NEVER, SEAT, Type
+from gamedsl.sema.narrow import Facts
+from gamedsl.sema.scope import LetName, Names
+
+Infer = Callable[[ast.Node, Type | None], ir.Expr]
+"""Types an expression, which the type that its place expects, if any, helps to understand."""
+
+
+def never(node: ast.Node) -> ir.Expr:
+    """Returns the expression that stands for a wrong one."""
+    return ir.Const(NEVER, node.span, None)
+
+
+class TypingContext:
+    """The names, problems and lets of one typing walk, and the place that it has reached.
+
+    `locals` are the types of the targets of comprehensions and of a let's parameters, `facts` the
+    expressions that a test around the present place proves not to be none.
+    """
+
+    def __init__(self, names: Names, problems: Problems) -> None:
+        self.names = names
+        self.problems = problems
+        self.lets: dict[str, ir.Expr] = {}
+        """The typed bodies of the lets that were read, by their names in the IR."""
+        self.learned: dict[str, Type] = {}
+        """The types of what is assigned to state that was declared `none`."""
+        self.untyped = False
+        """Whether state was read that was declared `none` and whose type is not known yet."""
+        self.level = 0
+        """The expressions around the present one, those of the lets that read it included."""
+        self.open_lets: list[LetName] = []
+        """The lets that are being typed, each read by the one before it."""
+        self.begin()
+
+    def begin(self, *, me: bool = False, facts: Facts = frozenset()) -> None:
+        """Begins an expression that stands alone; `me` says whether it may read `me`."""
+        self.locals: dict[str, Type] = {}
+        self.facts = facts
+        self.me_allowed = me
+        self.uses_me = False
+
+    def me(self, span: Span) -> ir.Expr:
+        """Returns `me`, and notes that the present expression reads it."""
+        self.uses_me = True
+        return ir.Me(SEAT, span)
+
+    def declares(self, name: str) -> bool:
+        """Whether a name means something without the type that is expected at its place."""
+        return (
+            name in self.locals
+            or name in self.names.declared
+            or name in self.names.everyone
+            or name in ("me", "other", "others", "roles")
+        )
+
+    @contextmanager
+    def within(self, names: Names) -> Iterator[None]:
+        """Reads names in another scope."""
+        saved, self.names = self.names, names
+        try:
+            yield
+        finally:
+            self.names = saved
+
+    @contextmanager
+    def let_body(self, let: LetName, parameters: dict[str, Type]) -> Iterator[None]:
+        """Types a let's body: in the scope of its file, for a reader who may be any seat."""
+        saved = self.locals, self.facts, self.me_allowed, self.uses_me
+        self.locals, self.facts, self.me_allowed, self.uses_me = (
+            parameters,
+            frozenset(),
+            True,
+            False,
+        )
+        self.open_lets.append(let)
+        try:
+            yield
+        finally:
+            self.open_lets.pop()
+            self.locals, self.facts, self.me_allowed, self.uses_me = saved
+
+    @contextmanager
+    def assuming(self, facts: Facts) -> Iterator[None]:
+        """Types what is read only where these facts hold."""
+        saved, self.facts = self.facts, self.facts | facts
+        try:
+            yield
+        finally:
+            self.facts = saved
+
+    @contextmanager
+    def targets(self) -> Iterator[None]:
+        """Types a comprehension, whose targets are forgotten behind it."""
+        saved = self.locals, self.facts
+        self.locals = dict(self.locals)
+        try:
+            yield
+        finally:
+            self.locals, self.facts = saved
