@@ -10,10 +10,11 @@ import argparse
 import importlib.util
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from textwrap import dedent
+from shutil import get_terminal_size
+from textwrap import dedent, fill
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
@@ -22,11 +23,12 @@ from gamedsl.commands._arguments import count, from_zero, positive, whole
 if TYPE_CHECKING:
     from gamedsl.evaluate.contestants import Contestant
     from gamedsl.evaluate.evaluation import After
-    from gamedsl.evaluate.found import Evaluation, Options, Plan, Tell
     from gamedsl.evaluate.games import Contest, Games
+    from gamedsl.evaluate.results import Evaluation, Options, Plan, Tell
     from gamedsl.evaluate.standings import Standings
     from gamedsl.policies.endpoint import EndpointSettings
     from gamedsl.runtime import Game
+    from gamedsl.tables.model import Table
 
 _NEEDED = ("numpy", "scipy", "rich")
 GAMES, FEW_GAMES = 1000, 100
@@ -155,9 +157,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _evaluate(args: argparse.Namespace) -> int:
     from gamedsl.evaluate.evaluation import evaluate
-    from gamedsl.evaluate.found import Options
     from gamedsl.evaluate.leaderboard import read_board
     from gamedsl.evaluate.planning import plan_of
+    from gamedsl.evaluate.results import Options
     from gamedsl.evaluate.standings import check_anchor, names_on
     from gamedsl.evaluate.transcripts import keeper
 
@@ -290,8 +292,7 @@ def _keep_exploitability(args: argparse.Namespace, found: Evaluation) -> None:
 
 def _print(args: argparse.Namespace, found: Evaluation) -> None:
     from gamedsl.evaluate.record import as_record, standings_record
-    from gamedsl.evaluate.shown import show
-    from gamedsl.evaluate.text import head_of, tables_of
+    from gamedsl.evaluate.tables import head_of, tables_of
 
     boards = [one for one in _standings(args) if one.hash == found.game.share_hash]
     record = as_record(found)
@@ -303,14 +304,13 @@ def _print(args: argparse.Namespace, found: Evaluation) -> None:
     if args.format == "json":
         print(text)
         return
-    console = _console()
+    width = get_terminal_size().columns
     for line in head_of(found):
-        console.print(line, markup=False, highlight=False)
-    for table in tables_of(found, console.width):
-        show(table, console)
-    _show_boards(boards, console)
+        print(fill(line, width))
+    _print_tables(tables_of(found, width))
+    _print_boards(boards)
     if args.out is not None:
-        console.print(f"\nevaluation: {args.out}", markup=False, highlight=False)
+        print(f"\nevaluation: {args.out}")
 
 
 def _print_board(args: argparse.Namespace) -> int:
@@ -325,7 +325,7 @@ def _print_board(args: argparse.Namespace) -> int:
         rows = [standings_record(one) for one in boards]
         print(json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        _show_boards(boards, _console())
+        _print_boards(boards)
     return CLEAN
 
 
@@ -333,7 +333,7 @@ def _standings(args: argparse.Namespace) -> list[Standings]:
     """The leaderboards of all games of the file, written as Markdown where that was asked for."""
     from gamedsl.evaluate.leaderboard import read_board
     from gamedsl.evaluate.standings import standings
-    from gamedsl.evaluate.text import write_markdown
+    from gamedsl.evaluate.tables import write_markdown
 
     if args.leaderboard is None:
         return []
@@ -343,12 +343,18 @@ def _standings(args: argparse.Namespace) -> list[Standings]:
     return found
 
 
-def _show_boards(boards: list[Standings], console: Any) -> None:
-    from gamedsl.evaluate.shown import show
-    from gamedsl.evaluate.text import standings_table
+def _print_boards(boards: list[Standings]) -> None:
+    from gamedsl.evaluate.tables import standings_table
 
-    for one in boards:
-        show(standings_table(one), console)
+    _print_tables(map(standings_table, boards))
+
+
+def _print_tables(tables: Iterable[Table]) -> None:
+    from gamedsl.evaluate.tables import printed
+
+    width, colour = get_terminal_size().columns, use_colour(sys.stdout)
+    for table in tables:
+        print(printed(table, width, colour=colour, encoding=sys.stdout.encoding))
 
 
 def _write(path: Path, text: str) -> None:
@@ -361,19 +367,13 @@ def _write(path: Path, text: str) -> None:
         raise EvalError(f"{path} cannot be written: {error.strerror}", "name another") from error
 
 
-def _console() -> Any:
-    from rich.console import Console
-
-    return Console(highlight=False)
-
-
 @contextmanager
 def _shown() -> Iterator[Tell]:
     """What is under way, on the error stream where that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from gamedsl.evaluate.found import silent
+    from gamedsl.evaluate.results import silent
 
     console = Console(stderr=True)
     if not console.is_terminal:

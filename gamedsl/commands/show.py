@@ -81,7 +81,7 @@ def _show(shown: Views, args: argparse.Namespace) -> int:
 
 
 def _texts(shown: Views, views: tuple[View, ...], args: argparse.Namespace) -> int:
-    from gamedsl.view.game.paint import rendered
+    from gamedsl.tables.text import rendered
 
     width = args.width
     if width is None and sys.stdout.isatty():

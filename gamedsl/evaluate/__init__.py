@@ -9,11 +9,11 @@
 from gamedsl.evaluate.contestants import Contestant, contestant, contestants
 from gamedsl.evaluate.errors import EvalError
 from gamedsl.evaluate.evaluation import evaluate
-from gamedsl.evaluate.found import Evaluation, Exploitability, Options, Plan, Spent
 from gamedsl.evaluate.intervals import Estimate
 from gamedsl.evaluate.leaderboard import Board, Match, read_board
 from gamedsl.evaluate.referees import referees
 from gamedsl.evaluate.replies import Count, Place
+from gamedsl.evaluate.results import Evaluation, Exploitability, Options, Plan, Spent
 from gamedsl.evaluate.standings import Standing, Standings, standings
 
 __all__ = [

@@ -15,12 +15,12 @@ import numpy as np
 from gamedsl.evaluate.bound import lower_bound
 from gamedsl.evaluate.contestants import Contestant, Opener, lasting
 from gamedsl.evaluate.errors import EvalError
-from gamedsl.evaluate.found import Evaluation, Exploitability, Options, Plan, Spent
+from gamedsl.evaluate.exact import DECISIONS, NODES, Table, Whole, write_out
 from gamedsl.evaluate.games import Contest, Games, one_sum
 from gamedsl.evaluate.intervals import exact
 from gamedsl.evaluate.playing import Answerer, Seated, answerer, play_seatings, seeds_of
+from gamedsl.evaluate.results import Evaluation, Exploitability, Options, Plan, Spent
 from gamedsl.evaluate.seating import Holders, Pairing
-from gamedsl.evaluate.whole import DECISIONS, NODES, Table, Whole, write_out
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.saved import PolicyError
 from gamedsl.policies.endpoint import EndpointError

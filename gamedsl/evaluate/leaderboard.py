@@ -25,7 +25,7 @@ from gamedsl.train.files import write_text
 
 if TYPE_CHECKING:
     from gamedsl.evaluate.contestants import Contestant
-    from gamedsl.evaluate.found import Exploitability
+    from gamedsl.evaluate.results import Exploitability
     from gamedsl.runtime import Game
 
 FORMAT = "gamedsl leaderboard 1"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from gamedsl.evaluate.contestants import Contestant, contestant, contestants
 from gamedsl.evaluate.errors import EvalError
-from gamedsl.evaluate.found import Plan
 from gamedsl.evaluate.referees import referees as referees_of
+from gamedsl.evaluate.results import Plan
 from gamedsl.players.runs import folder_and_step
 from gamedsl.train.runfolder import open_run
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gamedsl.evaluate.found import Evaluation
 from gamedsl.evaluate.intervals import Estimate
 from gamedsl.evaluate.replies import Count, Place
+from gamedsl.evaluate.results import Evaluation
 from gamedsl.evaluate.seating import Pairing
 from gamedsl.evaluate.standings import Standings
 from gamedsl.runtime.transcripts import params_as_data

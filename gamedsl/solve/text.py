@@ -14,7 +14,8 @@ from gamedsl.solve.respond import Number, Policy, play
 from gamedsl.solve.solution import Solution
 from gamedsl.solve.text_table import one_shot_lines
 from gamedsl.solve.tree import Tree
-from gamedsl.solve.words import chance, columns, mixture, number, plural
+from gamedsl.solve.words import chance, mixture, number, plural, table_text
+from gamedsl.tables.text import cut
 
 WIDTH = 96
 KEY = 56
@@ -58,7 +59,7 @@ def _solution(report: Report, solution: Solution) -> list[str]:
         (seat, number(value), number(max(0, solution.regrets[seat])))
         for seat, value in solution.values.items()
     ]
-    lines += columns([("seat", "value", "regret"), *rows])
+    lines += table_text(("seat", "value", "regret"), rows)
     if solution.exact:
         lines.append("exact: all numbers are rationals, and the regrets were worked out anew")
     else:
@@ -82,7 +83,7 @@ def _sampled(found: Sampled) -> list[str]:
                 gain if reply.exact else f"{gain} ± {reply.error:.4f}",
             )
         )
-    lines = columns([("seat", "value", "a reply gains"), *rows])
+    lines = table_text(("seat", "value", "a reply gains"), rows)
     if found.bound.exact:
         said = "the best replies were worked out: NashConv is their sum, "
         return [*lines, f"{said}{found.bound.gain:.3g}"]
@@ -151,10 +152,10 @@ def _responses(path: Path) -> list[str]:
     slots = [(key, name) for key, row in sets.items() for name in row]
     if len(slots) <= FEW:
         head = ("λ", *(f"{key.partition(':')[0]} {name}" for key, name in slots), "NashConv")
-        table = columns([head, *(_response(point, slots) for point in path.points)])
+        table = table_text(head, [_response(point, slots) for point in path.points])
         if max(map(len, table)) <= WIDTH:
             return table
-    return columns([("λ", "NashConv"), *(_response(point, []) for point in path.points)])
+    return table_text(("λ", "NashConv"), [_response(point, []) for point in path.points])
 
 
 def _response(point: Response, slots: Sequence[tuple[str, str]]) -> tuple[str, ...]:
@@ -224,9 +225,10 @@ def _actions(row: Mapping[str, Number]) -> tuple[str, ...]:
 def _group(step: str, actions: tuple[str, ...], keys: Sequence[str], policy: Policy) -> list[str]:
     if not actions:
         rows = [(_seen(key), mixture(policy[key])) for key in keys]
-        return columns([(step, "plays"), *rows], left=True, widest=WIDTH)
+        lines = table_text((step, "plays"), rows, left=True)
+        return [cut(line, WIDTH) for line in lines]
     cells = [(_seen(key), *(chance(policy[key][name]) for name in actions)) for key in keys]
-    table = columns([(step, *actions), *cells])
+    table = table_text((step, *actions), cells)
     if max(map(len, table)) <= WIDTH:
         return table
     return _group(step, (), keys, policy)

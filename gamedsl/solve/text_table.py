@@ -12,7 +12,7 @@ from gamedsl.solve.matrix import AllEquilibria, Mixture
 from gamedsl.solve.oneshot import Found, OneShot
 from gamedsl.solve.outcomes import Correlated, Welfare
 from gamedsl.solve.tree import Utility
-from gamedsl.solve.words import columns, mixture, number, percent, plural, profile
+from gamedsl.solve.words import mixture, number, percent, plural, profile, table_text
 
 WIDTH = 96
 LABEL = 14
@@ -97,7 +97,7 @@ def _listed(game: OneShot, found: Sequence[Found], finite: bool) -> list[str]:
         played = mixtures if len(seats) <= 3 else [profile(mixtures)]
         rows.append((str(place), *played, values, ", ".join(names)))
     head = ("#", *(seats if len(seats) <= 3 else ("profile",)), "payoffs", "")
-    lines = columns([head, *rows])
+    lines = table_text(head, rows)
     if max(map(len, lines)) <= WIDTH:
         return lines
     lines = []

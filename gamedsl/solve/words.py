@@ -1,15 +1,13 @@
-"""Numbers, mixtures and columns as text."""
+"""Numbers, mixtures and small tables as text."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from gamedsl.solve.respond import Number
-
-GAP = "  "
-NUMERIC = re.compile(r"·|<?-?[\d./]+(e[-+]?\d+)?( \(-?[\d.]+\))?")
+from gamedsl.tables.model import Table, columns_by_content, text_columns
+from gamedsl.tables.text import rendered, table_lines
 
 
 def number(value: Number, short: bool = False) -> str:
@@ -55,26 +53,10 @@ def profile(names: Sequence[str]) -> str:
     return f"({', '.join(names)})"
 
 
-def columns(
-    rows: Sequence[Sequence[str]], *, left: bool = False, widest: int | None = None
+def table_text(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: bool = False
 ) -> list[str]:
-    """Rows under each other, indented; the first row is a heading. Columns of numbers stand to the
-    right, unless all are to stand to the `left`. Lines are cut where they are longer than `widest`.
-    """
-    wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    right = [not left and all(_numeric(row[i]) for row in rows[1:]) for i in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(size) if to_right else cell.ljust(size)
-            for cell, size, to_right in zip(row, wide, right, strict=True)
-        ]
-        line = GAP + GAP.join(cells).rstrip()
-        if widest is not None and len(line) > widest:
-            line = line[: widest - 1] + "…"
-        lines.append(line)
-    return lines
-
-
-def _numeric(text: str) -> bool:
-    return NUMERIC.fullmatch(text) is not None
+    """The lines of an indented table. Columns of numbers stand to the right, unless all are to
+    stand to the `left`."""
+    columns = text_columns(*heads) if left else columns_by_content(heads, rows)
+    return rendered(table_lines(Table(columns, rows), indent=2)).split("\n")

@@ -35,7 +35,7 @@ NARROWER = {
         "ir",
         "extras",
     },
-    "solve": {"runtime", "engine", "extras"},
+    "solve": {"runtime", "engine", "extras", "tables"},
 }
 """Parts that may import less than all above them: these alone."""
 

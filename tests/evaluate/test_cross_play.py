@@ -7,9 +7,9 @@ import pytest
 
 import gamedsl
 from gamedsl.evaluate import EvalError, Options, Plan, contestant, evaluate
+from gamedsl.evaluate.exact import write_out
 from gamedsl.evaluate.intervals import mean, share
 from gamedsl.evaluate.seating import pairings
-from gamedsl.evaluate.whole import write_out
 from gamedsl.players import PolicyError, SavedPlayer, open_player
 from tests.evaluate.small import RPS, cell, evaluated, plan_of
 
@@ -187,7 +187,7 @@ def invalid_share(found, pair) -> float:
 
 def test_a_game_that_is_too_large_is_sampled_and_has_a_lower_bound(monkeypatch) -> None:
     true = evaluated("kuhn_poker", "random").exploitability["random"].estimate.value
-    monkeypatch.setattr("gamedsl.evaluate.whole.NODES", 20)
+    monkeypatch.setattr("gamedsl.evaluate.exact.NODES", 20)
     found = evaluated("kuhn_poker", "random", games=20, search=400)
     one = found.exploitability["random"]
     assert one.kind == "least"

@@ -14,7 +14,7 @@ import gamedsl
 from gamedsl.cli import main
 from gamedsl.evaluate import EvalError, read_board, standings
 from gamedsl.evaluate.leaderboard import Board, Match, add, match_of
-from gamedsl.evaluate.text import markdown, standings_table
+from gamedsl.evaluate.tables import markdown, standings_table
 from tests.evaluate.small import RPS, evaluated, plan_of
 
 FIRST = ("fixed:rock", "random", "--games", "20", "--method", "sampled")

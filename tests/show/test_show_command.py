@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gamedsl.cli import main
-from gamedsl.view.game.figure import Run
-from gamedsl.view.game.paint import rendered
+from gamedsl.tables.model import TextRun
+from gamedsl.tables.text import rendered
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "show.md"]
@@ -107,15 +107,18 @@ def test_wrong_usage_is_one_line(
 
 
 def test_lines_are_cut_to_the_width() -> None:
-    line = [Run("half "), Run("of this goes", "f1")]
+    line = [TextRun("half "), TextRun("of this goes", "f1")]
     assert rendered([line], width=9) == "half of …"
     assert rendered([line], width=17) == "half of this goes"
 
 
 def test_colours_are_there_only_where_they_are_asked_for() -> None:
-    assert rendered([[Run("x", "f0 strong"), Run("y")]], colour=True) == "\x1b[38;5;32;1mx\x1b[0my"
-    assert rendered([[Run("x", "f0")]]) == "x"
+    assert (
+        rendered([[TextRun("x", "f0 strong"), TextRun("y")]], colour=True)
+        == "\x1b[38;5;32;1mx\x1b[0my"
+    )
+    assert rendered([[TextRun("x", "f0")]]) == "x"
 
 
 def test_an_encoding_without_box_drawing_gets_plain_lines() -> None:
-    assert rendered([[Run("├─ ○ −1")]], encoding="ascii") == "+- o -1"
+    assert rendered([[TextRun("├─ ○ −1")]], encoding="ascii") == "+- o -1"

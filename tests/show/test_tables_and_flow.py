@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gamedsl.solve.table import Table
-from gamedsl.view.game.cells import cells_of
-from gamedsl.view.game.paint import rendered
+from gamedsl.tables.text import rendered
+from gamedsl.view.game.payoffs import cells_of
 from gamedsl.view.game.sight import Glance, who_sees
 from gamedsl.view.game.views import Views
 from tests.shipped import CLOSED, OPEN

@@ -14,10 +14,10 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from math import cos, pi, sin
-from typing import NamedTuple
 
+from gamedsl.tables.model import COLOURS, TextRun, series
 from gamedsl.view.game.metrics import ROOM, Box, box_of, width_of
-from gamedsl.view.report.svg import COLOURS, Canvas
+from gamedsl.view.report.svg import Canvas
 
 FONT = "Helvetica, Arial, 'Liberation Sans', 'Nimbus Sans', sans-serif"
 SIZE = 11.0
@@ -43,13 +43,6 @@ _COLOURED = (
 """Rules by the colour of the page that they take, which stands for `$`."""
 
 
-class Run(NamedTuple):
-    """A stretch of a text with a style of its own."""
-
-    text: str
-    style: str = ""
-
-
 class Figure(Canvas):
     """Collects the elements of a picture; `labels` is where its texts are."""
 
@@ -61,13 +54,13 @@ class Figure(Canvas):
         self,
         x: float,
         y: float,
-        runs: Sequence[Run] | str,
+        runs: Sequence[TextRun] | str,
         style: str = "",
         anchor: str = "start",
         size: float = SIZE,
     ) -> Box:
         """Write a text of one line, whole or in stretches; returns where it is."""
-        parts = [Run(runs)] if isinstance(runs, str) else list(runs)
+        parts = [TextRun(runs)] if isinstance(runs, str) else list(runs)
         whole = "".join(part.text for part in parts)
         bold = "strong" in style.split()
         box = box_of(whole, x, y, size, anchor, bold=bold)
@@ -99,7 +92,7 @@ class Figure(Canvas):
 
     def mark(self, x: float, y: float, role: int, radius: float = MARK) -> None:
         """The mark of a role: a shape and a colour of its own."""
-        style, shape = f"m{role % COLOURS}", role % (len(_CORNERS) + 1)
+        style, shape = series(role, "m"), role % (len(_CORNERS) + 1)
         if not shape:
             self.circle(x, y, radius, style)
             return

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding
+from gamedsl.tables.model import series
 from gamedsl.view.game.figure import MARK, SIZE, Figure
+from gamedsl.view.game.flow import Item, definitions, last_words, outline, seen_by
 from gamedsl.view.game.metrics import Box, width_of
-from gamedsl.view.game.program import Item, definitions, last_words, outline, seen_by
 from gamedsl.view.game.words import filled
-from gamedsl.view.report.svg import COLOURS
 
 GAP = 20.0
 LANE = 15.0
@@ -103,7 +103,7 @@ class _Painter:
             lines.append(seen_by(readers))
         style = {"chance": "edge tint", "do": "edge paper", "pay": "edge paper"}.get(item.kind)
         if len(item.seats) == 1:
-            style = f"paper wide s{item.seats[0] % COLOURS}"
+            style = f"paper wide {series(item.seats[0], 's')}"
         return self._boxed(
             lines, y, style or "edge paper", seats=item.seats, where=item.where,
             chance=item.kind == "chance", round=3 if item.kind == "do" else 9, plain=first,

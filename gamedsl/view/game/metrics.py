@@ -91,10 +91,5 @@ def exact(value: Fraction | int) -> str:
     return str(value).replace("-", "−")
 
 
-def cut(text: str, most: int) -> str:
-    """A text of at most so many characters."""
-    return text if len(text) <= most else text[: max(most - 1, 1)] + "…"
-
-
 def _unknown(letter: str) -> int:
     return _WIDE if east_asian_width(letter) in "WF" else _OTHER

@@ -6,7 +6,7 @@ and what it finds at each choice, draw and showing is written down.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,9 +18,17 @@ from gamedsl.analysis.reader_walk import Walk, who_reads
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding, Choose, Draw, Show, Step, walk_steps
 from gamedsl.ir.types import Record, Type, plain
-from gamedsl.view.game.program import place_of
+from gamedsl.tables.model import Cell, Column, Entry, Table, TextRun, series
+from gamedsl.tables.text import Line, table_lines
+from gamedsl.view.game.flow import place_of
 
 Sees = Literal["all", "some", "happens", "nothing"]
+
+SIGNS = {"all": "●", "some": "◐", "happens": "○", "nothing": "·"}
+KEY = (
+    "▸ is asked   ● sees the value   ◐ sees part of it",
+    "○ sees only that it happens   · sees nothing",
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,39 @@ def who_sees(ir: GameIR) -> tuple[Row, ...]:
         length = has_length(state.type) and any(glance.sees != "all" for glance in glances)
         rows.append(Row(state.name, "state", place_of(ir, state.span), glances, length))
     return tuple(rows)
+
+
+def sight_lines(ir: GameIR) -> Iterator[Line]:
+    """The rows as a table in a terminal, a column for each seat."""
+    rows = who_sees(ir)
+    yield [TextRun(ir.name, "strong"), TextRun(" · who sees what, when, with line numbers", "soft")]
+    if not rows:
+        return
+    seats = (
+        Column(seat, style=series(number), head_style="strong")
+        for number, seat in enumerate(ir.everyone)
+    )
+    columns = (Column("", "right", "soft"), Column(), *seats)
+    entries: list[Sequence[Entry]] = []
+    for row in rows:
+        if row.what == "state" and "state" not in [above.what for above in rows[: len(entries)]]:
+            entries.append(("", Cell("state", "soft"), *[""] * len(ir.everyone)))
+        entries.append((row.where, title_of(row), *map(_sign, row.glances)))
+    yield from table_lines(Table(columns, entries), indent=1)
+    yield from ([TextRun(line, "soft")] for line in KEY)
+
+
+def title_of(row: Row) -> str:
+    """The name of a row, with the kind of its step."""
+    if row.what == "state":
+        return f"  {row.name}" + " (length public)" * row.public_length
+    verb = {"choice": "choice of", "chance": "chance draws", "shown": "shown:"}[row.what]
+    return f"{verb} {row.name}"
+
+
+def _sign(glance: Glance) -> str:
+    sign = ("▸" if glance.asked else " ") + SIGNS[glance.sees]
+    return f"{sign} {glance.note}" if glance.note else sign
 
 
 @dataclass

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from gamedsl.ir.game import GameIR
+from gamedsl.tables.model import series
 from gamedsl.view.game.figure import MARK, SIZE, Figure
 from gamedsl.view.game.metrics import width_of
-from gamedsl.view.game.sight import Glance, who_sees
-from gamedsl.view.game.sight_text import told
-from gamedsl.view.report.svg import COLOURS
+from gamedsl.view.game.sight import Glance, title_of, who_sees
 
 MARGIN, ROW, SMALL = 16.0, 22.0, 9.5
 KEY = (
@@ -19,7 +18,7 @@ KEY = (
 def sight_picture(ir: GameIR) -> Figure:
     """The picture of the table."""
     figure, rows = Figure(), who_sees(ir)
-    names = [width_of(told(row), SIZE) + width_of(row.where, SMALL) for row in rows]
+    names = [width_of(title_of(row), SIZE) + width_of(row.where, SMALL) for row in rows]
     left = MARGIN + max([*names, 60]) + 34
     wide = []
     for number, seat in enumerate(ir.everyone):
@@ -29,7 +28,7 @@ def sight_picture(ir: GameIR) -> Figure:
     y = MARGIN + 10
     for number, seat in enumerate(ir.everyone):
         figure.mark(starts[number] + MARK, y - 4, number)
-        figure.write(starts[number] + 13, y, seat, f"f{number % COLOURS} strong")
+        figure.write(starts[number] + 13, y, seat, f"{series(number)} strong")
     right = left + sum(wide)
     figure.line(MARGIN, y + 8, right, y + 8, "edge")
     y += 8
@@ -39,7 +38,7 @@ def sight_picture(ir: GameIR) -> Figure:
             figure.line(MARGIN, y, right, y, "edge")
             stated = True
         y += ROW
-        figure.write(MARGIN, y - 7, told(row).strip())
+        figure.write(MARGIN, y - 7, title_of(row).strip())
         figure.write(left - 16, y - 7, row.where, "soft", "end", SMALL)
         for number, glance in enumerate(row.glances):
             _cell(figure, starts[number], y - 11, glance, number)

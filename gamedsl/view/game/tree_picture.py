@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gamedsl.tables.model import TextRun, series
 from gamedsl.view.game.extensive import COUNTED, Drawn, Node
-from gamedsl.view.game.figure import MARK, SIZE, Figure, Run
+from gamedsl.view.game.figure import MARK, SIZE, Figure
 from gamedsl.view.game.metrics import Box, box_of, exact, width_of
 from gamedsl.view.game.tree_shape import (
     LINE,
@@ -28,7 +29,6 @@ from gamedsl.view.game.tree_shape import (
     told,
 )
 from gamedsl.view.game.words import filled
-from gamedsl.view.report.svg import COLOURS
 
 Segment = tuple[float, float, float, float]
 
@@ -92,9 +92,9 @@ class _Painter:
     def _edge(self, node: Node, child: Node) -> None:
         style = "edge dot" if child.kind == "more" else "edge"
         (x1, y1), (x2, y2) = self._at[node], self._at[child]
-        runs = [Run(called(child))] if child.edge else []
+        runs = [TextRun(called(child))] if child.edge else []
         if child.odds is not None:
-            runs.append(Run((" " if runs else "") + exact(child.odds), "soft"))
+            runs.append(TextRun((" " if runs else "") + exact(child.odds), "soft"))
         if self._shape.direction == "right":
             bend = self._shape.bends[child]
             self._figure.path([(x1, y1), bend, (x2, y2)], style)
@@ -134,7 +134,7 @@ class _Painter:
 
     def _link(self, link: Link) -> None:
         (x1, y1), (x2, y2) = self._at[link.first], self._at[link.second]
-        style = f"dash s{self._drawn.info[link.info].seat % COLOURS}"
+        style = f"dash {series(self._drawn.info[link.info].seat, 's')}"
         if not link.track:
             self._figure.line(x1, y1, x2, y2, style)
             self._segments.append((x1, y1, x2, y2))
@@ -164,14 +164,14 @@ class _Painter:
         elif node.kind == "decision":
             self._figure.mark(x, y, node.seat)
         if node.kind == "end":
-            runs = [Run("(")]
+            runs = [TextRun("(")]
             for seat, amount in enumerate(node.payoffs):
-                runs += [Run(", ")] * bool(seat) + [Run(exact(amount), f"f{seat % COLOURS}")]
-            self._at_end(node, [*runs, Run(")")])
+                runs += [TextRun(", ")] * bool(seat) + [TextRun(exact(amount), series(seat))]
+            self._at_end(node, [*runs, TextRun(")")])
         elif end_width(node):
-            self._at_end(node, [Run(rest(node), "soft")])
+            self._at_end(node, [TextRun(rest(node), "soft")])
 
-    def _at_end(self, node: Node, runs: Sequence[Run]) -> None:
+    def _at_end(self, node: Node, runs: Sequence[TextRun]) -> None:
         """What stands at the end of a branch."""
         x, y = self._at[node]
         stub = 18 if node.kind in ("decision", "chance") else 0
@@ -201,7 +201,7 @@ class _Painter:
             links = [link for link in self._shape.links if link.info == info and not link.track]
             if self._shape.direction == "down":
                 places = [place for link in links for place in self._along(link)] + places
-            style = f"f{self._drawn.info[info].seat % COLOURS} it"
+            style = f"{series(self._drawn.info[info].seat)} it"
             name = self._drawn.names[info]
             self._put(name, places, style)
             if any(link.info == info and link.track for link in self._shape.links):
@@ -267,7 +267,7 @@ class _Painter:
                 figure.line(x, y - 4, x + 20, y - 4, "dash lane")
             else:
                 figure.mark(x + MARK, y - 4, number)
-            style = "soft" if number < 0 else f"f{number % COLOURS}"
+            style = "soft" if number < 0 else series(number)
             figure.write(x + (24 if number == -2 else 13), y, name, style)
             x += used
         note = f"payoffs ({', '.join(seats)}) · {described(self._drawn)}"

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
+from gamedsl.tables.text import cut
 from gamedsl.view.game.extensive import Drawn, Node
 from gamedsl.view.game.figure import SIZE
 from gamedsl.view.game.layout import rows_of, tidy
-from gamedsl.view.game.metrics import cut, exact, width_of
+from gamedsl.view.game.metrics import exact, width_of
 
 Direction = Literal["down", "right", "spine"]
 Point = tuple[float, float]

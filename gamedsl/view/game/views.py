@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from gamedsl.view.game.cells import Cells, cells_of
+from gamedsl.tables.text import Line
 from gamedsl.view.game.extensive import COUNTED, Drawn, draw_tree
-from gamedsl.view.game.paint import Line
+from gamedsl.view.game.payoffs import Cells, cells_of
 
 if TYPE_CHECKING:
     from gamedsl.runtime.game import Game
@@ -96,34 +96,34 @@ class Views:
         name = self.game.name
         match view:
             case "table":
-                from gamedsl.view.game.table_text import table_text
+                from gamedsl.view.game.payoffs import payoff_lines
 
-                yield from table_text(self._cells(), name)
+                yield from payoff_lines(self._cells(), name)
             case "tree":
-                from gamedsl.view.game.tree_text import tree_text
+                from gamedsl.view.game.tree_text import tree_lines
 
-                yield from tree_text(self.tree, name)
+                yield from tree_lines(self.tree, name)
             case "flow":
-                from gamedsl.view.game.flow_text import flow_text
+                from gamedsl.view.game.flow import flow_lines
 
-                yield from flow_text(self.game.ir)
+                yield from flow_lines(self.game.ir)
             case "sight":
-                from gamedsl.view.game.sight_text import sight_text
+                from gamedsl.view.game.sight import sight_lines
 
-                yield from sight_text(self.game.ir)
+                yield from sight_lines(self.game.ir)
 
     def picture(self, view: View, width: float = PAGE) -> str:
         """A view as an SVG file, the same for the same game. ValueError for the table of a game
         that has none."""
         from gamedsl.view.game.flow_picture import flow_picture
+        from gamedsl.view.game.payoffs_picture import payoffs_picture
         from gamedsl.view.game.sight_picture import sight_picture
-        from gamedsl.view.game.table_picture import table_picture
         from gamedsl.view.game.tree_picture import tree_picture
 
         ir = self.game.ir
         match view:
             case "table":
-                figure, what = table_picture(self._cells(), width=width), "The payoff table"
+                figure, what = payoffs_picture(self._cells(), width=width), "The payoff table"
             case "tree":
                 figure, what = tree_picture(self.tree, width=width), "The game tree"
             case "flow":

@@ -14,9 +14,11 @@ from html import escape
 from itertools import count
 from math import floor, log10
 
+from gamedsl.tables.model import COLOURS
+from gamedsl.tables.text import cut
+
 _IDS = count(1)
 
-COLOURS = 8
 TEXT = 6.6
 """Mean width of a character at the charts' 12-unit text."""
 
@@ -142,7 +144,7 @@ def line_chart(
     ends += [(up(y), name, "marktext") for y, name in marks]
     heights = spread([y for y, _, _ in ends], 14, top + 4, height - bottom + 4)
     for (_, name, style), y in zip(ends, heights, strict=True):
-        canvas.text(width - right + 8, y + 4, _cut(name, int((right - 8) / TEXT)), style)
+        canvas.text(width - right + 8, y + 4, cut(name, int((right - 8) / TEXT)), style)
     told = "; ".join(
         f"{one.name}: from {number(_first(one), percent)} to {number(_last(one), percent)}"
         for one in named
@@ -225,11 +227,6 @@ def _draw(
             _cross(canvas, across(step), up(value))
 
 
-def _cut(name: str, room: int) -> str:
-    """A name in at most so many characters."""
-    return name if len(name) <= room else name[: room - 1] + "…"
-
-
 def _cross(canvas: Canvas, x: float, y: float) -> None:
     canvas.line(x - 4, y - 4, x + 4, y + 4, "alarm")
     canvas.line(x - 4, y + 4, x + 4, y - 4, "alarm")
@@ -258,8 +255,8 @@ def heat_map(
         canvas.text(x, top - 6, name, "tick", "start" if slanted else "middle", -48 * slanted)
     for i, (name, row) in enumerate(zip(rows, values, strict=True)):
         y = top + tall * i
-        cut = _cut(name, int((left - 10) / TEXT))
-        canvas.text(left - 6, y + tall / 2 + 4, cut, "tick", "end")
+        text = cut(name, int((left - 10) / TEXT))
+        canvas.text(left - 6, y + tall / 2 + 4, text, "tick", "end")
         for j, value in enumerate(row):
             canvas.cell(left + cell * j, y, cell, tall, value, "cell")
             if value is not None and cell >= 30 and value >= 0.005:

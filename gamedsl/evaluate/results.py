@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from gamedsl.evaluate.contestants import Contestant
+from gamedsl.evaluate.exact import Table
 from gamedsl.evaluate.games import Contest, Games, Record, Utility, record, together
 from gamedsl.evaluate.intervals import Estimate, share
 from gamedsl.evaluate.replies import Count, Keep, Place, summed
 from gamedsl.evaluate.seating import Holders, Pairing, pairings
-from gamedsl.evaluate.whole import Table
 from gamedsl.policies.endpoint import EndpointError, EndpointSettings
 
 if TYPE_CHECKING:

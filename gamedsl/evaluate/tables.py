@@ -1,7 +1,8 @@
-"""An evaluation and a leaderboard as text: tables that fit the terminal, or Markdown."""
+"""The tables of an evaluation and of a leaderboard, for the terminal or a Markdown file."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import ceil
 from pathlib import Path
@@ -9,25 +10,30 @@ from string import ascii_uppercase
 from typing import Any
 
 from gamedsl.evaluate.errors import EvalError
-from gamedsl.evaluate.found import Evaluation, Exploitability
 from gamedsl.evaluate.intervals import Estimate
+from gamedsl.evaluate.results import Evaluation, Exploitability
 from gamedsl.evaluate.seating import Pairing
-from gamedsl.evaluate.shown import Table, markdown, percent, short
 from gamedsl.evaluate.standings import Standing, Standings
-from gamedsl.evaluate.words_text import in_words, told_of_endpoints
 from gamedsl.solve.words import plural
+from gamedsl.tables.markdown import markdown
+from gamedsl.tables.model import Table, number_columns, text_columns
+from gamedsl.tables.text import rendered, titled_lines
 from gamedsl.train.telling.extinction import inside, parts_of
 from gamedsl.train.telling.words import interval
 
+NAME = 24
+"""Letters of a name in a row; the list of contestants has the whole."""
+ROWS = 30
+"""Rows of a table that are printed."""
 FEW_ROLES = 3
 """Roles that have columns; more have rows."""
 
 
 def tables_of(found: Evaluation, width: int) -> list[Table]:
-    """What there is to show of an evaluation, in a terminal of so many columns."""
+    """The tables of an evaluation, for a terminal of `width` columns."""
     tables = [_overview(found), *_matrix(found, width), _by_role(found)]
     tables += [table for table in (_results(found), _decisions(found)) if table.rows]
-    return tables + in_words(found)
+    return tables + reply_tables(found)
 
 
 _ROWS = {
@@ -37,7 +43,7 @@ _ROWS = {
 
 
 def head_of(found: Evaluation) -> list[str]:
-    """What was evaluated, how, and how sure it is."""
+    """The lines above the tables: what was evaluated, how, and with what certainty."""
     game, options = found.game, found.options
     params = ", ".join(f"{name}={value}" for name, value in game.params.items())
     lines = [
@@ -60,7 +66,7 @@ def head_of(found: Evaluation) -> list[str]:
         lines.append("numbers without ± are exact")
     if found.stopped is not None:
         lines.append(f"stopped early: {found.stopped.fact}; only what was finished counts")
-    return lines + told_of_endpoints(found)
+    return lines + endpoint_lines(found)
 
 
 def _overview(found: Evaluation) -> Table:
@@ -80,8 +86,9 @@ def _overview(found: Evaluation) -> Table:
         below += "; ≥ by a search for replies: a lower bound, and what they gained"
     if whys:
         below += f"; – {' or '.join(sorted(whys))}"
-    head = ("", "contestant", *(["exploitability"] if shown else []), "invalid replies")
-    return Table("Contestants", head, tuple(rows), 2, below if shown else "")
+    numbers = [*(["exploitability"] if shown else []), "invalid replies"]
+    columns = (*text_columns("", "contestant"), *number_columns(*numbers))
+    return Table(columns, rows, "Contestants", [below] if shown else [])
 
 
 def _by_role(found: Evaluation) -> Table:
@@ -96,12 +103,15 @@ def _by_role(found: Evaluation) -> Table:
         who = short(pairing.focal), _against(found, pairing)
         if wide:
             mean = found.earned(pairing)
-            rows.append((*who, *(_amount(earned.get(role)) for role in roles), _amount(mean)))
+            rows.append((*who, *(amount(earned.get(role)) for role in roles), amount(mean)))
         else:
-            rows += [(*who, role, _amount(amount)) for role, amount in earned.items()]
-    columns = (*(f"as {role}" for role in roles), "mean") if wide else ("as", "earns")
-    head = ("contestant", "against", *columns)
-    return Table(f"Mean {found.options.utility} by role", head, tuple(rows), 2 if wide else 3)
+            rows += [(*who, role, amount(mean)) for role, mean in earned.items()]
+    if wide:
+        numbers = number_columns(*(f"as {role}" for role in roles), "mean")
+    else:
+        numbers = (*text_columns("as"), *number_columns("earns"))
+    columns = (*text_columns("contestant", "against"), *numbers)
+    return Table(columns, rows, f"Mean {found.options.utility} by role")
 
 
 def _results(found: Evaluation) -> Table:
@@ -115,15 +125,18 @@ def _results(found: Evaluation) -> Table:
         games = "exact" if found.games[pairing.seatings[0].holders].exact else f"{record.games:,}"
         shares = (percent(part) for part in (record.won, record.drawn, record.lost))
         rows.append((short(pairing.focal), _against(found, pairing), games, *shares))
-    head = ("contestant", "against", "games", "won", "drawn", "lost")
-    below = "" if found.exact else "brackets hold 95% Wilson intervals; whoever forfeits has lost"
-    return Table("Games won, drawn and lost", head, tuple(rows), 2, below)
+    columns = (
+        *text_columns("contestant", "against"),
+        *number_columns("games", "won", "drawn", "lost"),
+    )
+    note = "brackets hold 95% Wilson intervals; whoever forfeits has lost"
+    return Table(columns, rows, "Games won, drawn and lost", [] if found.exact else [note])
 
 
 def _decisions(found: Evaluation) -> Table:
     """How often each action is taken, and the range of equilibria; of two actions, the second."""
     if not found.options.decisions or not found.policies:
-        return Table("", (), ())
+        return Table((), ())
     letter = dict(zip([c.name for c in found.plan.everybody], _letters(found), strict=True))
     policies, rows = found.policies, []
     marked = {name: inside(found.ranges, _shown(p)) for name, p in policies.items() if found.ranges}
@@ -137,8 +150,9 @@ def _decisions(found: Evaluation) -> Table:
             rows.append((key, action, *played, "–" if parts is None else interval(parts)))
     concept = found.ranges["concept"] if found.ranges else "equilibria"
     below = f"✗: outside the range of {concept}; –: any, as none comes there, or not known"
-    head = ("decision", "action", *(letter[name] for name in policies), "equilibria")
-    return Table("Decisions: how often the action is taken", head, tuple(rows), 2, below)
+    numbers = number_columns(*(letter[name] for name in policies), "equilibria")
+    columns = (*text_columns("decision", "action"), *numbers)
+    return Table(columns, rows, "Decisions: how often the action is taken", [below])
 
 
 def _shown(policy: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
@@ -153,7 +167,7 @@ def _matrix(found: Evaluation, width: int) -> list[Table]:
     if len(rows) < 2 or len(columns) < 2:
         return []
     letter = dict(zip([c.name for c in found.plan.everybody], _letters(found), strict=True))
-    text = {pair: _amount(found.earned(pairing)) for pair, pairing in cells.items()}
+    text = {pair: amount(found.earned(pairing)) for pair, pairing in cells.items()}
     names = [f"{letter[name]} {short(name)}" for name in rows]
     cell = max(len(t) for t in text.values()) + 2
     fit = max(1, (width - max(map(len, names)) - 3) // cell)
@@ -167,11 +181,60 @@ def _matrix(found: Evaluation, width: int) -> list[Table]:
         ]
         more = "" if blocks == 1 else f" ({block + 1} of {blocks})"
         title = f"Cross-play: mean {found.options.utility} of the row against the column{more}"
-        tables.append(Table(title, ("", *(letter[name] for name in part)), tuple(body)))
-    if len(found.seats) > 2:
-        said = "the row holds one seat, each in turn, and the column all others"
-        tables[-1] = Table(tables[-1].title, tables[-1].head, tables[-1].rows, 1, said)
+        heads = (*text_columns(""), *number_columns(*(letter[name] for name in part)))
+        last = block == blocks - 1 and len(found.seats) > 2
+        notes = ["the row holds one seat, each in turn, and the column all others"] if last else []
+        tables.append(Table(heads, body, title, notes))
     return tables
+
+
+def reply_tables(found: Evaluation) -> list[Table]:
+    """The tables of replies; none for a game without written replies."""
+    if not found.in_words:
+        return []
+    return [_replies(found), *_forfeits(found)]
+
+
+def endpoint_lines(found: Evaluation) -> list[str]:
+    """The calls and tokens spent at each endpoint, a line each."""
+    return [
+        f"{name}: {plural(spent.calls, 'call')}"
+        + (f", {spent.tokens:,} tokens" if spent.tokens else "; it does not count tokens")
+        for name, spent in found.spent.items()
+    ]
+
+
+def _replies(found: Evaluation) -> Table:
+    rows = tuple(
+        (
+            short(place.who), place.role, place.step, _reasons(count.invalid),
+            f"{count.replies:,}", percent(count.valid),
+            "–" if count.length is None else f"{count.length:.1f}",
+        )
+        for place, count in found.said.items()
+    )  # fmt: skip
+    ends = percent(found.own_ends)
+    columns = (
+        *text_columns("contestant", "role", "step", "why invalid"),
+        *number_columns("replies", "valid", "tokens"),
+    )
+    note = f"games that no invalid reply ended: {ends}; brackets hold 95% Wilson intervals"
+    return Table(columns, rows, "Replies", [note])
+
+
+def _forfeits(found: Evaluation) -> list[Table]:
+    rows = tuple(
+        (short(place.who), place.role, place.step, _reasons(count.forfeits), f"{games:,}")
+        for place, count in found.said.items() if (games := count.forfeits.total())
+    )  # fmt: skip
+    if not rows:
+        return []
+    columns = (*text_columns("contestant", "role", "step", "reasons"), *number_columns("games"))
+    return [Table(columns, rows, "Games ended by an invalid reply")]
+
+
+def _reasons(reasons: Counter[str]) -> str:
+    return ", ".join(f"{reason} {n:,}" for reason, n in reasons.most_common()) or "–"
 
 
 def standings_table(found: Standings) -> Table:
@@ -188,18 +251,20 @@ def standings_table(found: Standings) -> Table:
     }
     if found.rated:
         shown = "Elo" if found.system == "elo" else "TrueSkill"
-        columns[shown] = [_amount(row.rating, digits) for row in found.rows]
+        columns[shown] = [amount(row.rating, digits) for row in found.rows]
     columns["games"] = [f"{r.games:,}" if r.games else "exact" for r in found.rows]
     if found.rated:
         columns["W/D/L %"] = [_score(row) for row in found.rows]
-    columns["mean payoff"] = [_amount(row.mean) for row in found.rows]
+    columns["mean payoff"] = [amount(row.mean) for row in found.rows]
     if not found.rated:
-        columns["with itself"] = [_amount(row.own) for row in found.rows]
+        columns["with itself"] = [amount(row.own) for row in found.rows]
     columns["exploitable"] = [_measured(row) for row in found.rows]
     if failing:
         columns["invalid"] = [percent(row.invalid, False) for row in found.rows]
-    rows = tuple(zip(*columns.values(), strict=True))
-    return Table(title, tuple(columns), rows, 2, _about(found))
+    place, name, *numbers = columns
+    rows = list(zip(*columns.values(), strict=True))
+    heads = (*text_columns(place, name), *number_columns(*numbers))
+    return Table(heads, rows, title, [_about(found)])
 
 
 def _about(found: Standings) -> str:
@@ -228,24 +293,12 @@ def _against(found: Evaluation, pairing: Pairing) -> str:
     return ", ".join(dict.fromkeys(short(one.name) for one in found.plan.fixed.values()))
 
 
-def _amount(amount: Estimate | None, digits: int | None = None) -> str:
-    """`0.500`, `0.486 ±0.031`; `–` where there is none."""
-    if amount is None:
-        return "–"
-    if digits is None:
-        digits = 3 if abs(amount.value) < 1000 else 1
-    value = f"{amount.value:.{digits}f}"
-    if float(value) == 0:
-        value = value.lstrip("-")
-    return value if amount.kind in ("exact", "none") else f"{value} ±{amount.half:.{digits}f}"
-
-
 def _exploitable(found: Exploitability) -> str:
     if found.estimate is None:
         return "–"
     if found.kind == "exact":
-        return _amount(found.estimate)
-    return f"≥ {max(0.0, found.estimate.low):.3f} ({_amount(found.estimate)})"
+        return amount(found.estimate)
+    return f"≥ {max(0.0, found.estimate.low):.3f} ({amount(found.estimate)})"
 
 
 def _measured(row: Standing) -> str:
@@ -260,6 +313,45 @@ def _score(row: Standing) -> str:
     if not row.score.games:
         return "–"
     return "/".join(f"{100 * part / row.score.games:.0f}" for part in row.score[:3])
+
+
+def short(name: str) -> str:
+    """The end of a long name: the end of a path tells it from others."""
+    return name if len(name) <= NAME else f"…{name[1 - NAME :]}"
+
+
+def percent(part: Estimate | None, interval: bool = True) -> str:
+    """`62.5%`, `62% [58, 66]`; `–` where there is none."""
+    if part is None:
+        return "–"
+    if part.kind == "exact":
+        return f"{part.value:.1%}"
+    if not interval:
+        return f"{part.value:.1%}" if part.value else "0%"
+    if part.rows >= 400:
+        low, high = f"{100 * part.low:.1f}", f"{100 * part.high:.1f}"
+        return f"{part.value:.1%} [{low}, {high}]"
+    return f"{part.value:.0%} [{100 * part.low:.0f}, {100 * part.high:.0f}]"
+
+
+def amount(estimate: Estimate | None, digits: int | None = None) -> str:
+    """`0.500`, `0.486 ±0.031`; `–` where there is none."""
+    if estimate is None:
+        return "–"
+    if digits is None:
+        digits = 3 if abs(estimate.value) < 1000 else 1
+    value = f"{estimate.value:.{digits}f}"
+    if float(value) == 0:
+        value = value.lstrip("-")
+    if estimate.kind in ("exact", "none"):
+        return value
+    return f"{value} ±{estimate.half:.{digits}f}"
+
+
+def printed(table: Table, width: int, *, colour: bool, encoding: str) -> str:
+    """A table as text for a terminal of `width` columns, with a blank line above."""
+    lines = titled_lines(table, width=width, most=ROWS, more=" (--format json has all)")
+    return "\n" + rendered(lines, width=width, colour=colour, encoding=encoding)
 
 
 def write_markdown(path: Path, every: Sequence[Standings]) -> None:

@@ -6,11 +6,12 @@ action of the first.
 
 from __future__ import annotations
 
-from gamedsl.view.game.cells import MANY, SHEETS, Cells, Sheet
+from gamedsl.tables.model import series
+from gamedsl.tables.text import cut
 from gamedsl.view.game.figure import SIZE, Figure
-from gamedsl.view.game.metrics import ROOM, Box, cut, width_of
+from gamedsl.view.game.metrics import ROOM, Box, width_of
+from gamedsl.view.game.payoffs import MANY, SHEETS, Cells, Sheet
 from gamedsl.view.game.words import filled
-from gamedsl.view.report.svg import COLOURS
 
 MARGIN = 16.0
 BIG = 13.0
@@ -19,7 +20,7 @@ PAD = 12.0
 LETTERS = 22
 
 
-def table_picture(cells: Cells, *, width: float = 760) -> Figure:
+def payoffs_picture(cells: Cells, *, width: float = 760) -> Figure:
     """The picture of a table; sheets stand beside one another up to `width`, then below."""
     figure = Figure()
     sheets = list(cells.sheets())
@@ -36,8 +37,6 @@ def table_picture(cells: Cells, *, width: float = 760) -> Figure:
     notes = ["best responses underlined, pure equilibria framed", *cells.notes()]
     if len(sheets) > SHEETS:
         notes.insert(0, f"the first {SHEETS} of {len(sheets):,} tables")
-    if any(len(names) > MANY for names in cells.table.actions):
-        notes.insert(0, f"the first {MANY} actions of each role")
     for line in (part for note in notes for part in filled(note, figure.width - 2 * MARGIN)):
         y += 17
         figure.write(MARGIN, y, line, "soft")
@@ -83,14 +82,14 @@ def _sheet(figure: Figure, cells: Cells, sheet: Sheet, x: float, y: float) -> fl
         figure.write(x, y + 10, _given(cells, sheet), "strong")
         y += 22
     middle = left + sum(columns) / 2
-    figure.write(middle, y + 10, cells.seats[second], f"f{second % COLOURS} it", "middle")
+    figure.write(middle, y + 10, cells.seats[second], f"{series(second)} it", "middle")
     top = y + 36
     for number, column in enumerate(sheet.columns[:MANY]):
         place = left + sum(columns[:number]) + columns[number] / 2
         figure.write(place, top - 8, _name(column), "", "middle")
     rows = sheet.rows[:MANY]
     bottom = top + HIGH * len(rows)
-    _turned(figure, x + 9, (top + bottom) / 2, cells.seats[first], f"f{first % COLOURS} it")
+    _turned(figure, x + 9, (top + bottom) / 2, cells.seats[first], f"{series(first)} it")
     for number, row in enumerate(rows):
         high = top + HIGH * number
         figure.write(left - 10, high + HIGH / 2 + 4, _name(row), "", "end")
@@ -115,10 +114,10 @@ def _cell(figure: Figure, amounts: list[tuple[str, bool]], here: Box) -> None:
     gap = width_of(", ", BIG)
     x -= (sum(wide) + gap * (len(amounts) - 1)) / 2
     for seat, ((text, best), room) in enumerate(zip(amounts, wide, strict=True)):
-        style = f"f{seat % COLOURS}{' strong' if best else ''}"
+        style = f"{series(seat)}{' strong' if best else ''}"
         figure.write(x + room / 2, y, text, style, "middle", BIG)
         if best:
-            figure.line(x, y + 3.5, x + room, y + 3.5, f"wide s{seat % COLOURS}")
+            figure.line(x, y + 3.5, x + room, y + 3.5, f"wide {series(seat, 's')}")
         if seat < len(amounts) - 1:
             figure.write(x + room + 1, y, ",", "", "start", BIG)
         x += room + gap

@@ -13,15 +13,33 @@ from typing import Literal
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Const, Expr, LetCall, LetMap, Me, expressions_in
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Action, Block, Call, Choose, Do, Draw, Loop, Pay, Show, Stage, Step
+from gamedsl.ir.program import (
+    Action,
+    Binding,
+    Block,
+    Call,
+    Choose,
+    Do,
+    Draw,
+    Loop,
+    Pay,
+    Show,
+    Stage,
+    Step,
+)
 from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import Record
 from gamedsl.ir.values import name_of
-from gamedsl.view.game.metrics import cut
+from gamedsl.tables.model import TextRun, series
+from gamedsl.tables.text import Line, cut, padded
 
 Kind = Literal["choose", "chance", "show", "do", "pay", "loop", "stage"]
 LONG = 110
 OPTIONS = 5
+SIGNS = {
+    "choose": "●", "chance": "○", "show": "◐", "do": "∙", "pay": "×", "loop": "↻", "stage": "▸",
+}  # fmt: skip
+"""How a terminal marks each kind of step."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +68,45 @@ class Item:
 def outline(ir: GameIR) -> tuple[Item, ...]:
     """The steps of a game, in order."""
     return tuple(_Outline(ir).items(ir.turns))
+
+
+def flow_lines(ir: GameIR) -> Iterator[Line]:
+    """The turn program in a terminal: an indented outline with the lines of the file."""
+    items = outline(ir)
+    wide = max((len(item.where) for top in items for _, item in top.walk()), default=2) + 1
+    blank = " " * (wide + 2)
+    yield [TextRun(ir.name, "strong"), TextRun(" · turn program, with line numbers", "soft")]
+    for item in items:
+        yield from _item_lines(item, wide, "")
+    yield from ([TextRun(blank), TextRun(text)] for text in last_words(ir))
+    yield from ([TextRun(f"{blank}  {text}", "soft")] for text in definitions(ir))
+
+
+def _item_lines(item: Item, wide: int, bars: str) -> Iterator[Line]:
+    head = [TextRun(padded(item.where, wide, "right") + "  ", "soft")]
+    blank = [TextRun(" " * (wide + 2))]
+    if item.condition:
+        yield [*head, TextRun(bars, "soft"), TextRun(f"if {item.condition}")]
+        head, bars = blank, bars + "╌ "
+    style = series(item.seats[0]) if len(item.seats) == 1 else ""
+    if item.text:
+        line = [
+            *head,
+            TextRun(bars, "soft"),
+            TextRun(f"{SIGNS[item.kind]} ", style),
+            TextRun(item.text, style),
+        ]
+        if isinstance(item.step, Binding) and item.step.readers.kind != "all":
+            line.append(TextRun(f" · {seen_by(item.step.readers)}", "soft"))
+        yield line
+    inner = bars if item.kind == "stage" and not item.text else bars + "│ "
+    for more in item.more:
+        room, quiet = ("  ", "") if item.kind == "do" else ("    ", "soft")
+        yield [*blank, TextRun(bars + room, "soft"), TextRun(more, quiet)]
+    for inside in item.inside:
+        yield from _item_lines(inside, wide, inner)
+    if item.again:
+        yield [*blank, TextRun(bars, "soft"), TextRun(f"└ {item.again}")]
 
 
 def last_words(ir: GameIR) -> tuple[str, ...]:
