@@ -18,7 +18,7 @@ from pathlib import Path
 import gamedsl
 from gamedsl.policies.base import Query
 from gamedsl.policies.hf import HFPolicy
-from gamedsl.prompting.words import STYLES
+from gamedsl.prompting.labels import STYLES
 
 RUN_SEEDS = range(10)
 GAME = """

@@ -26,7 +26,7 @@ from gamedsl.cli import COMMANDS
 from gamedsl.diagnostics import codes
 from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
 from gamedsl.players import PLAYERS
-from gamedsl.prompting.words import STYLES
+from gamedsl.prompting.labels import STYLES
 from gamedsl.recipe.keys import KEYS
 
 SCHEMAS = Path(gamedsl.__file__).parent / "frontend" / "schema"

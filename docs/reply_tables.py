@@ -8,12 +8,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from gamedsl.ir.form import Form
+from gamedsl.ir.json_types import schema_of
 from gamedsl.ir.program import Said
 from gamedsl.ir.types import Enum, PerValue, Record, Text, range_type
-from gamedsl.prompting.forms import Form, instruction, read_choice
 from gamedsl.prompting.labels import LabelBook
-from gamedsl.prompting.replies import REASONS, ParseFailure
-from gamedsl.prompting.spoken import read_said, schema_of
+from gamedsl.prompting.replies import (
+    REASONS,
+    ParseFailure,
+    read_choice,
+    read_said,
+)
+from gamedsl.prompting.reply_instructions import instruction
 
 BOOK = LabelBook("fixed", (("stag", "K"), ("hare", "B"), ("rest", "W")))
 OPEN = ("stag", "hare")

@@ -20,9 +20,9 @@ from gamedsl.analysis.nodes import Failure, Node, many_after, moves_after
 from gamedsl.analysis.prompted import Prompts, Tokenizer
 from gamedsl.analysis.proof import Grade
 from gamedsl.diagnostics.spans import Span
-from gamedsl.engine.examples import rehearsal
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.kernel import Ask, Kernel
+from gamedsl.engine.random_plays import rehearsal
 from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR

@@ -14,7 +14,7 @@ from gamedsl.analysis.nodes import Node, made, path_of, replay, told
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.engine.kernel import Amounts
-from gamedsl.engine.places import path_of as path_of_place
+from gamedsl.engine.storage import path_of as path_of_place
 from gamedsl.ir.evaluate import Scope
 from gamedsl.ir.game import Claim, GameIR
 from gamedsl.ir.program import Draw, walk_steps

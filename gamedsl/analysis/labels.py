@@ -6,8 +6,7 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR
-from gamedsl.prompting.labels import capacity, masked_names, option_names, styles_of
-from gamedsl.prompting.words import AUTO, STYLES
+from gamedsl.prompting.labels import AUTO, STYLES, capacity, masked_names, option_names, styles_of
 
 
 def labels_are_distinct(ir: GameIR, problems: Problems) -> None:

@@ -12,7 +12,7 @@ from gamedsl.analysis.prompts import sample_parts
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
-from gamedsl.engine.histories import pasts
+from gamedsl.engine.random_plays import pasts
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.prompting.labels import option_names, secret_words

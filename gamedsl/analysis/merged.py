@@ -20,7 +20,7 @@ from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, walk_steps
-from gamedsl.prompting.templating import template_for
+from gamedsl.prompting.templates import template_for
 from gamedsl.runtime.decision import key_of
 
 APART = "where a seat has seen something else, it is told something else"

@@ -37,14 +37,13 @@ from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Show, Step, w
 from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import Record, Type, plain
 from gamedsl.ir.values import name_of
-from gamedsl.prompting.asking import default_ask
-from gamedsl.prompting.default_texts import default_rules, default_title, role_names
-from gamedsl.prompting.forms import instruction
+from gamedsl.prompting.declared_views import Viewing
+from gamedsl.prompting.default_texts import default_ask, default_rules, default_title, role_names
 from gamedsl.prompting.held import most_told
 from gamedsl.prompting.labels import LabelBook
-from gamedsl.prompting.readers import may_read
-from gamedsl.prompting.templating import template_for, variables_before
-from gamedsl.prompting.viewing import Viewing
+from gamedsl.prompting.reply_instructions import instruction
+from gamedsl.prompting.templates import template_for, variables_before
+from gamedsl.prompting.visibility import may_read
 
 
 class Event(NamedTuple):

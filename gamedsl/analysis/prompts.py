@@ -9,13 +9,13 @@ from gamedsl.analysis.atlas import Atlas
 from gamedsl.analysis.prompted import sample_book
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
-from gamedsl.engine.histories import Past, pasts
+from gamedsl.engine.random_plays import Past, pasts
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.prompts import Part, Prompter, RenderError
-from gamedsl.prompting.templating import template_for
+from gamedsl.prompting.templates import template_for
 from gamedsl.sema.values import why_undefined
 
 CLAIM = "every prompt can be rendered, and shows every answer"

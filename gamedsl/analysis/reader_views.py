@@ -5,7 +5,7 @@ from __future__ import annotations
 from gamedsl.analysis.reader_expressions import Reading
 from gamedsl.analysis.reader_leaks import Leaks
 from gamedsl.analysis.reader_roles import top
-from gamedsl.engine.histories import pasts
+from gamedsl.engine.random_plays import pasts
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Entry

@@ -19,8 +19,8 @@ from gamedsl.analysis.prompted import sample_book
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import Labels
-from gamedsl.prompting.forms import written
 from gamedsl.prompting.labels import option_names
+from gamedsl.prompting.replies import written
 from gamedsl.runtime import Action, Decision, Env
 from gamedsl.runtime.episode import Episode
 

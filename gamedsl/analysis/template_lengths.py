@@ -1,6 +1,6 @@
 """How long a template's text can be: a bound over all values of the names that it reads.
 
-The template language has no calls and no loop without a list (`gamedsl.prompting.templating`), so a
+The template language has no calls and no loop without a list (`gamedsl.prompting.templates`), so a
 walk over its tree bounds it: of two branches the longer counts, a loop's body as often as its list
 has items. What is the same in all plays is worked out; of what only a play tells there is a bound.
 Arithmetic on the latter has none: `UnboundedError` says so.
@@ -16,7 +16,7 @@ from typing import Any
 
 from gamedsl.analysis.value_lengths import Measure
 from gamedsl.ir.lengths import UnboundedError
-from gamedsl.prompting.templating import environment, shown
+from gamedsl.prompting.templates import environment, shown
 
 _CASES = 3
 """How many times as long a text of any script becomes in capitals, at most (Unicode)."""

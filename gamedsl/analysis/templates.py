@@ -12,7 +12,7 @@ from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
 from gamedsl.ir.types import SEAT, Record, plain
 from gamedsl.prompting.template_syntax import Broken, Mention, Parsed, locate, parse
-from gamedsl.prompting.templating import SCOPE, names_in, template_for, variables_before
+from gamedsl.prompting.templates import SCOPE, names_in, template_for, variables_before
 
 _NONE: tuple[str, ...] = ()
 

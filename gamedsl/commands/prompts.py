@@ -74,10 +74,10 @@ def describe(
     ir: GameIR, seats: list[str], *, run_seed: int, seed: int, tokenizer: HFTokenizer | None
 ) -> dict[str, Any]:
     """All prompts of some seats as plain data; `sent` is there with a tokenizer only."""
-    from gamedsl.engine.histories import pasts
+    from gamedsl.engine.random_plays import pasts
+    from gamedsl.ir.json_types import schema_of
     from gamedsl.prompting.labels import draw_labels
     from gamedsl.prompting.prompts import Prompter
-    from gamedsl.prompting.spoken import schema_of
 
     book = draw_labels(ir, run_seed=run_seed, seed=seed, tokenizer=tokenizer)
     prompter = Prompter(ir)

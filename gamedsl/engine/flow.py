@@ -17,8 +17,9 @@ body: such a body is one move, and a stage inside is a game of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, assert_never
 
+from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Expr, LastBy, Past, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
@@ -154,6 +155,23 @@ Op = (
 )  # fmt: skip
 
 
+def span_of(op: Op) -> Span | None:
+    """Returns the place of an operation in the file: its step, loop or condition. None for an
+    operation that marks where something begins or ends."""
+    match op:
+        case Test():
+            return op.condition.span
+        case Check():
+            return op.end.span
+        case Enter() | Pass() | Again():
+            return op.loop.span
+        case Ask() | Chance() | Tell() | Run() | Credit() | Consult():
+            return op.step.span
+        case Return() | Begin() | Close() | Stop():
+            return None
+    assert_never(op)
+
+
 @dataclass(frozen=True)
 class Flow:
     """The operations of a game, and what of its past must be kept besides the last bindings."""
@@ -231,8 +249,10 @@ class _Writer:
                 self._stage(step)
                 self._check(end)
             case Draw() | Show() | Do() | Pay() | Call():
-                self._add(_SINGLE[type(step)](step))
+                self._add(_single(step))
                 self._check(end)
+            case _:
+                assert_never(step)
         if test is not None:
             self._set(test, otherwise=len(self._ops))
 
@@ -265,4 +285,17 @@ class _Writer:
         self._set(place, bodies=tuple(bodies))
 
 
-_SINGLE: dict[type[Any], Any] = {Draw: Chance, Show: Tell, Do: Run, Pay: Credit, Call: Consult}
+def _single(step: Draw | Show | Do | Pay | Call) -> Op:
+    """Returns the operation of a step that has no steps inside it."""
+    match step:
+        case Draw():
+            return Chance(step)
+        case Show():
+            return Tell(step)
+        case Do():
+            return Run(step)
+        case Pay():
+            return Credit(step)
+        case Call():
+            return Consult(step)
+    assert_never(step)

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.engine.codegen.standing_in import StandIn
+from gamedsl.engine.codegen.interpreter_fallback import InterpreterFallback
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.kernel import State
 from gamedsl.frontend.syntax.parser import cache_folder
@@ -29,7 +29,7 @@ from gamedsl.ir.program import Draw, walk_steps
 from gamedsl.ir.types import domain
 
 if TYPE_CHECKING:
-    from gamedsl.prompting.viewing import Tellings
+    from gamedsl.prompting.declared_views import Tellings
 
 KEPT = 256
 """Modules that are kept in the process."""
@@ -54,7 +54,9 @@ class Generated:
             self._start = self.reference.start
         else:
             self._start = type("State", (module.State,), {"__slots__": (), "kernel": self})
-            self.stand_in = type("StandIn", (StandIn, self._start), {"__slots__": ()})
+            self.fallback = type(
+                "InterpreterFallback", (InterpreterFallback, self._start), {"__slots__": ()}
+            )
 
     def start(self) -> State:
         return self._start()
@@ -80,15 +82,15 @@ _MODULES: dict[str, ModuleType | None] = {}
 def module_of(ir: GameIR) -> ModuleType | None:
     """The module of a game, from this process, the cache folder or the generator; None for a game
     that it cannot write."""
-    from gamedsl.engine.codegen.module import write
+    from gamedsl.engine.codegen.module import write_game
 
-    return _kept(f"{ir.kept_hash[:24]}_{_generator()}", lambda: write(ir))
+    return _kept(f"{ir.kept_hash[:24]}_{_generator()}", lambda: write_game(ir))
 
 
 def shown_of(ir: GameIR) -> Tellings:
     """What works out the values that each seat is told at each step (`GameIR.told_at`), where there
     is such a telling and the generator can write them."""
-    from gamedsl.engine.codegen.views import write
+    from gamedsl.engine.codegen.module import write_views
 
     told = {(seat, step.id): ir.told_at(seat, step.id) for seat in ir.everyone for step in ir.steps}
     tellings = {place: entries for place, entries in told.items() if entries is not None}
@@ -96,7 +98,7 @@ def shown_of(ir: GameIR) -> Tellings:
     if not each:
         return {}
     name = f"{ir.kept_hash[:24]}_{_generator()}_views"
-    module = _kept(name, lambda: write(ir, tuple(each.values())))
+    module = _kept(name, lambda: write_views(ir, tuple(each.values())))
     if module is None:
         return {}
     found = dict(zip(each, module.SHOWN, strict=True))
@@ -168,7 +170,7 @@ def _compiled(name: str, text: str) -> ModuleType:
 def _generator() -> str:
     """A hash of the generator, and of what its modules rely on, so that no old module is used."""
     folder = Path(__file__).parent
-    parts = [*sorted((folder / "codegen").glob("*.py")), folder / "flow.py"]
+    parts = [*sorted((folder / "codegen").glob("*.py")), folder / "flow.py", folder / "storage.py"]
     parts += sorted((folder.parent / "ir").glob("*.py"))
     digest = hashlib.sha256(str(sys.version_info[:2]).encode())
     for part in parts:

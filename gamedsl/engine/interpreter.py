@@ -8,26 +8,67 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, assert_never
 
 from gamedsl.calls.registry import CallError
 from gamedsl.diagnostics.spans import Span
 from gamedsl.engine import flow
-from gamedsl.engine.at_chance import AtChance
-from gamedsl.engine.calling import Answers, Caller, answer, registered
-from gamedsl.engine.drawing import Drawing
-from gamedsl.engine.frames import Call, Frame, Inner, Round, spent_in
-from gamedsl.engine.kernel import Amounts, Ask, PlayError
-from gamedsl.engine.legal import Options, Spoken, action_of, arguments
-from gamedsl.engine.told import declared
-from gamedsl.engine.world import NOTHING, SCANNED, Answered, World
+from gamedsl.engine.chance import Drawing, Index, Lottery, ticket
+from gamedsl.engine.declared_infoset import declared
+from gamedsl.engine.function_calls import Answers, Caller, answer, registered
+from gamedsl.engine.game_state import NOTHING, SCANNED, Answered, GameState
+from gamedsl.engine.kernel import Amounts, Ask, Kind, NamedMoves, Outcome, PlayError
+from gamedsl.engine.legal_options import Options, Spoken, action_of, arguments
 from gamedsl.ir.builtins import exact, values
 from gamedsl.ir.evaluate import Budget, SpentError, none_here
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import Settlement, amount_of, settle
-from gamedsl.ir.program import Choose
+from gamedsl.ir.program import Choose, Draw
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import SILENCE, Seen, known, occurrences
+
+LONG = 1000
+"""Passes from which on a spent budget is reported at the loop, whatever its body does."""
+
+
+class LoopFrame(NamedTuple):
+    """A loop under way: its `items`, the number of passes `times` (None: no number), and how many
+    `passes` have begun. `me` acts outside the loop; `span` is its place in the file."""
+
+    items: tuple[Any, ...] | None
+    times: int | None
+    passes: int
+    me: str | None
+    span: Span
+
+
+class BodyFrame(NamedTuple):
+    """Action bodies under way: those still to run, as (seat, operation, arguments). Play then goes
+    on at `after`, where `me` acts."""
+
+    waiting: tuple[tuple[str, int, Mapping[str, Any]], ...]
+    after: int
+    me: str | None
+
+
+class StageFrame(NamedTuple):
+    """A stage under way: the payments of the game around it, and who acts there."""
+
+    paid: Mapping[str, Any]
+    me: str | None
+
+
+Frame = LoopFrame | BodyFrame | StageFrame
+
+
+def locate_spent(frames: Iterable[Frame], error: SpentError) -> SpentError:
+    """Returns the error for a spent budget: at the loop with the most passes, if these are many,
+    otherwise where it was spent."""
+    loops = [frame for frame in frames if isinstance(frame, LoopFrame)]
+    longest = max(loops, key=lambda frame: frame.passes, default=None)
+    if longest is None or longest.passes < LONG:
+        return error
+    return SpentError(longest.span, longest.passes)
 
 
 class Interpreter:
@@ -57,44 +98,50 @@ class Interpreter:
         return History(self, lasting)
 
 
-class History(AtChance):
+class History(NamedMoves):
     """A history of a game. A `gamedsl.engine.kernel.State`."""
 
-    __slots__ = ("_frames", "_kernel", "_me", "_place", "_world", "asks")
+    __slots__ = (
+        "_drawn", "_frames", "_kernel", "_lottery", "_me", "_place", "_state", "asks", "kind",
+    )  # fmt: skip
+
+    kind: Kind
 
     def __init__(self, kernel: Interpreter, lasting: Mapping[str, Any]) -> None:
         self._kernel = kernel
-        self._world = World(kernel.ir, kernel.flow, kernel.budget, lasting)
+        self._state = GameState(kernel.ir, kernel.flow, kernel.budget, lasting)
         self._place = 0
         """The operation at which the history stands."""
         self._frames: tuple[Frame, ...] = ()
         """Loops, action bodies and stages under way, the innermost last."""
         self._me: str | None = None
         """Who acts."""
-        self._drawn = ()
-        self._lottery = None
+        self._drawn: tuple[Any, ...] = ()
+        """The outcomes of the draw under way, index by index."""
+        self._lottery: Lottery | None = None
+        """The possible outcomes, at a chance node."""
         self.asks: tuple[Ask, ...] = ()
         self.kind = "end"
         self._run(0)
 
     def copy(self) -> History:
         twin = History.__new__(History)
-        for name in (*AtChance.__slots__, *History.__slots__):
+        for name in History.__slots__:
             setattr(twin, name, getattr(self, name))
-        twin._world = self._world.copy()
+        twin._state = self._state.copy()
         return twin
 
     def seen(self, seat: str) -> Seen:
-        return self._world.seen[seat]
+        return self._state.seen[seat]
 
     @property
     def variables(self) -> Mapping[str, Any]:
-        return self._world.bindings
+        return self._state.bindings
 
     @property
     def answers(self) -> tuple[Answered, ...]:
         """What functions gave so far that need not give the same again, in order."""
-        return self._world.answers
+        return self._state.answers
 
     @property
     def payoffs(self) -> Amounts:
@@ -108,13 +155,13 @@ class History(AtChance):
     def streams(self) -> Mapping[str, Amounts]:
         if self.kind == "end":
             return self._settled().streams
-        paid = dict(self._world.paid)
-        stages = [frame for frame in self._frames if isinstance(frame, Inner)]
+        paid = dict(self._state.paid)
+        stages = [frame for frame in self._frames if isinstance(frame, StageFrame)]
         return {**paid, "payoffs": stages[0].paid} if stages else paid
 
     def _settled(self) -> Settlement:
-        world, kernel = self._world, self._kernel
-        return settle(kernel.ir, world.bindings, world.paid, kernel.budget)
+        state, kernel = self._state, self._kernel
+        return settle(kernel.ir, state.bindings, state.paid, kernel.budget)
 
     # running
 
@@ -129,48 +176,73 @@ class History(AtChance):
                 self._place = place
                 op = ops[place]
                 if budget is not None:
-                    budget.spend(1 + len(self._frames), self._working())
-                place = _RUN[type(op)](self, op)
+                    budget.spend(1 + len(self._frames), flow.span_of(op) or self._kernel.ir.span)
+                place = self._carry_out(op)
         except SpentError as error:
-            raise spent_in(self._frames, error) from None
+            raise locate_spent(self._frames, error) from None
 
-    def _working(self) -> Span:
-        """Where the operation stands in the file; for want of a step of its own, its loop."""
-        op = self._kernel.flow.ops[self._place]
-        part = getattr(op, "step", None) or getattr(op, "loop", None)
-        part = part or getattr(op, "condition", None) or getattr(op, "end", None)
-        return self._kernel.ir.span if part is None else part.span
-
-    def _stop(self, op: flow.Stop) -> None:
-        self.kind = "end"
+    def _carry_out(self, op: flow.Op) -> int | None:
+        match op:
+            case flow.Test():
+                return self._test(op)
+            case flow.Enter():
+                return self._enter(op)
+            case flow.Pass():
+                return self._pass(op)
+            case flow.Again():
+                return self._again(op)
+            case flow.Ask():
+                return self._ask(op)
+            case flow.Return():
+                return self._return()
+            case flow.Chance():
+                return self._chance(op)
+            case flow.Tell():
+                return self._show(op)
+            case flow.Run():
+                return self._do(op)
+            case flow.Consult():
+                return self._consult(op)
+            case flow.Credit():
+                return self._pay(op)
+            case flow.Begin():
+                return self._begin(op)
+            case flow.Close():
+                return self._close(op)
+            case flow.Check():
+                return self._check(op)
+            case flow.Stop():
+                self.kind = "end"
+                return None
+        assert_never(op)
 
     def _test(self, op: flow.Test) -> int:
-        return self._place + 1 if self._world.holds(op.condition, self._me) else op.otherwise
+        return self._place + 1 if self._state.holds(op.condition, self._me) else op.otherwise
 
     def _check(self, op: flow.Check) -> int:
-        return op.over if self._world.holds(op.end, self._me) else self._place + 1
+        return op.over if self._state.holds(op.end, self._me) else self._place + 1
 
     def _do(self, op: flow.Run) -> int:
         for statement in op.step.statements:
-            self._world.carry_out(statement, self._me)
+            self._state.carry_out(statement, self._me)
         return self._place + 1
 
     def _pay(self, op: flow.Credit) -> int:
-        paid = dict(self._world.paid[op.step.stream])
+        paid = dict(self._state.paid[op.step.stream])
         for seat, amount in op.step.amounts:
-            paid[seat] = exact(paid[seat] + amount_of(amount, self._world.scope(seat)))
-        self._world.paid[op.step.stream] = paid
+            paid[seat] = exact(paid[seat] + amount_of(amount, self._state.scope(seat)))
+        self._state.paid[op.step.stream] = paid
         return self._place + 1
 
     def _show(self, op: flow.Tell) -> int:
-        step, value = op.step, self._world.value(op.step.value, self._me)
-        self._world.bind(step.variable, value)
-        self._world.tell(step, self._me, "", value, step.value.type, name_of(value), self._me)
+        step, value = op.step, self._state.value(op.step.value, self._me)
+        self._state.bind(step.variable, value)
+        self._state.tell(step, self._me, "", value, step.value.type, name_of(value), self._me)
         return self._place + 1
 
     def _consult(self, op: flow.Consult) -> int:
-        step, world = op.step, self._world
-        given = {name: world.value(expr, self._me) for name, expr in step.arguments}
+        step, state = op.step, self._state
+        given = {name: state.value(expr, self._me) for name, expr in step.arguments}
         caller = Answers(self._kernel.caller)
         try:
             value = answer(step, given, caller)
@@ -179,30 +251,30 @@ class History(AtChance):
                 f"`{step.function}` gave no result: {error.reason}", step.span
             ) from None
         if caller.given:
-            world.answers = (*world.answers, (step.id, step.function, caller.given))
-        world.bind(step.variable, value)
-        world.tell(step, self._me, "", value, step.type, name_of(value), self._me)
+            state.answers = (*state.answers, (step.id, step.function, caller.given))
+        state.bind(step.variable, value)
+        state.tell(step, self._me, "", value, step.type, name_of(value), self._me)
         return self._place + 1
 
     # loops and stages
 
     def _enter(self, op: flow.Enter) -> int:
-        loop, world = op.loop, self._world
+        loop, state = op.loop, self._state
         items = None
         if loop.items is not None:
-            found = world.value(loop.items, self._me)
+            found = state.value(loop.items, self._me)
             if found is None:
                 raise none_here(loop.items)
             items = values(found)
-        times = None if loop.times is None else world.value(loop.times, self._me)
+        times = None if loop.times is None else state.value(loop.times, self._me)
         if items is not None and not (loop.cycle and items):
             times = len(items)
-        self._frames = (*self._frames, Round(items, times, 0, self._me, loop.span))
+        self._frames = (*self._frames, LoopFrame(items, times, 0, self._me, loop.span))
         return self._place + 1
 
     def _pass(self, op: flow.Pass) -> int:
-        loop, under_way, bindings = op.loop, self._frames[-1], self._world.bindings
-        assert isinstance(under_way, Round)
+        loop, under_way, bindings = op.loop, self._frames[-1], self._state.bindings
+        assert isinstance(under_way, LoopFrame)
         items, times, passes = under_way[:3]
         if passes == times:
             return self._leave(op.after)
@@ -215,7 +287,7 @@ class History(AtChance):
                 f"`until` has not held after {passes} passes", loop.until.span,
                 help=f"say what happens then: `at_most: {{n: {passes}, then: go_on}}`, or `end`",
             )  # fmt: skip
-        self._world.unbind(loop.resets, by_seat=not loop.in_turn)
+        self._state.unbind(loop.resets, by_seat=not loop.in_turn)
         self._frames = (*self._frames[:-1], under_way._replace(passes=passes + 1))
         if loop.count is not None:
             bindings[loop.count] = passes + 1
@@ -227,7 +299,7 @@ class History(AtChance):
 
     def _again(self, op: flow.Again) -> int:
         until = op.loop.until
-        if until is not None and self._world.holds(until, self._me):
+        if until is not None and self._state.holds(until, self._me):
             return self._leave(op.after)
         return op.head
 
@@ -238,23 +310,23 @@ class History(AtChance):
         return after
 
     def _begin(self, op: flow.Begin) -> int:
-        world = self._world
-        self._frames = (*self._frames, Inner(world.paid["payoffs"], self._me))
-        world.paid["payoffs"] = world.nothing()
-        world.unbind(op.stage.resets)
-        world.bindings.update((state.name, state.start) for state in op.stage.state)
+        state = self._state
+        self._frames = (*self._frames, StageFrame(state.paid["payoffs"], self._me))
+        state.paid["payoffs"] = state.nothing()
+        state.unbind(op.stage.resets)
+        state.bindings.update((declared.name, declared.start) for declared in op.stage.state)
         return self._place + 1
 
     def _close(self, op: flow.Close) -> int:
         *frames, frame = self._frames
-        while not isinstance(frame, Inner):
+        while not isinstance(frame, StageFrame):
             frame = frames.pop()
         self._frames, self._me = tuple(frames), frame.me
-        world, inside = self._world, dict(self._world.paid["payoffs"])
+        state, inside = self._state, dict(self._state.paid["payoffs"])
         for seat, payoff in op.stage.payoffs:
-            inside[seat] += amount_of(payoff, world.scope(seat))
-        weight = amount_of(op.stage.weight, world.scope(self._me))
-        world.paid["payoffs"] = {
+            inside[seat] += amount_of(payoff, state.scope(seat))
+        weight = amount_of(op.stage.weight, state.scope(self._me))
+        state.paid["payoffs"] = {
             seat: exact(before + weight * inside[seat]) for seat, before in frame.paid.items()
         }
         return self._place + 1
@@ -264,8 +336,8 @@ class History(AtChance):
     def _ask(self, op: flow.Ask) -> int | None:
         step, asks, no_move = op.step, [], self._kernel.ir.no_move
         for seat in self._actors(step):
-            seen, scope = self._world.seen[seat], self._world.scope(seat)
-            self._world.spend(len(seen) // SCANNED, step.span)
+            seen, scope = self._state.seen[seat], self._state.scope(seat)
+            self._state.spend(len(seen) // SCANNED, step.span)
             legal = (
                 self._kernel.options.legal(step, seat, scope)
                 if step.said is None
@@ -295,9 +367,9 @@ class History(AtChance):
         """Who acts at a step: those for whom its condition holds."""
         seats: Iterable[Any] = step.actors
         if step.actor is not None:
-            seats = (self._world.value(step.actor, self._me),)
+            seats = (self._state.value(step.actor, self._me),)
         if step.condition is not None:
-            seats = [seat for seat in seats if self._world.holds(step.condition, seat)]
+            seats = [seat for seat in seats if self._state.holds(step.condition, seat)]
         for seat in seats:
             if seat not in step.actors:
                 span = step.span if step.actor is None else step.actor.span
@@ -314,58 +386,100 @@ class History(AtChance):
     def _admits(self, step: Choose, seat: str, name: str) -> bool:
         if step.said is None or step.said.valid is None:
             return True
-        world = self._world.copy()
-        world.bind_choices(step, {seat: self._kernel.options.value(step, seat, name)})
-        return world.holds(step.said.valid, seat)
+        state = self._state.copy()
+        state.bind_choices(step, {seat: self._kernel.options.value(step, seat, name)})
+        return state.holds(step.said.valid, seat)
 
     def choose(self, names: Sequence[str]) -> None:
         op = self._kernel.flow.ops[self._place]
         assert isinstance(op, flow.Ask)
-        step, options, world = op.step, self._kernel.options, self._world
+        step, options, state = op.step, self._kernel.options, self._state
         named = {ask.seat: name for ask, name in zip(self.asks, names, strict=True)}
         chosen = {seat: options.value(step, seat, name) for seat, name in named.items()}
         if SILENCE in names and not step.joint and step.place is None:
-            world.be_silent(step, self.asks[0].seat)
+            state.be_silent(step, self.asks[0].seat)
         else:
-            world.bind_choices(step, {s: v for s, v in chosen.items() if named[s] != SILENCE})
+            state.bind_choices(step, {s: v for s, v in chosen.items() if named[s] != SILENCE})
         self.asks = ()
         for seat, value in chosen.items():
-            world.tell(step, seat, seat, value, step.type, named[seat], self._me)
+            state.tell(step, seat, seat, value, step.type, named[seat], self._me)
         waiting = []
         for seat, value in chosen.items():
             action = action_of(step, value)
             if action is not None and action.body:
                 waiting.append((seat, dict(op.bodies)[action.name], arguments(action, value)))
-        self._frames = (*self._frames, Call(tuple(waiting), self._place + 1, self._me))
+        self._frames = (*self._frames, BodyFrame(tuple(waiting), self._place + 1, self._me))
         self._run(self._return())
 
-    def _return(self, op: flow.Op | None = None) -> int:
+    def _return(self) -> int:
         """Begin the next of the bodies that wait, or go on after the choice."""
         *frames, call = self._frames
-        assert isinstance(call, Call)
+        assert isinstance(call, BodyFrame)
         if not call.waiting:
             self._frames, self._me = tuple(frames), call.me
             return call.after
         (self._me, place, bound), *rest = call.waiting
-        self._world.bindings.update(bound)
+        self._state.bindings.update(bound)
         self._frames = (*frames, call._replace(waiting=tuple(rest)))
         return place
 
+    # chance
 
-_RUN: dict[type[Any], Callable[[History, Any], int | None]] = {
-    flow.Test: History._test,
-    flow.Enter: History._enter,
-    flow.Pass: History._pass,
-    flow.Again: History._again,
-    flow.Ask: History._ask,
-    flow.Return: History._return,
-    flow.Chance: History._chance,
-    flow.Tell: History._show,
-    flow.Run: History._do,
-    flow.Consult: History._consult,
-    flow.Credit: History._pay,
-    flow.Begin: History._begin,
-    flow.Close: History._close,
-    flow.Check: History._check,
-    flow.Stop: History._stop,
-}
+    def _chance(self, op: flow.Chance) -> int | None:
+        step, drawing = op.step, self._kernel.drawing
+        if not drawing.indices(step):
+            return self._place + 1
+        if not self._drawn and step.place is None:
+            self._state.unbind((step.variable,))
+        _, index = self._drawing()
+        scope = self._state.scope(index[0] if step.by_seat else self._me)
+        self._lottery = drawing.lottery(step, self._drawn, scope)
+        self.kind = "chance"
+        return None
+
+    def _drawing(self) -> tuple[Draw, Index]:
+        """The draw under way, and the index it draws for."""
+        op = self._kernel.flow.ops[self._place]
+        assert isinstance(op, flow.Chance)
+        return op.step, self._kernel.drawing.indices(op.step)[len(self._drawn)]
+
+    @property
+    def draws(self) -> tuple[str, tuple[str, ...]]:
+        step, index = self._drawing()
+        return step.id, tuple(map(name_of, index))
+
+    @property
+    def outcome_count(self) -> int:
+        return 0 if self._lottery is None else self._lottery.size
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        lottery = self._lottery
+        if lottery is None:
+            return ()
+        return tuple(
+            Outcome(name_of(lottery.value(i)), lottery.probability(i)) for i in range(lottery.size)
+        )
+
+    def pick(self, seed: int) -> int:
+        assert self._lottery is not None
+        step, index = self.draws
+        passes = ".".join(
+            str(frame.passes) for frame in self._frames if isinstance(frame, LoopFrame)
+        )
+        drawn = ticket(self._lottery.total, seed, step, passes, ",".join(index))
+        return self._lottery.outcome(drawn)
+
+    def sample(self, random: Callable[[], float]) -> int:
+        assert self._lottery is not None
+        return self._lottery.outcome(int(random() * self._lottery.total))
+
+    def draw(self, outcome: int) -> str:
+        assert self._lottery is not None
+        value, self._lottery = self._lottery.value(outcome), None
+        step, index = self._drawing()
+        last = len(self._drawn) + 1 == len(self._kernel.drawing.indices(step))
+        self._state.bind_drawn(step, index, value, last=last, me=self._me)
+        self._drawn = () if last else (*self._drawn, value)
+        self._run(self._place + 1 if last else self._place)
+        return name_of(value)

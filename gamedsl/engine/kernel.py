@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.expr import Const
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.types import NONE
-from gamedsl.prompting.events import Seen
+from gamedsl.prompting.events import Seen, known
 
 Amounts = Mapping[str, int | Fraction]
 
@@ -172,3 +172,38 @@ class Kernel(Protocol):
     def start(self) -> State:
         """The history in which nothing has happened. Raises `EvaluationError` as `choose`."""
         ...
+
+
+class NamedMoves:
+    """A mixin for states whose moves are known by name: it adds the moves by number, and the text
+    of all that a seat has seen."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def kind(self) -> Kind: ...
+        @property
+        def asks(self) -> tuple[Ask, ...]: ...
+        def choose(self, names: Sequence[str]) -> None: ...
+        def draw(self, outcome: int) -> str: ...
+        def seen(self, seat: str) -> Seen: ...
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return tuple([ask.seat for ask in self.asks])
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        return tuple([len(ask.legal) for ask in self.asks])
+
+    def apply(self, number: int, *others: int) -> None:
+        if self.kind == "chance":
+            self.draw(number)
+        else:
+            numbers = number, *others
+            self.choose([ask.legal[i] for ask, i in zip(self.asks, numbers, strict=True)])
+
+    def known(self, seat: str) -> str:
+        return known(self.seen(seat))

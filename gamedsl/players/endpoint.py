@@ -16,8 +16,7 @@ from gamedsl.policies.budget import Budget
 from gamedsl.policies.endpoint import Endpoint, EndpointError, EndpointSettings
 from gamedsl.policies.endpoint_wire import Answer, Constrain
 from gamedsl.policies.generation import Request
-from gamedsl.prompting.forms import CLOSE
-from gamedsl.prompting.replies import ParseFailure
+from gamedsl.prompting.replies import CLOSE, ParseFailure
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Message

@@ -16,13 +16,14 @@ TRIES = 60
 
 class RandomPlayer(DrawingPlayer):
     """Uniform over the legal actions. Of an open decision it says what is drawn from the type that
-    is asked for (`gamedsl.prompting.babble`); the last that was drawn, where none is valid."""
+    is asked for (`gamedsl.prompting.random_replies`); the last that was drawn, where none is
+    valid."""
 
     def odds(self, decision: Decision, episode: Episode) -> list[float]:
         return [1 / len(decision.legal)] * len(decision.legal)
 
     def say(self, decision: Decision, dice: Random) -> str:
-        from gamedsl.prompting.babble import sample_said
+        from gamedsl.prompting.random_replies import sample_said
 
         assert decision.said is not None
         seats, name = decision.env.ir.seats, ""

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from gamedsl.ir.form import LABEL, Form
 from gamedsl.policies.base import Message, Query
 from gamedsl.policies.generation import Finish, Generated, Request, Writing
-from gamedsl.prompting.forms import CLOSE, LABEL, OPEN, Form, label_in, written
-from gamedsl.prompting.replies import ParseFailure
+from gamedsl.prompting.replies import CLOSE, OPEN, ParseFailure, label_in, written
 
 if TYPE_CHECKING:
     import torch

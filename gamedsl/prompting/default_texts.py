@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Entry
+from gamedsl.ir.program import Choose, Entry
 
 _MINE = re.compile(r"(\w+)(?:\.me|\[me\])")
 
@@ -35,3 +35,26 @@ def default_title(ir: GameIR, entry: Entry) -> str:
     if entry.title:
         return entry.title
     return "Now" if ir.labels.kind == "masked" else _MINE.sub(r"your \1", entry.text)
+
+
+def default_ask(
+    ir: GameIR, step: Choose, options: tuple[str, ...], shown_role: dict[str, str]
+) -> str:
+    """The ask slot: whether others choose at the same time, and the exact texts of the answers.
+
+    Of the wordings tried, this leaves a model least skewed before training: an option a line, and
+    the instruction apart from them (`benchmarks/label_skew.py`).
+    """
+    listed = "\n".join(("Options:", *options))
+    if not step.joint or len(step.actors) == 1:
+        return listed
+    *first, last = (shown_role[seat] for seat in step.actors)
+    actors = "All" if set(step.actors) == set(ir.seats) else f"{', '.join(first)} and {last}"
+    return f"{actors} choose at the same time.\n{listed}"
+
+
+def asked_to_say(ir: GameIR, step: Choose) -> str:
+    """The ask slot of an open decision: what it is called, where a masked game does not hide it."""
+    at_once = "All reply at the same time." if step.joint and len(step.actors) > 1 else ""
+    what = "" if ir.labels.kind == "masked" else f"Now your {step.variable.replace('_', ' ')}."
+    return " ".join(part for part in (at_once, what) if part)

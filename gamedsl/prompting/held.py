@@ -9,7 +9,7 @@ from gamedsl.ir.lengths import UnboundedError, most_before
 from gamedsl.ir.program import Binding, Choose, Show, Step
 from gamedsl.ir.recent import Weights, most_since
 from gamedsl.ir.types import Option, PerSeat, Record, Text, Type, has_text
-from gamedsl.prompting.readers import may_read
+from gamedsl.prompting.visibility import may_read
 from gamedsl.prompting.windows import never_repeated
 
 Weigh = Callable[[Binding, str], int]

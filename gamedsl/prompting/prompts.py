@@ -29,17 +29,22 @@ from typing import Any, Literal
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, Call, Choose, Show, walk_steps
 from gamedsl.ir.types import Record, has_text, plain
-from gamedsl.prompting import fields
-from gamedsl.prompting.asking import asked_to_say, default_ask, form_of
-from gamedsl.prompting.default_texts import default_rules, default_title, role_names
+from gamedsl.prompting import visibility as fields
+from gamedsl.prompting.declared_views import Tellings, Viewing
+from gamedsl.prompting.default_texts import (
+    asked_to_say,
+    default_ask,
+    default_rules,
+    default_title,
+    role_names,
+)
 from gamedsl.prompting.events import SILENCE, Event, Seen, Turn
-from gamedsl.prompting.forms import instruction, written
 from gamedsl.prompting.labels import LabelBook
-from gamedsl.prompting.spoken import written_said
-from gamedsl.prompting.swapping import exchanged_events, exchanged_names
-from gamedsl.prompting.templating import Fields, compiled, template_for, variables_before
+from gamedsl.prompting.position_swap import exchanged_events, exchanged_names
+from gamedsl.prompting.replies import written, written_said
+from gamedsl.prompting.reply_instructions import form_of, instruction
+from gamedsl.prompting.templates import Fields, compiled, template_for, variables_before
 from gamedsl.prompting.value_text import titled
-from gamedsl.prompting.viewing import Tellings, Viewing
 from gamedsl.prompting.windows import Windows
 
 Messages = tuple[tuple[Literal["system", "user", "assistant"], str], ...]

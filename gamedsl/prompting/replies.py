@@ -1,16 +1,45 @@
-"""From a reply to an action, by equality alone; and why a reply is none.
+"""Replies: which action or saying a text names, and why it names none.
 
-Nothing is guessed: a reply names an action only if, without the whitespace around it, it is that
-action's label, letter for letter. Case, full stops and quotes count. A lenient rule would turn some
-text that nobody meant into a move, and would credit the move to the model that wrote it. Whitespace
-is admitted because chat templates and samplers add it and no label begins or ends with it.
-`forms` and `spoken` read replies of other forms, as strictly.
+Nothing is guessed. A closed decision is answered with a label, letter for letter: case, full stops
+and quotes count. A lenient rule would turn text that nobody meant into a move, and would credit the
+move to the model that wrote it. Whitespace around a label is admitted because chat templates and
+samplers add it and no label begins or ends with it. The label stands alone, in a tag or in a tool
+call, with or without a thought before it. A reply may say anything around a tag or a call, the
+labels of other options included. A second tag or call, or the beginning of one, leaves open which
+is meant, and the reply is refused. Text inside a thought is never read.
+
+An open decision is answered in one of three forms. Text: the whole reply. Code: the content of its
+only fenced block. JSON: its only object, with the fields of a record type and values of their types
+(`gamedsl.prompting.json_values`). A reply that could be taken in two ways, or that would have to be
+mended first, is refused. Its canonical name is the text, the code, or the JSON with the fields in
+their declared order and no spaces; a number that is not whole is a string there, `"1/3"`. Always:
+`value_said` and `name_said` are inverse to each other, and `read_said` reads what `written_said`
+writes.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
 
+from gamedsl.ir.form import Form
+from gamedsl.ir.program import Said
+from gamedsl.ir.types import Type
+from gamedsl.prompting.json_values import (
+    LONGEST,
+    Fault,
+    JsonReader,
+    check_text,
+    data_of,
+    decimal,
+    dumps,
+    find_object,
+    loads,
+    quoted,
+)
 from gamedsl.prompting.labels import LabelBook
 
 REASONS: dict[str, str] = {
@@ -49,7 +78,7 @@ class ParseFailure:
     detail: str = field(default="", compare=False)
 
 
-def parse_reply(text: str, legal: tuple[str, ...], book: LabelBook) -> str | ParseFailure:
+def read_label(text: str, legal: tuple[str, ...], book: LabelBook) -> str | ParseFailure:
     """The canonical name that a reply names, or why it names none. Any text is accepted."""
     said = text.strip()
     if not said:
@@ -58,3 +87,223 @@ def parse_reply(text: str, legal: tuple[str, ...], book: LabelBook) -> str | Par
     if name is None:
         return ParseFailure("unknown", text)
     return name if name in legal else ParseFailure("illegal", text)
+
+
+OPEN, CLOSE = "<think>", "</think>"
+"""What a thought stands between."""
+
+
+def written(label: str, form: Form, thought: str | None = None) -> str:
+    """The reply that gives a label, after a thought if there is one: what `read_choice` reads as
+    that label and as nothing else. ValueError: the form cannot hold the label or the thought."""
+    reply = _written(label, form.kind)
+    if thought is not None:
+        reply = f"{OPEN}\n{thought}\n{CLOSE}\n{reply}"
+    if label_in(reply, form) != label:
+        raise ValueError(f"{quoted(reply)} does not give {quoted(label)} in this form")
+    return reply
+
+
+def can_hold(label: str, form: Form) -> bool:
+    """Whether a label can be given in this form: it has no part of the form itself in it."""
+    return label_in(_written(label, form.kind), form) == label
+
+
+def split_thought(text: str) -> tuple[str | None, str] | ParseFailure:
+    """The thought at the start of a reply, None where there is none, and what comes after it.
+
+    Chat templates may open the thought in the prompt, so that a reply begins inside it; whatever
+    stands before `</think>` is then the thought. A reply without either tag has no thought: who
+    knows that the prompt opened one puts `<think>` before the reply. Failures: "unclosed" for a
+    reply that opens a thought, or begins to close it, and ends; "thoughts" for a tag anywhere else,
+    in any case and spacing, such as a thought in a thought, after an answer, or a second one.
+    """
+    start = text.lstrip()
+    marks = [found[0] for found in _marks("think").finditer(start)]
+    begun = _breaks_off(start, "think")
+    if not marks and not begun:
+        return None, text
+    opened = start.startswith(OPEN)
+    if marks == ([OPEN] if opened else []):
+        return ParseFailure("unclosed", text)
+    if marks != ([OPEN, CLOSE] if opened else [CLOSE]) or begun:
+        return ParseFailure("thoughts", text)
+    thought, _, rest = start.removeprefix(OPEN).partition(CLOSE)
+    return thought.strip(), rest
+
+
+def read_choice(
+    text: str, form: Form, legal: tuple[str, ...], book: LabelBook
+) -> str | ParseFailure:
+    """The canonical name that a reply of this form names, or why it names none. Any text is
+    accepted. The label in it counts as `read_label` has it: letter for letter."""
+    label = label_in(text, form)
+    if isinstance(label, ParseFailure):
+        return label
+    read = read_label(label, legal, book)
+    return ParseFailure(read.reason, text) if isinstance(read, ParseFailure) else read
+
+
+def _written(label: str, kind: str) -> str:
+    if kind == "tag":
+        return f"<answer>{label}</answer>"
+    if kind == "tool":
+        call = {"name": "choose", "arguments": {"option": label}}
+        return f"<tool_call>{json.dumps(call, ensure_ascii=False)}</tool_call>"
+    return label
+
+
+def label_in(text: str, form: Form) -> str | ParseFailure:
+    """What stands in a reply in the place of the label, without whitespace around it."""
+    if len(text) > LONGEST:
+        return ParseFailure("large", text)
+    rest = text
+    if form.think is not None:
+        split = split_thought(text)
+        if isinstance(split, ParseFailure):
+            return split
+        rest = split[1]
+    elif form.kind != "label" and _marks("think").search(text):
+        return ParseFailure("thoughts", text)
+    if form.kind == "label":
+        return rest.strip()
+    try:
+        if form.kind == "tag":
+            return _between(rest, "answer").strip()
+        return _called(_between(rest, "tool_call"))
+    except Fault as fault:
+        return ParseFailure(fault.reason, text, fault.detail)
+
+
+def _between(text: str, tag: str) -> str:
+    """What stands in the only tag of a reply. Fault where there is none, half a one, or more."""
+    marks = [found[0] for found in _marks(tag).finditer(text)]
+    opening, closing = f"<{tag}>", f"</{tag}>"
+    begun = _breaks_off(text, tag)
+    if marks != [opening, closing] or begun:
+        if not marks and not begun:
+            raise Fault("missing")
+        twice = marks.count(opening) > 1 or marks.count(closing) > 1
+        raise Fault("several" if twice or {opening, closing} <= set(marks) else "half")
+    return text.partition(opening)[2].partition(closing)[0]
+
+
+def _called(text: str) -> str:
+    """The option that a tool call chooses. Fault where it is not the call that is asked for."""
+    call = loads(text)
+    if not isinstance(call, dict) or call.keys() != {"name", "arguments"}:
+        raise Fault("fields", "a call has `name` and `arguments`, and no more")
+    if call["name"] != "choose":
+        raise Fault("value", "the only tool is `choose`")
+    arguments = call["arguments"]
+    if not isinstance(arguments, dict) or arguments.keys() != {"option"}:
+        raise Fault("fields", "`arguments` has `option`, and no more")
+    option = arguments["option"]
+    if not isinstance(option, str):
+        raise Fault("value", "`option` is a text")
+    return option.strip()
+
+
+@cache
+def _marks(tag: str) -> re.Pattern[str]:
+    """What looks like a tag of this name, as it must be or not: any case, any spaces, any end."""
+    return re.compile(rf"<\s*+/?\s*+{tag}(?![\w-])>?", re.IGNORECASE)
+
+
+def _breaks_off(text: str, tag: str) -> bool:
+    """Whether a text ends inside a tag of this name: `</answ`."""
+    part = text[text.rfind("<") :].rstrip().lower() if "<" in text else ""
+    return len(part) > 1 and any(whole.startswith(part) for whole in (f"<{tag}", f"</{tag}"))
+
+
+_FENCED = re.compile(r"```|~~~")
+_FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*[A-Za-z0-9_+#.-]*[ \t]*")
+_CACHED_VALUES = 4096
+
+
+def read_said(text: str, said: Said, type: Type, seats: tuple[str, ...]) -> str | ParseFailure:
+    """The canonical name of what a reply says, or why it says nothing valid. Any text is accepted;
+    `said.valid` is for the runtime to check."""
+    try:
+        if len(text) > LONGEST:
+            raise Fault("large", f"{len(text)} characters")
+        if said.form == "json":
+            value = JsonReader(seats).value(loads(find_object(text)), type, "")
+            return _name(value, type, seats)
+        return _checked(_block(text) if said.form == "code" else text.strip(), type)
+    except Fault as fault:
+        return ParseFailure(fault.reason, text, fault.detail)
+
+
+def value_said(name: str, said: Said, type: Type, seats: tuple[str, ...]) -> Any:
+    """The value of a canonical name. ValueError: nothing that can be said has this name."""
+    if said.form == "json":
+        return _record(name, type, seats)
+    if said.form == "text" and name != name.strip():
+        raise ValueError(f"{quoted(name)} has spaces around it")
+    return _checked(name, type)
+
+
+def name_said(value: Any, said: Said, type: Type, seats: tuple[str, ...]) -> str:
+    """The canonical name of a value. ValueError: it is not of the type."""
+    try:
+        name = _name(value, type, seats) if said.form == "json" else value
+        if value_said(name, said, type, seats) == value:
+            return str(name)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(f"{quoted(str(value))} is not {type}") from error
+    raise ValueError(f"{quoted(str(value))} is not {type}")
+
+
+def written_said(name: str, said: Said, type: Type, seats: tuple[str, ...]) -> str:
+    """The reply that says what has this name, and no more. ValueError: nothing has it, or it has a
+    number of endless decimals, which JSON cannot say."""
+    value = value_said(name, said, type, seats)
+    if said.form == "json":
+        return dumps(data_of(value, type, seats), decimal)
+    if said.form == "code":
+        longest = max(map(len, re.findall("`+", name)), default=0)
+        fence = "`" * max(3, longest + 1)
+        return f"{fence}\n{name}\n{fence}"
+    return name
+
+
+def _name(value: Any, type: Type, seats: tuple[str, ...]) -> str:
+    return dumps(data_of(value, type, seats), lambda number: f'"{number}"')
+
+
+@lru_cache(maxsize=_CACHED_VALUES)
+def _record(name: str, type: Type, seats: tuple[str, ...]) -> Any:
+    """The value whose canonical JSON this is. ValueError where there is none."""
+    value = JsonReader(seats, named=True).value(loads(name), type, "")
+    if _name(value, type, seats) != name:
+        raise ValueError(f"{quoted(name)} is not the canonical name of what it says")
+    return value
+
+
+def _checked(text: str, type: Type) -> str:
+    """A text that is said. Fault: it is empty, too long, or has characters that no text has."""
+    if not text.strip():
+        raise Fault("empty")
+    return check_text(text, type, "")
+
+
+def _block(text: str) -> str:
+    """What the only fenced block of a reply holds: the lines between a line of three or more
+    backticks or tildes, and a word for the language if there is one, and the next line of as many
+    or more and nothing else. Fault where there is no block, half a one, or more."""
+    lines = text.strip().split("\n")
+    first = next((i for i, line in enumerate(lines) if _FENCED.search(line)), None)
+    if first is None:
+        raise Fault("missing")
+    opening = _FENCE.fullmatch(lines[first])
+    if opening is None:
+        raise Fault("half", f"line {first + 1} is not the first line of a block")
+    fence = opening[1]
+    for last in range(first + 1, len(lines)):
+        line = lines[last].rstrip(" \t")
+        if len(line) >= len(fence) and not line.strip(fence[0]):
+            if any(map(_FENCED.search, lines[last + 1 :])):
+                raise Fault("several")
+            return "\n".join(lines[first + 1 : last])
+    raise Fault("half", f"the block of line {first + 1} does not end")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Scalar
 from gamedsl.ir.game import Template
-from gamedsl.prompting.templating import FILTERS, LOOP, NODES, TESTS
+from gamedsl.prompting.templates import FILTERS, LOOP, NODES, TESTS
 
 if TYPE_CHECKING:
     from jinja2 import Environment, nodes

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
-from gamedsl.engine.calling import Caller, registered
+from gamedsl.engine.function_calls import Caller, registered
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.kernel import Outcome
 from gamedsl.ir.game import GameIR

@@ -18,8 +18,7 @@ from gamedsl.engine.kernel import Outcome, State
 from gamedsl.prompting.events import SILENCE, Seen, information
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.replies import ParseFailure
-from gamedsl.runtime.decision import Action, Decision, Mistake
-from gamedsl.runtime.hearing import read_reply
+from gamedsl.runtime.decision import Action, Decision, Mistake, parse_reply
 from gamedsl.runtime.history import Position, entries
 from gamedsl.runtime.least import Amount
 from gamedsl.runtime.memory import Memory, left_by
@@ -178,7 +177,7 @@ class Episode:
     def hear(self, decision: Decision, reply: Action | str | ParseFailure) -> str | ParseFailure:
         """The canonical name of what a reply to one of `decisions` chooses or says, or why it is
         invalid; nothing moves. ValueError: an `Action` is not legal, or can be said by nobody."""
-        return read_reply(decision, reply, self._position.state, self._book)
+        return parse_reply(decision, reply, self._position.state, self._book)
 
     def draw(self, outcome: int) -> None:
         """Let chance bring the outcome of this number, of those in `chance`.

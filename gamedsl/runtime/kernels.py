@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gamedsl.engine.calling import Caller, registered
+from gamedsl.engine.function_calls import Caller, registered
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.kernel import Kernel
 from gamedsl.ir.game import GameIR
-from gamedsl.prompting.viewing import Tellings
+from gamedsl.prompting.declared_views import Tellings
 
 
 def _generated(ir: GameIR) -> Kernel:

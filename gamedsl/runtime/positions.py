@@ -20,7 +20,7 @@ from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding, Choose, Draw, walk_steps
 
 if TYPE_CHECKING:
-    from gamedsl.engine.codegen.playing import Play
+    from gamedsl.engine.codegen.play import Play
 
 __all__ = ["State", "acting", "count_histories", "position", "seen_by_all"]
 
@@ -45,11 +45,11 @@ def position(state: State) -> Hashable:
     """
     inner = _reference_of(state)
     if isinstance(inner, History):
-        world, dead = inner._world, _dead(inner._kernel)
-        held = {name: value for name, value in world.bindings.items() if name not in dead}
-        parts = (inner._frames, inner._drawn, held, world.paid)
+        reached, dead = inner._state, _dead(inner._kernel)
+        held = {name: value for name, value in reached.bindings.items() if name not in dead}
+        parts = (inner._frames, inner._drawn, held, reached.paid)
         return inner.kind, inner._place, inner._me, frozen(parts)
-    from gamedsl.engine.codegen.playing import Play
+    from gamedsl.engine.codegen.play import Play
     from gamedsl.engine.tabulated import Place
 
     if isinstance(inner, Place):
@@ -73,9 +73,9 @@ def _reference_of(state: State) -> Any:
     """A history of the reference, where a generated one has let it stand in; else the same."""
     if isinstance(state, History):
         return state
-    from gamedsl.engine.codegen.standing_in import StandIn
+    from gamedsl.engine.codegen.interpreter_fallback import InterpreterFallback
 
-    return state._reference if isinstance(state, StandIn) else state
+    return state._reference if isinstance(state, InterpreterFallback) else state
 
 
 def frozen(value: Any) -> Hashable:
@@ -126,7 +126,7 @@ def _dead(kernel: Interpreter) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def _slots(kind: type[Play]) -> tuple[str, ...]:
     """The slots that a generated class has for its game, but for variables that no rule reads."""
-    from gamedsl.engine.codegen.playing import Play
+    from gamedsl.engine.codegen.play import Play
 
     dead = {f"{what}_{name}" for name in unread(kind.kernel.ir) for what in ("v", "f")}
     classes = kind.__mro__[: kind.__mro__.index(Play)]

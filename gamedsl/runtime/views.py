@@ -36,11 +36,10 @@ from gamedsl.ir.types import (
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import SILENCE, Event, Seen, occurrences
-from gamedsl.prompting.fields import ways
-from gamedsl.prompting.readers import reads
-from gamedsl.prompting.spoken import value_said
+from gamedsl.prompting.replies import value_said
 from gamedsl.prompting.value_text import HIDDEN, Hidden
-from gamedsl.runtime.reading import value_of
+from gamedsl.prompting.visibility import reads, ways
+from gamedsl.runtime.value_names import value_of
 
 if TYPE_CHECKING:
     from gamedsl.runtime.vectors import Layout

@@ -13,14 +13,14 @@ import gamedsl
 from gamedsl import Action
 from gamedsl.compiler import summarise
 from gamedsl.diagnostics import Problems
-from gamedsl.engine.histories import Past, pasts
+from gamedsl.engine.random_plays import Past, pasts
 from gamedsl.ir.form import LABEL
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
-from gamedsl.prompting.babble import sample_said
 from gamedsl.prompting.events import information_set, known
 from gamedsl.prompting.labels import LabelBook, draw_labels
 from gamedsl.prompting.prompts import Prompter
+from gamedsl.prompting.random_replies import sample_said
 from gamedsl.sema.library import load_document
 from gamedsl.sema.parts import ROLES, check_part, example_reward, example_steps
 from tests.golden.program import amounts, expr, let_line, state_line, step_lines, value

@@ -16,7 +16,7 @@ import pytest
 import gamedsl
 from gamedsl import Action
 from gamedsl.calls.registry import lookup
-from gamedsl.prompting.forms import written
+from gamedsl.prompting.replies import written
 from gamedsl.runtime import Decision, Episode
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump, read

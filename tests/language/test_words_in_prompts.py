@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import gamedsl
-from gamedsl.engine.histories import pasts
+from gamedsl.engine.random_plays import pasts
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump, read
 from tests.writing import write

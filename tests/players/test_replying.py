@@ -16,8 +16,8 @@ from gamedsl.players.replying import AROUND, Asked, query_of, replies
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Finish, Generated, Request, Then, TokenRow, Writing
 from gamedsl.policies.hf import HFPolicy
-from gamedsl.prompting.forms import ASKED, written
-from gamedsl.prompting.replies import ParseFailure
+from gamedsl.prompting.replies import ParseFailure, written
+from gamedsl.prompting.reply_instructions import ASKED
 from gamedsl.runtime import Decision, Game
 from tests.writing import write
 

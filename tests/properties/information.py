@@ -51,7 +51,7 @@ class Witness:
         """The values, and lengths, that a seat can read by the analysis."""
         if self.reading is None:
             return {}
-        number, bindings = self.ir.seats.index(seat), state._world.bindings
+        number, bindings = self.ir.seats.index(seat), state._state.bindings
         found: dict[str, Any] = {}
         for name, sight in self.reading.variables.items():
             if "@" in name:

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from gamedsl.ir import types as t
-from gamedsl.prompting.babble import PHRASES, PROGRAMS, sample_said
-from gamedsl.prompting.replies import ParseFailure
-from gamedsl.prompting.spoken import (
+from gamedsl.ir.json_types import readable, schema_of
+from gamedsl.prompting.random_replies import PHRASES, PROGRAMS, sample_said
+from gamedsl.prompting.replies import (
+    ParseFailure,
     name_said,
     read_said,
-    readable,
-    schema_of,
     value_said,
     written_said,
 )  # fmt: skip

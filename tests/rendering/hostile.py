@@ -14,8 +14,8 @@ from random import Random
 
 from gamedsl.ir.program import Said
 from gamedsl.ir.types import Enum, Option, PerValue, Record, Text, Type, range_type
-from gamedsl.prompting.forms import Form
 from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.replies import Form
 
 SEATS = ("ann", "bob")
 BOOKS = tuple(

@@ -9,17 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gamedsl.ir.form import LABEL, Form
-from gamedsl.prompting.forms import (
+from gamedsl.prompting.json_values import LONGEST
+from gamedsl.prompting.labels import STYLES, LabelBook
+from gamedsl.prompting.replies import (
+    REASONS,
+    ParseFailure,
     can_hold,
-    instruction,
     read_choice,
+    read_label,
     split_thought,
     written,
 )  # fmt: skip
-from gamedsl.prompting.labels import LabelBook
-from gamedsl.prompting.replies import REASONS, ParseFailure, parse_reply
-from gamedsl.prompting.strict_json import LONGEST
-from gamedsl.prompting.words import STYLES
+from gamedsl.prompting.reply_instructions import instruction
 
 BOOK = LabelBook("fixed", (("stag", "bako"), ("hare", "two words"), ("rest", 'Ü"nd\\')))
 ALL = ("stag", "hare", "rest")
@@ -194,7 +195,7 @@ def test_labels_in_thoughts_are_not_read() -> None:
 def test_a_label_alone_is_read_as_before() -> None:
     assert instruction(LABEL) == FORM
     for text in ("bako", " bako\n", "", "two words", "stag", "<think></think>bako"):
-        assert read_choice(text, LABEL, ("stag",), BOOK) == parse_reply(text, ("stag",), BOOK)
+        assert read_choice(text, LABEL, ("stag",), BOOK) == read_label(text, ("stag",), BOOK)
 
 
 @given(

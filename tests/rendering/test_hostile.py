@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gamedsl.prompting.forms import read_choice
-from gamedsl.prompting.replies import REASONS, ParseFailure
-from gamedsl.prompting.spoken import read_said
+from gamedsl.prompting.replies import REASONS, ParseFailure, read_choice, read_said
 from tests.rendering.hostile import SEATS, Reply, hostile
 
 

@@ -8,6 +8,8 @@ from itertools import islice, permutations
 import pytest
 
 from gamedsl.prompting.labels import (
+    DENIED,
+    STYLES,
     _admissible,
     _avoided,
     _stream,
@@ -16,7 +18,6 @@ from gamedsl.prompting.labels import (
     option_names,
     secret_words,
 )
-from gamedsl.prompting.words import DENIED, STYLES
 from tests.rendering.games import STAG_HUNT, ULTIMATUM, Counter, options_game
 
 MASKED = STAG_HUNT + "labels: masked\n"

@@ -9,9 +9,9 @@ import pytest
 
 from gamedsl.ir.form import LABEL
 from gamedsl.prompting.events import Event
-from gamedsl.prompting.forms import instruction
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.prompts import Prompter, RenderError
+from gamedsl.prompting.reply_instructions import instruction
 from tests.rendering.games import STAG_HUNT, ULTIMATUM, options_game
 
 FORM = instruction(LABEL)

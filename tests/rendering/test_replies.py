@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gamedsl.prompting.labels import LabelBook
-from gamedsl.prompting.replies import ParseFailure, parse_reply
+from gamedsl.prompting.replies import ParseFailure, read_label
 
 BOOK = LabelBook("fixed", (("stag", "bako"), ("hare", "two words"), ("rest", "Ünd")))
 ALL = ("stag", "hare", "rest")
@@ -23,7 +23,7 @@ ALL = ("stag", "hare", "rest")
     ],
 )
 def test_a_label_is_its_action(text, name):
-    assert parse_reply(text, ALL, BOOK) == name
+    assert read_label(text, ALL, BOOK) == name
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_label_is_its_action(text, name):
     ],
 )
 def test_what_is_not_a_legal_label_is_a_failure(text, reason):
-    assert parse_reply(text, ("stag", "rest"), BOOK) == ParseFailure(reason, text)
+    assert read_label(text, ("stag", "rest"), BOOK) == ParseFailure(reason, text)
 
 
 LABELS = [label for _, label in BOOK.pairs]
@@ -58,7 +58,7 @@ ANY = st.text(st.characters(exclude_categories=()), max_size=40)
 
 @given(text=NEAR | ANY, legal=st.sets(st.sampled_from(ALL)).map(tuple))
 def test_no_text_becomes_an_action_that_it_does_not_name(text, legal):
-    read = parse_reply(text, legal, BOOK)
+    read = read_label(text, legal, BOOK)
     if isinstance(read, ParseFailure):
         assert read.text == text
         assert not any(text.strip() == BOOK.label(name) for name in legal)

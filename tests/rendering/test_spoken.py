@@ -10,16 +10,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gamedsl.ir import types as t
-from gamedsl.prompting.replies import REASONS, ParseFailure
-from gamedsl.prompting.spoken import (
+from gamedsl.ir.json_types import readable, schema_of
+from gamedsl.prompting.json_values import LONGEST
+from gamedsl.prompting.replies import (
+    REASONS,
+    ParseFailure,
     name_said,
     read_said,
-    readable,
-    schema_of,
     value_said,
     written_said,
 )  # fmt: skip
-from gamedsl.prompting.strict_json import LONGEST
 from tests.properties.said import CODE, EXACT, JSON, SEATS, TEXT
 
 GOOD = t.Enum("Good", ("book", "hat", "ball"))

@@ -9,7 +9,7 @@ import pytest
 import gamedsl
 from gamedsl.compiler import compile_file
 from gamedsl.prompting.events import Event
-from gamedsl.prompting.swapping import exchanged_events, exchanged_names
+from gamedsl.prompting.position_swap import exchanged_events, exchanged_names
 from gamedsl.runtime import Env, Episode
 
 DEBATE = """

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gamedsl.prompting.template_syntax import MAX_CHARACTERS, Broken, Parsed, parse
-from gamedsl.prompting.templating import FILTERS, NODES, TESTS, compiled, environment, shown
+from gamedsl.prompting.templates import FILTERS, NODES, TESTS, compiled, environment, shown
 
 
 def mentioned(text):

@@ -198,7 +198,7 @@ def logged(*turns: Any, states: tuple[Any, ...] = (), **more: Any) -> Any:
     """What the steps of a game without choices append to `log`."""
     history = start(game(AB, turns, {"a": 0}, state=(*LOG, *states), **more))
     assert history.kind == "end"
-    return history._world.bindings["log"]
+    return history._state.bindings["log"]
 
 
 def kuhn() -> GameIR:

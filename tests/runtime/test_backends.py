@@ -124,7 +124,7 @@ class Twins:
     @property
     def stands_in(self) -> bool:
         """Whether the reference plays for the other backend too."""
-        return type(self._both[1]).__name__ == "StandIn"
+        return type(self._both[1]).__name__ == "InterpreterFallback"
 
 
 class TwinKernel:
@@ -309,7 +309,7 @@ def test_a_module_is_written_once_and_says_where_it_comes_from(
     assert "# tic_tac_toe.yaml:13: board[cell] = me" in text
     assert "# alternate.yaml:" in text
     monkeypatch.setattr(generated, "_MODULES", {})
-    monkeypatch.setattr(module, "write", None)  # it is not written again
+    monkeypatch.setattr(module, "write_game", None)  # it is not written again
     assert Generated(ir).written
     assert [*(tmp_path / "games").glob("*.py")] == [path]
 
@@ -340,7 +340,7 @@ def test_a_game_that_cannot_be_written_is_played_by_the_reference(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     kept(monkeypatch, tmp_path)
-    monkeypatch.setattr(module, "write", None)
+    monkeypatch.setattr(module, "write_game", None)
     ir = gamedsl.load("kuhn_poker").ir
     kernel = Generated(ir)
     assert not kernel.written

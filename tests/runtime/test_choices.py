@@ -112,8 +112,8 @@ def test_all_choose_in_the_state_before_and_bodies_run_in_seat_order() -> None:
     history = start(ir)
     assert [ask.legal for ask in history.asks] == [("grab", "wait")] * 2
     history.choose(["grab", "grab"])
-    assert history._world.bindings["left"] == -1
-    assert history._world.bindings["log"] == ("a", "b", "grab", 0)
+    assert history._state.bindings["left"] == -1
+    assert history._state.bindings["log"] == ("a", "b", "grab", 0)
     assert names(history, "b") == ["a.move=grab", "b.move=grab", ".rest=0", ".rest=-1"]
 
 
@@ -136,13 +136,13 @@ def test_choices_are_bound_by_variable_and_by_seat() -> None:
     seen = do(trace(either(eq(read("x"), None), 0, read("x"))), trace(op("len", last)))
     choice = choose("x", AB, [1, 2], actor=ME)
     ir = game(AB, [loop(seen, choice, items=AB, resets=("x",))], {"a": 0}, state=LOG)
-    assert played(ir, "1", "2")._world.bindings["log"] == (0, 0, 0, 1)
+    assert played(ir, "1", "2")._state.bindings["log"] == (0, 0, 0, 1)
     rounds = loop(
         seen, choose("x", ["a"], [1, 2], condition=eq(read("n"), 1)), times=2, count="n",
         resets=("x",),
     )  # fmt: skip
     ir = game(AB, [rounds], {"a": 0}, state=LOG)
-    assert played(ir, "1")._world.bindings["log"] == (0, 0, 0, 0)
+    assert played(ir, "1")._state.bindings["log"] == (0, 0, 0, 0)
 
 
 def test_a_choice_may_write_the_actor_s_own_state() -> None:

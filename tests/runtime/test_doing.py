@@ -33,7 +33,7 @@ from tests.runtime.programs import (
 
 def stated(start_value: Any, *statements: Any, type: Any = ANY, **more: Any) -> Any:
     ir = game(AB, [do(*statements)], {"a": 0}, state=[state("x", start_value, type)], **more)
-    return start(ir)._world.bindings["x"]
+    return start(ir)._state.bindings["x"]
 
 
 def test_statements_write_parts() -> None:

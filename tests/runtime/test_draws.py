@@ -52,7 +52,7 @@ def test_a_deal_gives_to_each_what_is_left() -> None:
     assert history.draws == ("card", ("b",))
     assert list(history.outcomes) == [("J", Fraction(1, 2)), ("Q", Fraction(1, 2))]
     history.draw(0)
-    assert history._world.bindings["card"] == {"a": "Q", "b": "J"}
+    assert history._state.bindings["card"] == {"a": "Q", "b": "J"}
 
 
 def test_draws_for_each_are_independent() -> None:
@@ -61,7 +61,7 @@ def test_draws_for_each_are_independent() -> None:
     for _ in range(4):
         assert [outcome.name for outcome in history.outcomes] == ["1", "2"]
         history.draw(history.outcome_count - 1)
-    assert history._world.bindings["die"] == {"a": {"x": 2, "y": 2}, "b": {"x": 2, "y": 2}}
+    assert history._state.bindings["die"] == {"a": {"x": 2, "y": 2}, "b": {"x": 2, "y": 2}}
     assert names(history, "a") == ["a.die=x:2", "a.die=y:2"]
 
 
@@ -90,13 +90,13 @@ def test_what_is_drawn_from_a_bag_is_taken_out() -> None:
     assert names(history, "a") == ["a.card=J"]
     history.draw(1)
     assert names(history, "b") == ["b.card=J", ".board=K"]
-    assert history._world.bindings["deck"] == Bag.of(["Q"])
+    assert history._state.bindings["deck"] == Bag.of(["Q"])
 
 
 def test_some_of_a_list_or_bag_at_once() -> None:
     scene = draw("scene", Source("values", values=it("abc"), take=it(2)))
     history = played(game(AB, [scene], {"a": 0}), 1)
-    assert history._world.bindings["scene"] == ("a", "c")
+    assert history._state.bindings["scene"] == ("a", "c")
     assert names(history, "a") == [".scene=a,c"]
     turns = [draw("hand", from_bag("deck", take=2), place=place("hand", ME), how="append")]
     states = [state("deck", Bag.of("aabb")), state("hand", {"a": ("z",), "b": ()})]
@@ -104,7 +104,7 @@ def test_some_of_a_list_or_bag_at_once() -> None:
     assert list(start(ir).outcomes) == [
         ("a,a", Fraction(1, 6)), ("a,b", Fraction(2, 3)), ("b,b", Fraction(1, 6)),
     ]  # fmt: skip
-    bindings = played(ir, 1)._world.bindings
+    bindings = played(ir, 1)._state.bindings
     assert bindings["hand"] == {"a": ("z", "a", "b"), "b": ()}
     assert bindings["deck"] == Bag.of("ab")
 
@@ -122,7 +122,7 @@ def test_a_draw_may_write_declared_state() -> None:
     deal = draw("hand", "xy", OTHERS, place=hand, how="append", per=(AB,), by_seat=True, deal=True)
     ir = game(AB, [deal, deal], {"a": 0}, state=[state("hand", {"a": (), "b": ()})])
     history = played(ir, 0, 0)
-    assert history._world.bindings["hand"] == {"a": ("x",), "b": ("y",)}
+    assert history._state.bindings["hand"] == {"a": ("x",), "b": ("y",)}
     assert names(history, "a") == ["b.hand=y"]
     assert names(history, "b") == ["a.hand=x"]
     with pytest.raises(PlayError, match="the list has 2 items, more than 1"):

@@ -269,6 +269,6 @@ def test_copies_go_their_own_ways() -> None:
     two.choose(["stop"])
     three = two.copy()
     two.choose(["go"])
-    assert (one._world.bindings["log"], three._world.bindings["log"]) == (("go",), ("stop",))
-    assert two._world.bindings["log"] == ("stop", "go")
+    assert (one._state.bindings["log"], three._state.bindings["log"]) == (("go",), ("stop",))
+    assert two._state.bindings["log"] == ("stop", "go")
     assert two.kind == "end"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gamedsl
-from gamedsl.engine.codegen.module import write
+from gamedsl.engine.codegen.module import write_game
 from gamedsl.ir import types as t
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Let
@@ -297,4 +297,4 @@ def test_lets_that_read_lets_twice_take_no_time_to_write() -> None:
     twins = TwinKernel(ir).start()
     twins.choose(["go"])
     assert twins.kind == "end"
-    assert "beyond()" in write(shown)
+    assert "beyond()" in write_game(shown)

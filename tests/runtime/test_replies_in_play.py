@@ -10,7 +10,7 @@ import pytest
 
 import gamedsl
 from gamedsl import Action, Env
-from gamedsl.prompting.babble import sample_said
+from gamedsl.prompting.random_replies import sample_said
 from gamedsl.runtime.episode import Episode
 
 GUESS = """

@@ -12,7 +12,7 @@ import gamedsl
 from gamedsl import Action
 from gamedsl.ir import types as ty
 from gamedsl.ir.values import Bag, name_of
-from gamedsl.runtime.reading import value_of
+from gamedsl.runtime.value_names import value_of
 from tests.export.games import NAMES, every_history, loaded, play, written
 
 CARD = ty.Record(

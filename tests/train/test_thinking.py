@@ -14,7 +14,7 @@ import torch
 import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.generation import Generated, TokenRow, Writing
-from gamedsl.prompting.forms import CLOSE, OPEN
+from gamedsl.prompting.replies import CLOSE, OPEN
 from gamedsl.recipe.model import Recipe
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Game

@@ -16,7 +16,7 @@ import pytest
 from gamedsl.ir.form import Form
 from gamedsl.policies import tiny
 from gamedsl.policies.generation import Generated, Request, Then, Writing
-from gamedsl.prompting.forms import CLOSE, OPEN, written
+from gamedsl.prompting.replies import CLOSE, OPEN, written
 from gamedsl.runtime import Game
 from gamedsl.train.cast import Cast
 from gamedsl.train.words.rollout import Trial, play

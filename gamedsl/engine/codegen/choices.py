@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gamedsl.engine import flow
-from gamedsl.engine.codegen.around import Around
+from gamedsl.engine.codegen.assignments import Storing
+from gamedsl.engine.codegen.control_flow import Around, Jumps
 from gamedsl.engine.codegen.expressions import Expressions, Reader
-from gamedsl.engine.codegen.jumps import Jumps
+from gamedsl.engine.codegen.observations import Telling
 from gamedsl.engine.codegen.options import Options
-from gamedsl.engine.codegen.storing import Storing
-from gamedsl.engine.codegen.telling import Telling
 from gamedsl.engine.codegen.writer import Lines, literal
-from gamedsl.engine.places import misfit
+from gamedsl.engine.storage import misfit
 from gamedsl.ir.expr import Me
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose

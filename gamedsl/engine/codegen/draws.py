@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from itertools import product
 
 from gamedsl.engine import flow
-from gamedsl.engine.codegen.around import Around
+from gamedsl.engine.codegen.assignments import Storing
 from gamedsl.engine.codegen.choices import stage_slot
+from gamedsl.engine.codegen.control_flow import Around, Jumps, is_several
 from gamedsl.engine.codegen.expressions import Expressions, Reader
 from gamedsl.engine.codegen.facts import takes_none
-from gamedsl.engine.codegen.jumps import Jumps, is_several
-from gamedsl.engine.codegen.storing import Storing
-from gamedsl.engine.codegen.telling import Telling, memorable
+from gamedsl.engine.codegen.observations import Telling, memorable
 from gamedsl.engine.codegen.writer import Lines, literal
 from gamedsl.ir.expr import Const
 from gamedsl.ir.program import Draw

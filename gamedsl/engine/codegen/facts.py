@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gamedsl.engine.codegen.grids import grid_size, lined_grid
+from gamedsl.engine.codegen.builtin_code import grid_size, lined_grid
 from gamedsl.ir.builtins import element, values
 from gamedsl.ir.expr import Apply, Const, expressions_in
 from gamedsl.ir.game import GameIR

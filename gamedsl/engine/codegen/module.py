@@ -1,19 +1,21 @@
-"""A whole game as a Python module: `write` is the generator."""
+"""A whole game as a Python module: `write_game` and `write_views` are the generator."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gamedsl.engine.codegen import support
 from gamedsl.engine.codegen.bounds import Bounds, roots
+from gamedsl.engine.codegen.builtin_code import INLINE
 from gamedsl.engine.codegen.expressions import Expressions, Reader
 from gamedsl.engine.codegen.facts import Facts, facts_of
-from gamedsl.engine.codegen.functions import INLINE
 from gamedsl.engine.codegen.program import Program, zeros
 from gamedsl.engine.codegen.writer import Lines, Module, UnsupportedError
 from gamedsl.engine.flow import Flow, flatten
 from gamedsl.ir.expr import Expr, Stream, expressions_in
 from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Entry
 from gamedsl.ir.types import Number
 
 HEAD = '''\
@@ -34,12 +36,7 @@ from gamedsl.ir.outcome import Settlement
 
 '''
 
-PLAY = """\
-from gamedsl.engine.chance import weighted
-from gamedsl.engine.codegen.lots import FromBag, draw_from, draw_one, remember
-from gamedsl.engine.codegen.playing import Play
-from gamedsl.engine.codegen.sites import Asks, Draws
-"""
+PLAY = "from gamedsl.engine.codegen.play import Asks, Draws, Play\n"
 
 EMPTY_SLOTS = {
     "v": "None",  # a variable
@@ -58,7 +55,7 @@ EMPTY_SLOTS = {
 """What slots hold at the start, by kind; `d`, what was paid to a stream, is apart."""
 
 
-def write(ir: GameIR) -> str:
+def write_game(ir: GameIR) -> str:
     """The text of a module with a class `State`, which plays the game.
 
     Raises `UnsupportedError` for what cannot be written.
@@ -200,3 +197,51 @@ def _write_variables(ir: GameIR, lines: Lines, slots: dict[str, str], facts: Fac
             elif kind in ("p", "b"):
                 lines(f"found['{name}@{'past' if kind == 'p' else 'by'}'] = s.{slot}")
         lines("return found")
+
+
+_HELD = {"v": "get('{}')", "b": "get('{}@by', EMPTY)", "p": "get('{}@past', ())"}
+"""What a slot holds of a variable, by its kind."""
+
+_ALONE = {name: inline for name, inline in INLINE.items() if name != "line"}
+"""Lines of grids are looked for anew: they are kept beside grids by what stores in these."""
+
+
+def write_views(ir: GameIR, tellings: Sequence[tuple[Entry, ...]]) -> str:
+    """The text of a module with a tuple `SHOWN` of a function for each of `tellings`: a
+    `gamedsl.prompting.declared_views.Shown`.
+
+    Raises `UnsupportedError` for what cannot be written.
+    """
+    module = Module()
+    bounds = Bounds(ir.seats, ir.lets_by_name)
+    most = bounds.most([entry.value for entries in tellings for entry in entries])
+    make = Expressions(module, ir.seats, ir.lets_by_name, most, _ALONE, sure=facts_of(ir).sure)
+    names = [_function(make, entries) for entries in tellings]
+    lines = Lines("class Variables:")
+    slots = module.slots()
+    lines(f"__slots__ = ({''.join(f'{slot!r}, ' for slot in slots.values()).rstrip()})")
+    lines("")
+    with lines.block("def __init__(s, variables):"):
+        lines("get = variables.get")
+        for key, slot in slots.items():
+            kind, _, name = key.partition("@")
+            if kind not in _HELD:
+                raise UnsupportedError(f"what is kept beside `{name}`")
+            lines(f"s.{slot} = {_HELD[kind].format(name)}")
+    module.add(lines)
+    module.later(f"SHOWN = ({''.join(f'{name}, ' for name in names).rstrip()})")
+    return headed(ir, module.text())
+
+
+def _function(make: Expressions, entries: tuple[Entry, ...]) -> str:
+    """Write the function of some entries; its name."""
+    name = make.module.name("shown")
+    lines = Lines(f"def {name}(variables, me):")
+    lines("s = Variables(variables)")
+    with lines.block("return ("):
+        for entry in entries:
+            lines.source(entry.value.span)
+            lines(f"{make.value(entry.value, Reader('me'))},")
+    lines(")")
+    make.module.add(lines)
+    return name

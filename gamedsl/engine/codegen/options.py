@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from gamedsl.engine.codegen.assignments import Storing
+from gamedsl.engine.codegen.builtin_code import PARTS, grid_size, places
 from gamedsl.engine.codegen.expressions import Expressions, Reader
-from gamedsl.engine.codegen.functions import PARTS
-from gamedsl.engine.codegen.grids import grid_size, places
 from gamedsl.engine.codegen.knowing import apart
-from gamedsl.engine.codegen.storing import Storing
-from gamedsl.engine.codegen.telling import memorable
+from gamedsl.engine.codegen.observations import memorable
 from gamedsl.engine.codegen.writer import Lines, literal
 from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import Apply, Collect, Const, Expr, Local, Logic, walk

@@ -10,15 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from gamedsl.engine import flow
-from gamedsl.engine.codegen.around import around, is_for_seats
-from gamedsl.engine.codegen.checks import needless
+from gamedsl.engine.codegen.assignments import Storing
 from gamedsl.engine.codegen.choices import Choices
+from gamedsl.engine.codegen.control_flow import Jumps, around, is_for_seats, needless
 from gamedsl.engine.codegen.draws import Chances, indices
 from gamedsl.engine.codegen.expressions import Expressions, Reader
 from gamedsl.engine.codegen.facts import Facts
-from gamedsl.engine.codegen.jumps import Jumps
-from gamedsl.engine.codegen.storing import Storing
-from gamedsl.engine.codegen.telling import Telling
+from gamedsl.engine.codegen.observations import Telling
 from gamedsl.engine.codegen.writer import Lines, literal
 from gamedsl.ir.builtins import values
 from gamedsl.ir.expr import Const

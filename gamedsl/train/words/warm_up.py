@@ -25,8 +25,7 @@ from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
 from gamedsl.prompting.events import SILENCE
-from gamedsl.prompting.replies import ParseFailure
-from gamedsl.prompting.spoken import written_said
+from gamedsl.prompting.replies import ParseFailure, written_said
 from gamedsl.recipe.model import Recipe
 from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from jinja2 import Template as Compiled
 
+
 FILTERS = (
     "abs", "capitalize", "count", "first", "int", "join", "last", "length", "lower", "max", "min",
     "round", "string", "title", "trim", "upper",

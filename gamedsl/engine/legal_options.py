@@ -13,7 +13,7 @@ from gamedsl.ir.program import Action, Choose
 from gamedsl.ir.types import plain
 from gamedsl.ir.values import Bag, name_of
 from gamedsl.prompting.events import SILENCE
-from gamedsl.prompting.spoken import value_said
+from gamedsl.prompting.replies import value_said
 
 Spoken = Callable[[Choose, str, Scope, Callable[[str], bool]], tuple[str, ...]]
 """Examples of what a seat may say at an open decision, by canonical name; given whether the step's

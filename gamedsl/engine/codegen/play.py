@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.engine.chance import Lottery, Single, ticket
-from gamedsl.engine.codegen.sites import Go
+from gamedsl.engine.declared_infoset import key_from
 from gamedsl.engine.kernel import Amounts, Ask, Kind, Outcome
-from gamedsl.engine.told import key_from
 from gamedsl.ir.outcome import Settlement
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import SILENCE, Seen, appended, occurrences
@@ -23,6 +22,7 @@ from gamedsl.prompting.events import SILENCE, Seen, appended, occurrences
 if TYPE_CHECKING:
     from gamedsl.engine.generated import Generated
     from gamedsl.engine.interpreter import History
+
 
 Told = tuple[Any, Any, str, str, str]
 """An entry of the log: the entry before it; who was told (None: everyone; a tuple of seats; a map
@@ -194,7 +194,7 @@ class Play(ABC):
                     [step.options_of(a.seat)[i].name for a, i in zip(asks, move, strict=True)]
                 )
         self._reference = history
-        self.__class__ = self.kernel.stand_in
+        self.__class__ = self.kernel.fallback
 
     # decisions
 
@@ -357,3 +357,53 @@ class Play(ABC):
                 self._replay()
                 self._result = self._reference._settled()
         return self._result
+
+
+Go = Any
+"""The function to go on with, or None; its own type cannot be written down."""
+
+
+class Asks:
+    """Where seats choose: which stop of the program this is, the step, what happens once they have,
+    each seat's options, and the slot of what was paid before the stage around it (empty: there is
+    none)."""
+
+    __slots__ = ("_places", "names", "number", "step", "take", "unpaid")
+
+    def __init__(
+        self, number: int, step: str, take: Callable[[Any, Sequence[int]], Go],
+        names: dict[str, list[str]], unpaid: str,
+    ) -> None:  # fmt: skip
+        self.number = number
+        self.step = step
+        self.take = take
+        self.names = names
+        self.unpaid = unpaid
+        self._places: dict[str, dict[str, int]] = {}
+
+    def place(self, seat: str, name: str) -> int:
+        """The place of an option among all of a seat."""
+        if seat not in self._places:
+            self._places[seat] = {name: i for i, name in enumerate(self.names[seat])}
+        return self._places[seat][name]
+
+
+class Draws:
+    """Where chance draws: its number and step as in `Asks`, the names of each index, what happens
+    once it has, which passes of the loops around it are under way, the name of what is drawn, and
+    the slot as in `Asks`."""
+
+    __slots__ = ("indices", "name", "number", "passes", "step", "take", "unpaid")
+
+    def __init__(
+        self, number: int, step: str, indices: tuple[tuple[str, ...], ...],
+        take: Callable[[Any, Any], Go], passes: Callable[[Any], tuple[int, ...]],
+        name: Callable[[Any], str], unpaid: str,
+    ) -> None:  # fmt: skip
+        self.number = number
+        self.step = step
+        self.indices = indices
+        self.take = take
+        self.passes = passes
+        self.name = name
+        self.unpaid = unpaid

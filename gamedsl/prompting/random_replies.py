@@ -29,8 +29,8 @@ from gamedsl.ir.types import (
     Type,
     Union,
     domain,
-)  # fmt: skip
-from gamedsl.prompting.spoken import name_said
+)
+from gamedsl.prompting.replies import name_said
 
 PHRASES = (
     "a", "no", "Yes.", "42", "hm…", "Why not?", "I am not sure.", "That is {all} I have to say.",

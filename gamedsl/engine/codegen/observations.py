@@ -1,4 +1,4 @@
-"""Who is told of an event, as Python: entries of the log of `gamedsl.engine.codegen.playing`."""
+"""Who is told of an event, as Python: entries of the log of `gamedsl.engine.codegen.play`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gamedsl.ir.types import (
     Union,
     domain,
     plain,
-)  # fmt: skip
+)
 from gamedsl.ir.values import name_of
 
 NOBODY = "()"

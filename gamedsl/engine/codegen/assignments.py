@@ -7,7 +7,7 @@ from gamedsl.engine.codegen.expressions import Expressions, Reader
 from gamedsl.engine.codegen.facts import Facts, takes_none
 from gamedsl.engine.codegen.writer import Lines, type_literal
 from gamedsl.engine.flow import Flow
-from gamedsl.engine.places import misfit
+from gamedsl.engine.storage import misfit
 from gamedsl.ir.expr import Const, Expr
 from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Key, Place, Statement
 from gamedsl.ir.types import (
@@ -27,7 +27,7 @@ from gamedsl.ir.types import (
     Set,
     Tuple,
     Type,
-)  # fmt: skip
+)
 
 
 class Storing:

@@ -31,7 +31,7 @@ from gamedsl.ir.types import (
     Tuple,
     Type,
     Union,
-)  # fmt: skip
+)
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.engine.kernel import Amounts, Ask, Kind, Outcome
-from gamedsl.engine.numbered import Numbered
+from gamedsl.engine.kernel import Amounts, Ask, Kind, NamedMoves, Outcome
 from gamedsl.prompting.events import Seen
 
 if TYPE_CHECKING:
     from gamedsl.engine.interpreter import History
 
 
-class StandIn(Numbered):
+class InterpreterFallback(NamedMoves):
     """Put before a generated class: a history that the reference plays on, because the generated
     code does not know how."""
 
@@ -22,7 +21,7 @@ class StandIn(Numbered):
     if TYPE_CHECKING:
         _reference: History
 
-    def copy(self) -> StandIn:
+    def copy(self) -> InterpreterFallback:
         twin = type(self).__new__(type(self))
         object.__setattr__(twin, "_reference", self._reference.copy())
         return twin

@@ -7,13 +7,23 @@ other game they are met in seeded random plays, so that every one of them can ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from random import Random
 from typing import Any, NamedTuple
 
-from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
+from gamedsl.calls.registry import lookup
+from gamedsl.calls.types import ListOf, OrNone
+from gamedsl.calls.types import Type as Described
+from gamedsl.engine.function_calls import name_of_data, registered
+from gamedsl.engine.interpreter import Interpreter
+from gamedsl.engine.legal_options import Spoken
+from gamedsl.ir.evaluate import Budget, EvaluationError, Scope, SpentError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
-from gamedsl.prompting.events import Event, Seen, Turn
+from gamedsl.ir.types import TEXT, PerSeat
+from gamedsl.prompting.events import SILENCE, Event, Seen, Turn
+from gamedsl.prompting.random_replies import sample_said
 
 MOST = 16
 """Pasts per step; a step with more options than this before it is not covered wholly."""
@@ -107,7 +117,7 @@ def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
     """The pasts of each step that random plays meet."""
     from random import Random
 
-    from gamedsl.engine.examples import left_before, rehearsal
+    from gamedsl.engine.random_plays import left_before, rehearsal
 
     kernel = rehearsal(ir, Budget(WORK))
     left = left_before(ir)
@@ -149,3 +159,92 @@ def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
         step: tuple(past for _, past in sorted(known.items(), key=lambda item: item[0][1]))
         for step, known in found.items()
     }
+
+
+MANY = 4
+"""Examples of one decision."""
+
+NUMBER = "42"
+"""The first example of a text: most functions that look at texts can read it."""
+
+TRIES = 60
+"""Replies that are drawn to find valid ones."""
+
+LONG = 1
+"""Seconds that a function may take before plays do without it."""
+
+
+def rehearsal(ir: GameIR, budget: Budget | None = None) -> Interpreter:
+    """The rules of a game, interpreted, for plays at random: every decision has some options."""
+    if not ir.open:
+        return Interpreter(ir, budget)
+    return Interpreter(ir, budget, quick, spoken(ir))
+
+
+def left_before(ir: GameIR) -> dict[str, Any]:
+    """An example of what an earlier episode left of the state that lasts."""
+    return {
+        state.name: dict.fromkeys(ir.seats, NUMBER) if isinstance(state.type, PerSeat) else NUMBER
+        for state in ir.lasting
+    }
+
+
+def spoken(ir: GameIR) -> Spoken:
+    """Examples of what a seat may say at a step, by canonical name; silence is one where the game
+    goes on without a valid reply."""
+    silent = {seat for seat, cost in ir.costs.items() if cost.then in ("skip", "play")}
+
+    def examples(
+        step: Choose, seat: str, scope: Scope, admits: Callable[[str], bool]
+    ) -> tuple[str, ...]:
+        assert step.said is not None
+        counted = sum(len(v) for k, v in scope.bindings.items() if k.endswith("@past"))
+        random, found = Random(f"{step.id} {seat} {len(scope.bindings)} {counted}"), list[str]()
+        for number in range(TRIES):
+            name = sample_said(step.said, step.type, ir.seats, random)
+            if number == 0 and step.type == TEXT and step.said.form == "text":
+                name = NUMBER
+            if name not in found and _holds(admits, name):
+                found.append(name)
+            if len(found) == MANY:
+                break
+        return (*found, SILENCE) if seat in silent else tuple(found)
+
+    return examples
+
+
+def _holds(admits: Callable[[str], bool], name: str) -> bool:
+    try:
+        return admits(name)
+    except EvaluationError:
+        return False
+
+
+def quick(name: str, arguments: Mapping[str, Any]) -> Any:
+    """A `gamedsl.engine.function_calls.Caller` for plays that are only looked at."""
+    function = lookup(name)
+    assert function is not None, "the compiler has looked it up"
+    told = ", ".join(map(name_of_data, arguments.values()))
+    random = Random(f"{name} {told}")
+    if function.time_limit > LONG or function.missing_here() is not None:
+        return _drawn(function.result, random)
+    found = registered(name, arguments)
+    return _drawn("bool", random) if found is False else found
+
+
+def _drawn(type: Described, random: Random) -> Any:
+    """A value of a described type."""
+    match type:
+        case OrNone(of=inner):
+            return _drawn(inner, random) if random.random() < 0.5 else None
+        case ListOf(of=inner):
+            return tuple(_drawn(inner, random) for _ in range(random.randrange(4)))
+        case tuple():
+            return random.choice(type)
+        case Mapping():
+            return {field: _drawn(inner, random) for field, inner in type.items()}
+    plain = {
+        "text": ("", "yes", "3 + 4"), "int": (0, 1, 2), "bool": (False, True),
+        "number": (0, Fraction(1, 2), 1), "any": (0, "yes"),
+    }  # fmt: skip
+    return random.choice(plain[type])

@@ -31,7 +31,7 @@ from gamedsl.ir.types import (
     Type,
     Union,
     domain,
-)  # fmt: skip
+)
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
 

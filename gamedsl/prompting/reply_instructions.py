@@ -1,10 +1,10 @@
-"""What is asked at a step, and how to reply: the default texts of the slot `ask` and the form."""
+"""Instructions on how to reply: the texts of the slot `form`, and what follows an invalid reply."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from gamedsl.ir.game import GameIR
+from gamedsl.ir.form import Form
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import Bool, Enum, Option, PerValue, Record, Seat, Text, Type
 from gamedsl.prompting.replies import REASONS, ParseFailure
@@ -13,11 +13,24 @@ QUOTED = 2000
 """Characters of an invalid reply that its author is shown again."""
 
 
-def asked_to_say(ir: GameIR, step: Choose) -> str:
-    """The ask slot of an open decision: what it is called, where a masked game does not hide it."""
-    at_once = "All reply at the same time." if step.joint and len(step.actors) > 1 else ""
-    what = "" if ir.labels.kind == "masked" else f"Now your {step.variable.replace('_', ' ')}."
-    return " ".join(part for part in (at_once, what) if part)
+ASKED = {
+    "label": "Reply with exactly one of the options.",
+    "tag": "Reply with exactly one of the options, in this form: <answer>OPTION</answer>",
+    "tool": (
+        "Reply with exactly one of the options, in this form: "
+        '<tool_call>{"name": "choose", "arguments": {"option": "OPTION"}}</tool_call>'
+    ),
+}
+"""What prompts say of each form. It has as few words as can be, none of them a label of any style,
+since no action of a masked game may be called by one of them."""
+
+_THINK = "Before that, think between <think> and </think>, in at most {} tokens."
+
+
+def instruction(form: Form) -> str:
+    """How to answer, as prompts say it. It has no name and no label of any game."""
+    asked = ASKED[form.kind]
+    return asked if form.think is None else f"{asked} {_THINK.format(form.think)}"
 
 
 def form_of(step: Choose, seats: tuple[str, ...]) -> str:
@@ -60,19 +73,3 @@ def again(failure: ParseFailure) -> tuple[tuple[Literal["assistant", "user"], st
         ("assistant", failure.text[:QUOTED]),
         ("user", f"This is no valid reply: {why}. Try again."),
     )
-
-
-def default_ask(
-    ir: GameIR, step: Choose, options: tuple[str, ...], shown_role: dict[str, str]
-) -> str:
-    """The ask slot: whether others choose at the same time, and the exact texts of the answers.
-
-    Of the wordings tried, this leaves a model least skewed before training: an option a line, and
-    the instruction apart from them (`benchmarks/label_skew.py`).
-    """
-    listed = "\n".join(("Options:", *options))
-    if not step.joint or len(step.actors) == 1:
-        return listed
-    *first, last = (shown_role[seat] for seat in step.actors)
-    actors = "All" if set(step.actors) == set(ir.seats) else f"{', '.join(first)} and {last}"
-    return f"{actors} choose at the same time.\n{listed}"

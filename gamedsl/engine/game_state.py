@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 from gamedsl.diagnostics.spans import Span
-from gamedsl.engine.drawing import Index
+from gamedsl.engine.chance import Index
 from gamedsl.engine.flow import Flow
-from gamedsl.engine.places import (
+from gamedsl.engine.storage import (
     Path,
     apply,
     fitting,
@@ -24,7 +24,7 @@ from gamedsl.engine.places import (
     with_less,
     with_more,
     writes,
-)  # fmt: skip
+)
 from gamedsl.ir.evaluate import Budget, Scope, evaluate, none_here
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
@@ -33,7 +33,7 @@ from gamedsl.ir.statements import Place, Statement
 from gamedsl.ir.types import PerSeat, PerValue, Type
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import Seen, appended
-from gamedsl.prompting.readers import told
+from gamedsl.prompting.visibility import told
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -45,7 +45,7 @@ Answered = tuple[str, str, tuple[Any, ...]]
 """A step that called a function, the function, and what it gave, as JSON has it."""
 
 
-class World:
+class GameState:
     """See the module docstring. `bindings` are the variables by name, `paid` streams per seat;
     `answers` what functions gave that need not give the same again; `budget` is what may be done
     to them, None for no end."""
@@ -66,8 +66,8 @@ class World:
         self.seen: dict[str, Seen] = dict.fromkeys(ir.everyone, ())
         self.answers: tuple[Answered, ...] = ()
 
-    def copy(self) -> World:
-        twin = World.__new__(World)
+    def copy(self) -> GameState:
+        twin = GameState.__new__(GameState)
         twin._ir, twin._flow, twin.budget = self._ir, self._flow, self.budget
         twin.bindings = self.bindings.copy()
         twin.paid = self.paid.copy()
