@@ -146,7 +146,9 @@ def _conditions(ir: GameIR) -> Iterator[Site]:
         yield Site(ir.end.span, "`end`", "GD0475", ("entered", ir.end.span))
     for step in walk_steps(ir.turns):
         if isinstance(step, Loop) and step.until is not None and _depends(step.until):
-            yield Site(step.until.span, "`until`", "GD0475", ("entered", step.until.span))
+            yield Site(
+                step.until.span, "the end of this loop", "GD0475", ("entered", step.until.span)
+            )
 
 
 def _depends(expr: Expr) -> bool:

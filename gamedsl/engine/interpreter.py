@@ -284,7 +284,7 @@ class History(NamedMoves):
             if loop.at_bound == "end":
                 return op.over
             raise PlayError(
-                f"`until` has not held after {passes} passes", loop.until.span,
+                f"this loop has not ended after {passes} passes", loop.until.span,
                 help=f"say what happens then: `at_most: {{n: {passes}, then: go_on}}`, or `end`",
             )  # fmt: skip
         self._state.unbind(loop.resets, by_seat=not loop.in_turn)

@@ -105,7 +105,7 @@ def test_a_bound_that_is_reached() -> None:
     assert run(items=AB, cycle=True) == (1, 1, 9)
     assert run(items=AB, cycle=True, until=it(False), at_bound="go_on") == (1, 1, 9)
     assert run(items=AB, cycle=True, until=it(False), at_bound="end") == (1, 1)
-    with pytest.raises(PlayError, match="`until` has not held after 2 passes"):
+    with pytest.raises(PlayError, match="this loop has not ended after 2 passes"):
         run(items=AB, cycle=True, until=it(False))
     assert run(times=2, until=it(False)) == (1, 1, 9)
 
