@@ -14,6 +14,7 @@ from gamedsl.ir.expr import walk
 from gamedsl.ir.program import AtBound, Block, Choose, Loop, Step, walk_steps
 from gamedsl.ir.types import BOOL, NEVER, SEAT, WHOLE, List, Number, Type
 from gamedsl.sema.bounds import bound_of
+from gamedsl.sema.narrow import Facts
 from gamedsl.sema.options import PLAY
 from gamedsl.sema.scope import (
     ParamName,
@@ -68,7 +69,8 @@ class Turns(Uses):
                 self.problems.add("GD0419", "this game has too many steps", place, why=why)
             return ()
         looping = any(item.get(key) is not None for key in ("repeat", "each")) or (
-            item.get("until") is not None and item.get("turns") is not None
+            item.get("turns") is not None
+            and any(item.get(key) is not None for key in ("until", "while"))
         )
         if looping and item.get("turns") is None and item.get("if") is not None:
             return self.loop(item, None)
@@ -158,19 +160,30 @@ class Turns(Uses):
     # loops
 
     def loop(self, item: Mapping, condition: ir.Expr | None) -> tuple[Step, ...]:
+        stays = item.entry("while")
+        if stays is not None and item.get("turns") is not None and condition is not None:
+            bare = Mapping(tuple(e for e in item if e.key.text != "if"), item.span)
+            loop = self.loop(bare, None)
+            return loop and (Block(self.number("block"), loop, item.span, condition),)
         repeat, each, count = item.get("repeat"), item.get("each"), item.get("count")
         times = items = None
         cycle, name, seats = False, None, self.acting
+        of: Type = NEVER
         before = self.problems.count_errors()
         if repeat is not None:
             passes = self.types.number(repeat, 0, MAX_PASSES)
             times = ir.Const(WHOLE, repeat.span, passes)
         elif each is not None:
             items, cycle, name, of = self.order(each)
-            if name is not None:
-                self.loop_name(name, of)
-            else:
-                seats = self.seats_in(items) if items is not None else self.names.seats
+        known = self.facts
+        if stays is not None:
+            in_turn = each is not None and name is None
+            condition, learned = self.read_while(stays.value, in_turn=in_turn)
+            self.facts = known | learned
+        if name is not None:
+            self.loop_name(name, of)
+        elif each is not None:
+            seats = self.seats_in(items) if items is not None else self.names.seats
         if isinstance(count, Scalar):
             self.loop_name(count, WHOLE)
         saved, self.acting = self.acting, seats
@@ -186,10 +199,13 @@ class Turns(Uses):
             test = item.get("until")
             if test is not None:
                 until = self.checked(test, BOOL, "a condition")
+            elif stays is not None and condition is not None:
+                span = stays.key.span._replace(end=stays.value.span.end)
+                until = ir.Apply(BOOL, span, "not", (condition,))
             return steps
 
         body, resets = self.inside(read)
-        self.acting = saved
+        self.acting, self.facts = saved, known
         if self.problems.count_errors() > before:
             return ()
         bound, then = self.bound_of(item, body, cycle, until)
@@ -203,6 +219,16 @@ class Turns(Uses):
                 until, bound, then, tuple(resets), condition,
             ),
         )  # fmt: skip
+
+    def read_while(self, test: Node, *, in_turn: bool) -> tuple[ir.Expr | None, Facts]:
+        """The condition of `while`, as it is read outside the loop, and what is known where it
+        holds. `while: e` is `if: e` of the whole loop and `until: not e`: nothing below knows it.
+        """
+        saved = self.acting
+        self.acting = None if in_turn else saved
+        found = self.condition(test)
+        self.acting = saved
+        return found
 
     def order(self, each: Node) -> tuple[ir.Expr | None, bool, Scalar | None, Type]:
         """What a loop goes through: its items (None where they are wrong), whether round and round,
@@ -276,7 +302,7 @@ class Turns(Uses):
             return None, then
         bound = bound_of(body, self.state)
         if bound is None and not self.problems.errors:
-            head = item.entry("each") or item.entry("until")
+            head = item.entry("each") or item.entry("until") or item.entry("while")
             param = limit_of is not None and self.chain
             self.problems.add(
                 "GD0431", "this loop has no bound", head.value.span if head else span,
@@ -287,7 +313,7 @@ class Turns(Uses):
         return bound, then
 
 
-_LOOP_KEYS = ("repeat", "each", "count", "until", "at_most")
+_LOOP_KEYS = ("repeat", "each", "count", "until", "while", "at_most")
 
 
 def choices_in(steps: tuple[Step, ...]) -> list[Choose]:

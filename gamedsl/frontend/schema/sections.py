@@ -11,7 +11,7 @@ from gamedsl.frontend.schema.heads import MOST_KEYS, STEP_HEADS
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 _ASKING = (["choose"], ["say"])
-_LOOPS = ("repeat", "each", "until")
+_LOOPS = ("repeat", "each", "until", "while")
 PARAM_KEYS = ("default", "type", "in", "about")
 """Keys that make a map the declaration of a param; any other map is a value."""
 
@@ -80,7 +80,11 @@ def _check_loop(step: Mapping, problems: Problems) -> None:
         _excluded(
             repeat, each, "a loop goes round in one way", "put one loop into the other", problems
         )
-    for name in () if loops else ("count", "at_most", "until"):
+    until, stays = step.entry("until"), step.entry("while")
+    if until is not None and stays is not None:
+        help = "write one of them: `while: e` is `until: not e`, tested before the first pass too"
+        _excluded(until, stays, "a loop ends in one way", help, problems)
+    for name in () if loops else ("count", "at_most", "until", "while"):
         entry = step.entry(name)
         if entry is not None:
             problems.add(
@@ -88,7 +92,7 @@ def _check_loop(step: Mapping, problems: Problems) -> None:
                 f"`{name}` belongs to a loop, and this step is none",
                 entry.key.span,
                 why="without a loop",
-                help="add `repeat: 3`, `each: cycle(roles)` or `until:`, or delete this"
+                help="add `repeat: 3`, `each: cycle(roles)`, `while:` or `until:`, or delete this"
                 if head == "turns"
                 else f"add `each: cycle(roles)`, or write the `{head}` step below `turns:`",
             )

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Literal
 
 from gamedsl.diagnostics.spans import Span
-from gamedsl.ir.expr import Const, Expr, LetCall, LetMap, Me, expressions_in
+from gamedsl.ir.expr import Apply, Const, Expr, LetCall, LetMap, Me, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Action,
@@ -226,6 +226,9 @@ class _Outline:
         else:
             text = "repeat"
         again = f"until {said(loop.until)}" if loop.until is not None else ""
+        match loop.until:
+            case Apply(function="not", arguments=(test,)) if _is_same(test, loop.condition):
+                condition, again = "", f"while {said(test)}"
         if loop.bound is not None:
             again = f"{again}, at most {loop.bound} times".lstrip(", ")
         text += f", counting {loop.count}" * bool(loop.count)
@@ -246,6 +249,11 @@ class _Outline:
             text += f"; knows {known or 'nothing'}"
         more = tuple(filter(None, map(_effect, step.moves)))
         return Item("choose", text, where, step, more, condition, seats=seats)
+
+
+def _is_same(test: Expr, condition: Expr | None) -> bool:
+    """Whether a loop ends by the condition on which it begins: it was written as `while`."""
+    return condition is not None and test.span == condition.span
 
 
 def _actor(step: Choose) -> str:
