@@ -17,8 +17,9 @@ from gamedsl.ir.program import Binding, Choose, Draw, Show, Step, walk_steps
 from gamedsl.ir.types import domain
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import Seen
-from gamedsl.runtime.vectors import may_see
-from gamedsl.runtime.views import Viewer, keys_of
+from gamedsl.prompting.visibility import may_read
+from gamedsl.runtime.view_slots import keys_of
+from gamedsl.runtime.views import Viewer
 
 Kind = tuple[str, str, str]
 """A step, whose event it is, and the name."""
@@ -73,7 +74,10 @@ def _events(step: Step, seat: str) -> int:
     """The most events that a step can be for a seat."""
     chooses = isinstance(step, Choose)
     return visible(
-        step, lambda readers, owner: (chooses and owner == seat) or may_see(readers, seat, owner)
+        step,
+        lambda readers, owner: (
+            (chooses and owner == seat) or may_read(readers, seat, owner or None)
+        ),
     )
 
 

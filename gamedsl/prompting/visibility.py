@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.statements import Readers
@@ -26,19 +26,30 @@ def reads(readers: Readers, seat: str, owner: str | None, scope: Scope) -> bool:
         case "test":
             assert readers.test is not None
             return bool(evaluate(readers.test, scope.seated(seat)))
-    return False
+        case "nobody":
+            return False
+        case _:
+            assert_never(readers.kind)
 
 
 def may_read(readers: Readers, seat: str, owner: str | None) -> bool:
-    """Whether a seat may in some play see a value that is `owner`'s (None: not known whose)."""
+    """Returns whether a seat may in some play see a value, or a field of it, that is `owner`'s
+    (None: the owner is not known)."""
+    if readers.fields:
+        return any(may_read(inner, seat, owner) for _, inner in readers.fields)
     match readers.kind:
+        case "all" | "test":
+            return True
         case "owner":
             return owner is None or seat == owner
         case "others":
             return owner is None or seat != owner
         case "seats":
             return seat in readers.seats
-    return readers.kind != "nobody"
+        case "nobody":
+            return False
+        case _:
+            assert_never(readers.kind)
 
 
 def told(

@@ -22,7 +22,7 @@ from gamedsl.runtime.decision import Action, Decision, Mistake, parse_reply
 from gamedsl.runtime.history import Position, entries
 from gamedsl.runtime.least import Amount
 from gamedsl.runtime.memory import Memory, left_by
-from gamedsl.runtime.views import View
+from gamedsl.runtime.views import View, everything
 
 if TYPE_CHECKING:
     from gamedsl.runtime.env import Env
@@ -217,8 +217,6 @@ class Episode:
     @property
     def table(self) -> str:
         """Everything there is, as text, as the referee sees it. Not for players."""
-        from gamedsl.runtime.view_text import everything
-
         return everything(self.env.viewer, self._position.state)
 
     def fork(self) -> Episode:

@@ -15,10 +15,11 @@ bindings what matters later needs `Episode.information`, which forgets nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
+from gamedsl.ir.game import GameIR
 from gamedsl.ir.statements import Readers, State
 from gamedsl.ir.types import (
     Bag,
@@ -44,7 +45,8 @@ from gamedsl.ir.types import (
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.value_text import HIDDEN, Hidden
-from gamedsl.runtime.views import Slot, View, Viewer
+from gamedsl.prompting.visibility import may_read
+from gamedsl.runtime.view_slots import Key, Slot
 
 ONE_HOT = 32
 """Numbers of a range that are one-hot; a longer range is scaled."""
@@ -206,40 +208,45 @@ NOTHING = Parts(())
 class Layout:
     """The vectors of one seat of a game."""
 
-    def __init__(self, viewer: Viewer, seat: str) -> None:
-        self._seats = viewer.ir.seats
-        self._steps = tuple(step.id for step in viewer.ir.steps if seat in step.actors)
+    def __init__(self, ir: GameIR, slots: Iterable[Slot], seat: str) -> None:
+        """`slots` are all that steps of the game fill."""
+        self._seat = seat
+        self._seats = ir.seats
+        self._steps = tuple(step.id for step in ir.steps if seat in step.actors)
         self._me = OneHot(self._seats)
         self._asked = OneHot(self._steps)
         self._state = [
-            (state.name, code) for state in viewer.states for code in (self._seen(state, seat),)
+            (state.name, code) for state in ir.states for code in (self._seen(state, seat),)
         ]
         self._bound = [
             ((slot.variable, slot.key), self._told(slot))
-            for slot in viewer.slots.values()
-            if any(may_see(r, seat, owner) for r, owner in slot.readers) or slot.chosen_by(seat)
+            for slot in slots
+            if any(may_read(r, seat, owner or None) for r, owner in slot.readers)
+            or slot.chosen_by(seat)
         ]
         self._known = [
             (step.id, entry.name, Maybe(code_of(entry.value.type, self._seats), "is known", True))
-            for step in viewer.ir.steps
-            if seat in step.actors and viewer.ir.asked_as.get(step.id) == step.id
+            for step in ir.steps
+            if seat in step.actors and ir.asked_as.get(step.id) == step.id
             for entry in step.knows or ()
         ]
         self.components: tuple[Component, ...] = tuple(self._components())
 
-    def vector(self, view: View) -> tuple[float, ...]:
-        """As many floats as `components`."""
+    def vector(
+        self, step: str | None, occurrence: int, state: Mapping[str, Any],
+        bound: Mapping[tuple[str, Key], Any], known: Mapping[str, Any],
+    ) -> tuple[float, ...]:  # fmt: skip
+        """Returns the floats of a view, as many as `components`; the arguments are the view's."""
         out: list[float] = []
-        self._me.write(view.seat, out)
-        self._asked.write(view.step, out)
-        out.append(float(view.occurrence))
+        self._me.write(self._seat, out)
+        self._asked.write(step, out)
+        out.append(float(occurrence))
         for name, code in self._state:
-            code.write(view.state.get(name, HIDDEN), out)
+            code.write(state.get(name, HIDDEN), out)
         for place, code in self._bound:
-            code.write(view.bound.get(place, HIDDEN), out)
-        for step, name, code in self._known:
-            known = view.known or {}
-            code.write(known.get(name, HIDDEN) if step == view.step else HIDDEN, out)
+            code.write(bound.get(place, HIDDEN), out)
+        for asking, name, code in self._known:
+            code.write(known.get(name, HIDDEN) if asking == step else HIDDEN, out)
         return tuple(out)
 
     def _components(self) -> Iterable[Component]:
@@ -264,7 +271,7 @@ class Layout:
         return self._part(type, readers, seat, "")
 
     def _part(self, type: Type, readers: Readers, seat: str, owner: str) -> Code:
-        if not may_see(readers, seat, owner):
+        if not may_read(readers, seat, owner or None):
             return _lengths(type, self._seats)
         code = code_of(type, self._seats)
         return Maybe(code, "is seen", True) if readers.kind == "test" else code
@@ -352,17 +359,3 @@ def _lengths(type: Type, seats: tuple[str, ...]) -> Code:
             code = _lengths(inner, seats)
             return Parts([(f"[{name_of(v)}]", v, code) for v in domain(key, seats) or ()])
     return NOTHING
-
-
-def may_see(readers: Readers, seat: str, owner: str) -> bool:
-    """Whether a seat may ever see something of a value; `owner` is empty where anybody's it is."""
-    if readers.fields:
-        return any(may_see(inner, seat, owner) for _, inner in readers.fields)
-    match readers.kind:
-        case "owner":
-            return owner in ("", seat)
-        case "others":
-            return owner != seat
-        case "seats":
-            return seat in readers.seats
-    return readers.kind != "nobody"

@@ -8,7 +8,7 @@ plain data, a text for people, and a vector of floats (`gamedsl.runtime.vectors`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.engine.kernel import State as Play
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
+from gamedsl.ir.program import Binding, Call, Choose, Show, walk_steps
 from gamedsl.ir.statements import Readers, State
 from gamedsl.ir.types import (
     Bag,
@@ -30,22 +30,26 @@ from gamedsl.ir.types import (
     Set,
     Tuple,
     Type,
-    join,
     plain,
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
-from gamedsl.prompting.events import SILENCE, Event, Seen, occurrences
+from gamedsl.prompting.events import SILENCE, Event, Seen, known, occurrences
 from gamedsl.prompting.replies import value_said
-from gamedsl.prompting.value_text import HIDDEN, Hidden
+from gamedsl.prompting.value_text import (
+    HIDDEN,
+    Hidden,
+    as_text,
+    one_line,
+    plain_text,
+    titled,
+)
 from gamedsl.prompting.visibility import reads, ways
 from gamedsl.runtime.value_names import value_of
+from gamedsl.runtime.view_slots import Key, Slot, keys_of, slots_of
 
 if TYPE_CHECKING:
     from gamedsl.runtime.vectors import Layout
-
-Key = tuple[str, ...]
-"""Whose, or what for: the seat that chose or is drawn for, and the indices of a draw, by name."""
 
 
 @dataclass(frozen=True)
@@ -107,34 +111,14 @@ class View:
     @cached_property
     def text(self) -> str:
         """For people: a board is a grid, a hand a list, what is hidden is a number of things."""
-        from gamedsl.runtime.view_text import text_of
-
-        return text_of(self, self._viewer)
+        return _text_of(self, self._viewer)
 
     @cached_property
     def vector(self) -> tuple[float, ...]:
         """As many floats as `Env.vector_names` has names."""
-        return self._viewer.layout(self.seat).vector(self)
-
-
-@dataclass(frozen=True)
-class Slot:
-    """Something that steps bind: a variable, for one key. `options` are the names of what may be
-    chosen, whose names are its values; of a draw or show there are none, and `type` says what it
-    may be. `readers` are those of each step that binds it, with the seat whose it then is (empty:
-    nobody's)."""
-
-    variable: str
-    key: Key
-    type: Type
-    options: tuple[str, ...] = ()
-    readers: tuple[tuple[Readers, str], ...] = ()
-    unordered: bool = False
-    """Whether it is a selection, in no order."""
-
-    def chosen_by(self, seat: str) -> bool:
-        """Whether a seat may choose it; it then knows what it chose, whoever else does."""
-        return bool(self.options) and any(owner == seat for _, owner in self.readers)
+        return self._viewer.layout(self.seat).vector(
+            self.step, self.occurrence, self.state, self.bound, self.known or {}
+        )
 
 
 class Viewer:
@@ -147,7 +131,7 @@ class Viewer:
         self.types = {state.name: state.type for state in self.states}
         self._steps = {step.id: step for step in steps if isinstance(step, Binding)}
         self.knows = {step.id: step.knows for step in ir.steps if step.knows is not None}
-        self.slots = self._find_slots()
+        self.slots = slots_of(self._steps.values(), self.types)
         self.names = {
             (step.variable, option.value): option.name
             for step in ir.steps
@@ -169,8 +153,8 @@ class Viewer:
         scope = Scope(self.ir.seats, variables, self.ir.lets_by_name, {}, seat)
         if step in self.knows:
             step = self.ir.asked_as[step]
-            known = {entry.name: evaluate(entry.value, scope) for entry in self.knows[step]}
-            return View(seat, role, step, legal, {}, {}, (), self, known)
+            told = {entry.name: evaluate(entry.value, scope) for entry in self.knows[step]}
+            return View(seat, role, step, legal, {}, {}, (), self, told)
         state = {
             s.name: masked(variables[s.name], s.type, s.readers, seat, scope)
             for s in self.states
@@ -185,7 +169,7 @@ class Viewer:
 
         found = self._layouts.get(seat)
         if found is None:
-            found = self._layouts[seat] = Layout(self, seat)
+            found = self._layouts[seat] = Layout(self.ir, self.slots.values(), seat)
         return found
 
     def told(self, seat: str, seen: Seen) -> dict[tuple[str, Key], Any]:
@@ -235,46 +219,6 @@ class Viewer:
         if not readers.fields or not isinstance(record, Record):
             return value_of(name, type, self.ir.seats)
         return _fields(name, record, self.ir.seats)
-
-    def _find_slots(self) -> dict[tuple[str, Key], Slot]:
-        steps = [step for step in self._steps.values() if step.variable not in self.types]
-        actors: dict[str, set[str]] = {}
-        for step in steps:
-            if isinstance(step, Choose):
-                actors.setdefault(step.variable, set()).update(step.actors)
-        slots: dict[tuple[str, Key], Slot] = {}
-        for step in steps:
-            for slot in self._slots_of(step, len(actors.get(step.variable, ())) > 1):
-                place = slot.variable, slot.key
-                known = slots.get(place, slot)
-                slots[place] = Slot(
-                    *place, join(known.type, slot.type) or known.type,
-                    tuple(dict.fromkeys((*known.options, *slot.options))),
-                    tuple(dict.fromkeys((*known.readers, *slot.readers))),
-                    known.unordered and slot.unordered,
-                )  # fmt: skip
-        return slots
-
-    def _slots_of(self, step: Binding, many: bool) -> Iterable[Slot]:
-        if isinstance(step, Choose):
-            for seat, options in zip(step.actors, step.options, strict=True):
-                names = tuple(option.name for option in options)
-                key: Key = (seat,) if step.joint or many else ()
-                yield Slot(step.variable, key, step.type, names, ((step.readers, seat),))
-        elif isinstance(step, Show | Call):
-            yield Slot(step.variable, (), step.type, (), ((step.readers, ""),))
-        else:
-            for key in keys_of(step):
-                readers = (step.readers, key[0] if step.by_seat else "")
-                many = step.source.take is not None
-                yield Slot(step.variable, key, step.type, (), (readers,), many)
-
-
-def keys_of(step: Draw) -> tuple[Key, ...]:
-    keys: tuple[Key, ...] = ((),)
-    for values in step.per:
-        keys = tuple((*key, name_of(value)) for key in keys for value in values)
-    return keys
 
 
 def _fields(name: str, record: Record, seats: tuple[str, ...]) -> tuple[Any, ...]:
@@ -359,3 +303,52 @@ def _order(value: Any) -> tuple[bool, Any, str]:
     """Numbers by size, everything else by name."""
     number = isinstance(value, int | Fraction)
     return not number, value if number else 0, name_of(value)
+
+
+# text
+
+
+def _text_of(view: View, viewer: Viewer) -> str:
+    """A view, several lines, without a newline at the end."""
+    asked = f"chooses {view.step}: {', '.join(view.legal)}" if view.step else "is not asked"
+    lines = [f"{view.seat} {asked}"]
+    for name, value in view.state.items():
+        if value is not HIDDEN:
+            lines.append(titled(name, as_text(value, viewer.types[name])))
+    grouped: dict[str, list[str]] = {}
+    for (name, key), value in view.bound.items():
+        shown = one_line(value, viewer.slots[name, key].type)
+        grouped.setdefault(name, []).append(" ".join((*key, shown)))
+    lines += [f"{name}: {', '.join(values)}" for name, values in grouped.items()]
+    if view.known is not None and view.step is not None:
+        for entry in viewer.knows[view.step]:
+            lines.append(titled(entry.name, as_text(view.known[entry.name], entry.value.type)))
+        return "\n".join((*lines, "knows nothing else"))
+    lines.append(f"seen: {known(view.seen) or 'nothing'}")
+    return "\n".join(lines)
+
+
+def everything(viewer: Viewer, play: Play) -> str:
+    """The declared state and all that steps bound last, as the referee sees them. Not for players:
+    nothing is left out."""
+    lines: list[str] = []
+    variables = play.variables
+    for name in dict.fromkeys((*viewer.types, *(variable for variable, _ in viewer.slots))):
+        if name not in variables:
+            continue
+        value = variables[name]
+        if name in viewer.types:
+            lines.append(titled(name, as_text(value, viewer.types[name])))
+        elif isinstance(value, dict):
+            parts = (f"{name_of(k)} {_called(name, v, viewer)}" for k, v in value.items())
+            lines.append(f"{name}: {', '.join(parts)}")
+        else:
+            lines.append(f"{name}: {_called(name, value, viewer)}")
+    return "\n".join(lines)
+
+
+def _called(name: str, value: Any, viewer: Viewer) -> str:
+    try:
+        return viewer.names.get((name, value)) or plain_text(value)
+    except TypeError:  # a map, or what holds one, has no name
+        return plain_text(value)

@@ -1,0 +1,84 @@
+"""Slots: the places of a view that steps fill, one for each variable and key."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import assert_never
+
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Show
+from gamedsl.ir.statements import Readers
+from gamedsl.ir.types import Type, join
+from gamedsl.ir.values import name_of
+
+Key = tuple[str, ...]
+"""The seat that chose or is drawn for, and the indices of a draw, by name."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A variable that steps bind, for one key. For a choice, `options` are the names that may be
+    chosen; a view holds the name. Otherwise there are no options, and `type` is the type of the
+    value. `readers` are those of each step that binds the variable, with the seat that then owns
+    it (empty: nobody)."""
+
+    variable: str
+    key: Key
+    type: Type
+    options: tuple[str, ...] = ()
+    readers: tuple[tuple[Readers, str], ...] = ()
+    unordered: bool = False
+    """Whether the value is a selection, in no order."""
+
+    def chosen_by(self, seat: str) -> bool:
+        """Returns whether a seat may choose the value; a seat always knows its own choice."""
+        return bool(self.options) and any(owner == seat for _, owner in self.readers)
+
+
+def slots_of(steps: Iterable[Binding], declared: Collection[str]) -> dict[tuple[str, Key], Slot]:
+    """Returns the slots that steps fill, by variable and key. Steps that bind `declared` state fill
+    none."""
+    filling = [step for step in steps if step.variable not in declared]
+    actors: dict[str, set[str]] = {}
+    for step in filling:
+        if isinstance(step, Choose):
+            actors.setdefault(step.variable, set()).update(step.actors)
+    slots: dict[tuple[str, Key], Slot] = {}
+    for step in filling:
+        for slot in _slots_of(step, len(actors.get(step.variable, ())) > 1):
+            place = slot.variable, slot.key
+            known = slots.get(place, slot)
+            slots[place] = Slot(
+                *place, join(known.type, slot.type) or known.type,
+                tuple(dict.fromkeys((*known.options, *slot.options))),
+                tuple(dict.fromkeys((*known.readers, *slot.readers))),
+                known.unordered and slot.unordered,
+            )  # fmt: skip
+    return slots
+
+
+def _slots_of(step: Binding, several: bool) -> Iterable[Slot]:
+    """Yields the slots of one step; `several` says that more than one seat chooses its variable."""
+    match step:
+        case Choose():
+            for seat, options in zip(step.actors, step.options, strict=True):
+                names = tuple(option.name for option in options)
+                key: Key = (seat,) if step.joint or several else ()
+                yield Slot(step.variable, key, step.type, names, ((step.readers, seat),))
+        case Show() | Call():
+            yield Slot(step.variable, (), step.type, (), ((step.readers, ""),))
+        case Draw():
+            unordered = step.source.take is not None
+            for key in keys_of(step):
+                readers = (step.readers, key[0] if step.by_seat else "")
+                yield Slot(step.variable, key, step.type, (), (readers,), unordered)
+        case _:
+            assert_never(step)
+
+
+def keys_of(step: Draw) -> tuple[Key, ...]:
+    """Returns the keys of the slots that a draw fills: one for each index."""
+    keys: tuple[Key, ...] = ((),)
+    for values in step.per:
+        keys = tuple((*key, name_of(value)) for key in keys for value in values)
+    return keys
