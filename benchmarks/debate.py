@@ -28,8 +28,8 @@ import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.evaluate.intervals import mean
 from gamedsl.players.runs import run_player
-from gamedsl.recipe.model import Recipe
 from gamedsl.recipe.resolve import override, resolve
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
 from gamedsl.train.cast import assemble
 from gamedsl.train.runfolder import open_run

@@ -27,7 +27,7 @@ from gamedsl.diagnostics import codes
 from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
 from gamedsl.players import PLAYERS
 from gamedsl.prompting.labels import STYLES
-from gamedsl.recipe.keys import KEYS
+from gamedsl.recipe.methods import METHODS, default_of, table
 
 SCHEMAS = Path(gamedsl.__file__).parent / "frontend" / "schema"
 REFERENCE = Path(__file__).with_name("reference.md")
@@ -214,10 +214,11 @@ def recipe() -> Iterator[str]:
     yield ""
     yield "| key | default | accepts | meaning |"
     yield "| --- | --- | --- | --- |"
-    for key in KEYS:
+    for key in table().values():
         default = f"`{default_text(key.default)}`"
-        for method, other in key.for_method.items():
-            default += f"; `{method}`: `{default_text(other)}`"
+        for method in METHODS:
+            if (own := default_of(key, method)) != key.default:
+                default += f"; `{method}`: `{default_text(own)}`"
         yield f"| `{key.name}` | {default} | {cell(key.accepts())} | {cell(key.doc)} |"
 
 

@@ -9,7 +9,8 @@ from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.game import GameIR
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.methods import method_spec
+from gamedsl.recipe.table import Recipe
 
 
 def check_split(
@@ -18,7 +19,7 @@ def check_split(
 ) -> None:  # fmt: skip
     """GD0706: the split of payoffs into rewards moves the equilibria that the method holds.
     `spans`: where settings of the recipe were given."""
-    if not recipe.holds or "split" in recipe.allow:
+    if not method_spec(recipe.method).mixes or "split" in recipe.allow:
         return
     found = [p for p in proofs if p.name == "rewards.incentives" and p.grade == "refuted"]
     for proof in found:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gamedsl.diagnostics.render import Form
     from gamedsl.ir.game import Setting
     from gamedsl.policies.generation import Writing
-    from gamedsl.recipe.model import Recipe
+    from gamedsl.recipe.table import Recipe
     from gamedsl.runtime import Game
     from gamedsl.train.cast import Cast
     from gamedsl.train.loop import Observer, Outcome

@@ -16,14 +16,14 @@ import yaml
 
 from gamedsl.players.base import Player, PlayerError
 from gamedsl.players.model import ModelPlayer, load_policy, player_of
-from gamedsl.recipe.model import Part, Size
+from gamedsl.recipe.table import AdapterSize, RoleSettings
 
 if TYPE_CHECKING:
     from gamedsl.players.speaking import SpeakingPlayer
     from gamedsl.runtime import Game
 
 _SAID = ("adapter", "trained", "player", "model")
-"""The fields of a `Part` that recipes have."""
+"""The fields of `RoleSettings` that recipes have."""
 _FORM = "write `run:FOLDER`, or `run:FOLDER@STEP` for a checkpoint"
 
 
@@ -105,14 +105,14 @@ def folder_and_step(argument: str) -> tuple[Path, int | None]:
     return Path(found[1]).expanduser(), int(found[2])
 
 
-def _parts(recipe: Mapping[str, Any], game: Game) -> list[Part]:
+def _parts(recipe: Mapping[str, Any], game: Game) -> list[RoleSettings]:
     """Who answers for each role and each referee, in full."""
     said: Mapping[str, Mapping[str, Any]] = recipe.get("roles") or {}
     given = {}
     for one in (*game.ir.roles, *game.ir.referees):
         own = said.get(one.name, {})
         adapter, trained, player, model = map(own.get, _SAID)
-        given[one.name] = Part(one.name, adapter, trained, player, model, lora=_size(own))
+        given[one.name] = RoleSettings(one.name, adapter, trained, player, model, lora=_size(own))
     model, per_role = recipe["model"], recipe["adapters"] == "per_role"
     return [
         *(given[one.name].of_role(model, per_role=per_role) for one in game.ir.roles),
@@ -120,9 +120,11 @@ def _parts(recipe: Mapping[str, Any], game: Game) -> list[Part]:
     ]
 
 
-def _size(said: Mapping[str, Any]) -> Size | None:
+def _size(said: Mapping[str, Any]) -> AdapterSize | None:
     given = said.get("lora")
-    return Size(given.get("rank"), given.get("alpha")) if isinstance(given, Mapping) else None
+    if not isinstance(given, Mapping):
+        return None
+    return AdapterSize(given.get("rank"), given.get("alpha"))
 
 
 def _adapters(folder: Path, step: int | None) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from fractions import Fraction
 from itertools import chain
 from typing import Any
@@ -16,34 +17,15 @@ from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Setting
-from gamedsl.recipe.checks import contradictions
-from gamedsl.recipe.keys import KEYS, Key
-from gamedsl.recipe.model import (
-    Curriculum,
-    Expert,
-    Learn,
-    Lora,
-    Magnet,
-    PoolSettings,
-    Project,
-    Recipe,
-    Spending,
-    Until,
-    Vllm,
-    WarmUp,
-)
-from gamedsl.recipe.role_settings import OPPONENTS, ROLES, declare_opponents, declare_roles
-from gamedsl.recipe.start import START, declare_start
-from gamedsl.recipe.unread_settings import check_unread
-
-_BY_NAME = {key.name: key for key in KEYS if key.kind != "map"}
-_MAPS = tuple(key.name for key in KEYS if key.kind == "map")
-_PARTS: dict[str, Any] = {
-    "until": Until, "learn": Learn, "curriculum": Curriculum, "lora": Lora, "magnet": Magnet,
-    "pool": PoolSettings, "budget": Spending, "project": Project,
-    "expert": Expert, "vllm": Vllm, "warm_up": WarmUp,
-}  # fmt: skip
-"""Groups of settings, and what the recipe holds them in."""
+from gamedsl.recipe.conflicts import CONFLICTS, RecipeCheck, check_group_std
+from gamedsl.recipe.curriculum import check_curriculum
+from gamedsl.recipe.methods import METHODS, default_of, method_spec, table
+from gamedsl.recipe.relevance import check_unread, check_words
+from gamedsl.recipe.roles import check_roles, read_opponents, read_roles
+from gamedsl.recipe.rotation import check_learn
+from gamedsl.recipe.setting import SettingSpec, field_types
+from gamedsl.recipe.start import read_start
+from gamedsl.recipe.table import Recipe
 
 
 def parse_overrides(texts: Iterable[str]) -> tuple[Setting, ...]:
@@ -74,35 +56,58 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
 
     Always returns a recipe; where `problems` has errors it holds defaults in the wrong places.
     """
-    given: dict[str, Setting] = {}
-    maps: dict[str, dict[str, Setting]] = {name: {} for name in _MAPS}
     overridden = list(_flat(overrides))
+    given: dict[str, Setting] = {}
     for setting in chain(_flat(ir.settings), overridden):
-        if (head := setting.key.partition(".")[0]) in maps:
-            maps[head][setting.key] = setting
-        elif setting.key in _BY_NAME:
-            given[setting.key] = setting
+        row = table().get(setting.key) or table().get(setting.key.partition(".")[0])
+        if row is None or (row.name != setting.key and row.kind != "map"):
+            _report_unknown(setting, problems)
         else:
-            _unknown(setting, problems)
-    method = _value(_BY_NAME["method"], given.get("method"), "", problems)
-    values: dict[str, Any] = {}
-    parts: dict[str, dict[str, Any]] = {name: {} for name in _PARTS}
-    usual = set()
-    for name, key in _BY_NAME.items():
-        head, _, tail = name.rpartition(".")
-        into = parts[head] if head else values
-        into[tail] = method if name == "method" else _value(key, given.get(name), method, problems)
-        if into[tail] == _converted(key, key.default_of(method)):
-            usual.add(name)
-    built = {name: part(**parts[name]) for name, part in _PARTS.items()}
-    built["roles"] = declare_roles(ir, maps[ROLES].values(), problems)
-    built["opponents"] = declare_opponents(maps[OPPONENTS].values(), problems)
-    built["start"] = declare_start(ir, maps[START].values(), problems)
-    recipe = Recipe(**built, **values)
-    given |= maps[ROLES] | maps[OPPONENTS]
-    contradictions(ir, recipe, given, usual, problems)
-    check_unread(recipe, given, usual, {setting.key for setting in overridden}, problems)
+            given[setting.key] = setting
+    method = _value(table()["method"], given.get("method"), "grpo", problems)
+    values, usual = {}, set()
+    for row in table().values():
+        if row.kind == "map":
+            continue
+        values[row.name] = value = _value(row, given.get(row.name), method, problems)
+        if value == row.converted(default_of(row, method)):
+            usual.add(row.name)
+    maps = {
+        name: [one for key, one in given.items() if key.partition(".")[0] == name]
+        for name, row in table().items() if row.kind == "map"
+    }  # fmt: skip
+    values["roles"] = read_roles(ir, maps["roles"], problems)
+    values["opponents"] = read_opponents(maps["opponents"], problems)
+    values["start"] = read_start(ir, maps["start"], problems)
+    recipe = _recipe(values)
+    check = RecipeCheck(ir, recipe, given, frozenset(usual), problems)
+    check.check((*CONFLICTS, *method_spec(method).conflicts))
+    for check_part in (check_roles, check_words, check_learn, check_curriculum, check_group_std):
+        check_part(check)
+    check_unread(check, {setting.key for setting in overridden})
     return recipe
+
+
+def _recipe(values: Mapping[str, Any]) -> Recipe:
+    """The recipe of values by dotted name."""
+    own = tuple(
+        (name, _group(settings, f"{name}.", values))
+        for method in METHODS for name, settings in method_spec(method).settings.items()
+    )  # fmt: skip
+    recipe: Recipe = _group(Recipe, "", {**values, "of_methods": own})
+    return recipe
+
+
+def _group(settings: type, prefix: str, values: Mapping[str, Any]) -> Any:
+    """A group of settings, and the groups in it."""
+    hints = field_types(settings)
+    given = {}
+    for one in fields(settings):
+        name = f"{prefix}{one.name}"
+        given[one.name] = (
+            values[name] if name in values else _group(hints[one.name], f"{name}.", values)
+        )
+    return settings(**given)
 
 
 def span_of(key: str, settings: Iterable[Setting]) -> Span | None:
@@ -150,96 +155,46 @@ def _flat(*settings: Iterable[Setting]) -> Iterable[Setting]:
             yield setting
 
 
-def _unknown(setting: Setting, problems: Problems) -> None:
-    known = [key.name for key in KEYS]
-    heads = dict.fromkeys(name.partition(".")[0] for name in known)
+def _report_unknown(setting: Setting, problems: Problems) -> None:
+    """Report a name that is no setting."""
+    known = table()
     head, _, tail = setting.key.partition(".")
-    if setting.key in _PARTS:
-        inside = [name for name in _BY_NAME if name.startswith(f"{setting.key}.")]
+    inside = [name for name in known if name.startswith(f"{setting.key}.")]
+    if inside:
         message = f"`{setting.key}` is a group of settings"
         help = f"set one of {', '.join(f'`{name}`' for name in inside)}"
-    elif tail and head in _BY_NAME:
-        message, help = (
-            f"`{head}` has no parts",
-            f"write `{head}: {_shown(_BY_NAME[head].default)}`",
-        )
+    elif tail and head in known:
+        message = f"`{head}` has no parts"
+        help = f"write `{head}: {_shown(known[head].default)}`"
     else:
         near = did_you_mean(setting.key, known)
         message = f"there is no training setting `{setting.key}`"
-        help = f"did you mean `{near}`?" if near else f"the settings are {', '.join(heads)}"
+        groups = ", ".join(dict.fromkeys(row.group for row in known.values()))
+        help = f"did you mean `{near}`?" if near else f"the settings are {groups}"
     problems.add("GD0701", message, setting.span, why="not a setting", help=help)
 
 
-def _value(key: Key, setting: Setting | None, method: str, problems: Problems) -> Any:
-    default = key.default_of(method)
+def _value(row: SettingSpec, setting: Setting | None, method: str, problems: Problems) -> Any:
+    """The value of a setting as the recipe holds it: its default if it is not given, or wrong."""
+    default = default_of(row, method)
     if setting is None:
-        return _converted(key, default)
+        return row.converted(default)
     value = list(setting.value) if isinstance(setting.value, tuple) else setting.value
-    if not _right_type(key, value):
-        near = did_you_mean(value, key.words) if isinstance(value, str) and key.words else None
-        help = f"did you mean `{near}`?" if near else f"such as `{key.name}: {_shown(default)}`"
+    if not row.fits(value):
+        near = did_you_mean(value, row.choices) if isinstance(value, str) else None
+        help = f"did you mean `{near}`?" if near else f"such as `{row.name}: {_shown(default)}`"
         problems.add(
-            "GD0702", f"`{key.name}` must be {key.accepts()}", setting.span,
+            "GD0702", f"`{row.name}` must be {row.accepts()}", setting.span,
             why=f"this is {_described(value)}", help=help,
         )  # fmt: skip
-    elif not all(key.holds(number) for number in _numbers(value)):
+    elif not row.in_range(value):
         problems.add(
-            "GD0703", f"`{key.name}` must be {key.accepts()}", setting.span, why="out of range",
+            "GD0703", f"`{row.name}` must be {row.accepts()}", setting.span, why="out of range",
             help=f"the default is `{_shown(default)}`",
         )  # fmt: skip
     else:
-        return _converted(key, value)
-    return _converted(key, default)
-
-
-def _right_type(key: Key, value: Any) -> bool:
-    if isinstance(value, str):
-        return value in key.words or (key.kind == "name" and bool(value.strip()))
-    match key.kind:
-        case "whole":
-            return _is_number(value) and Fraction(value).denominator == 1
-        case "number":
-            return _is_number(value)
-        case "pair":
-            return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
-        case "names":
-            return (
-                isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value)
-            )
-        case "flags":
-            return isinstance(value, list) and all(v in key.words for v in value)
-        case "list":
-            return isinstance(value, list) and all(
-                isinstance(v, int | Fraction | str) for v in value
-            )
-    return False
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | Fraction) and not isinstance(value, bool)
-
-
-def _numbers(value: Any) -> list[int | Fraction]:
-    return [v for v in (value if isinstance(value, list) else [value]) if _is_number(v)]
-
-
-def _converted(key: Key, value: Any) -> Any:
-    """As the recipe holds it: floats for fractions, tuples for lists, None for the absent
-    word."""
-    if key.absent is not None and value == key.absent:
-        return None
-    match key.kind:
-        case "whole":
-            return int(value)
-        case "number":
-            return float(value)
-        case "pair":
-            return tuple(map(float, value))
-        case "names" | "flags":
-            return tuple(value)
-        case "list":
-            return tuple(float(v) if isinstance(v, Fraction) else v for v in value)
-    return value
+        return row.converted(value)
+    return row.converted(default)
 
 
 def _described(value: Any) -> str:
@@ -255,7 +210,7 @@ def _described(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, Fraction):
+    if isinstance(value, Fraction | float):
         return f"{float(value):g}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_shown, value)) + "]"

@@ -1,4 +1,4 @@
-"""Checks of `learn`: whom it names, whose adapters can be held, and games in which rotation cycles.
+"""Checks of `learn`: the roles that it names, their adapters, and games in which rotation cycles.
 
 A role that learns while the others stand still goes to its best reply to them. In a game without an
 equilibrium in pure actions each turn ends somewhere else, and the roles chase each other forever
@@ -7,64 +7,56 @@ equilibrium in pure actions each turn ends somewhere else, and the roles chase e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from gamedsl.diagnostics import Problems
-from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.evaluate import EvaluationError
-from gamedsl.ir.game import GameIR, Setting
+from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import Amounts, History, count_outcomes, evaluate_outcome, histories
 from gamedsl.ir.program import Binding, Choose, walk_steps
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.conflicts import RecipeCheck, report_unknown
 
 MANY = 10_000
-"""Outcomes of a table that are gone through."""
+"""The most outcomes of a table that are listed."""
 
 
-def check_learn(
-    ir: GameIR, recipe: Recipe, given: Mapping[str, Setting], clash: Callable[..., None],
-    problems: Problems,
-) -> None:  # fmt: skip
-    """`given` are the settings that were set."""
+def check_learn(check: RecipeCheck) -> None:
+    """Report an order that cannot be followed, and warn of roles that would chase each other."""
+    ir, recipe = check.ir, check.recipe
     learners = [role.name for role in ir.roles if recipe.part(role.name).learns]
     order = recipe.learn.order or ()
     known = [role.name for role in ir.roles]
     for role in dict.fromkeys(order):
         if role not in learners:
-            near = did_you_mean(role, learners)
-            why = "is not trained" if role in known else "is no role"
-            problems.add(
-                "GD0705", f"`learn.order` names `{role}`, which {why}", given["learn.order"].span,
-                why="cannot learn",
-                help=f"did you mean `{near}`?" if near else f"who learns: {', '.join(learners)}",
+            fault = "is not trained" if role in known else "is no role"
+            report_unknown(
+                check.problems, "GD0705", f"`learn.order` names `{role}`, which {fault}", role,
+                learners, check.span("learn.order"), "who learns", why="cannot learn",
             )  # fmt: skip
     if recipe.learn.who == "all":
         return
     missing = [role for role in learners if order and role not in order]
     if missing and set(order) <= set(learners):
-        clash(
+        check.conflict(
             f"`learn.order` leaves out `{missing[0]}`, which would never learn",
             f"add it, or write `roles: {{{missing[0]}: {{trained: false}}}}`", "learn.order",
         )  # fmt: skip
     adapters = [recipe.part(role).adapter for role in learners]
     if len(set(adapters)) < len(adapters):
-        clash(
+        check.conflict(
             "roles that share an adapter cannot learn one at a time",
             "write `adapters: per_role`, or `learn: {who: all}`", "adapters", "learn.who",
         )  # fmt: skip
     reason = _cycles(ir) if len(learners) > 1 and "rotation" not in recipe.allow else None
     if reason is not None:
-        problems.add(
+        check.problems.add(
             "GD0715", f"roles that learn one at a time chase each other here: {reason}",
-            given["learn.who"].span if "learn.who" in given else ir.span, severity="warning",
-            why="goes round in a circle",
+            check.span("learn.who"), severity="warning", why="goes round in a circle",
             help="write `learn: {who: all}`; if it is wanted all the same, `allow: [rotation]`",
         )  # fmt: skip
 
 
 def _cycles(ir: GameIR) -> str | None:
-    """Why best replies in turn come to no rest; None where nothing is known against it."""
+    """Why best replies in turn come to no rest; None if nothing is known against it."""
     if ir.plain and len(ir.steps) == 1 and count_outcomes(ir) <= MANY:
         try:
             rests = _has_pure_equilibrium(ir)

@@ -13,18 +13,17 @@ from typing import Any
 
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.spans import Span
-from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR, Setting
 from gamedsl.ir.program import Choose
-from gamedsl.recipe.model import Start
-
-START = "start"
+from gamedsl.recipe.conflicts import report_unknown
+from gamedsl.recipe.setting import is_number
+from gamedsl.recipe.table import Start
 
 Place = tuple[str, str | None]
 Given = dict[str, tuple[Fraction, Span]]
 
 
-def declare_start(ir: GameIR, settings: Iterable[Setting], problems: Problems) -> tuple[Start, ...]:
+def read_start(ir: GameIR, settings: Iterable[Setting], problems: Problems) -> tuple[Start, ...]:
     """The warm starts that settings under `start.` ask for."""
     places: dict[Place, Given] = {}
     span = None
@@ -50,7 +49,9 @@ def _place(
     role = path[0] if path else ""
     roles = [role.name for role in ir.roles]
     if role not in roles:
-        _unknown(f"`start` names no role `{role}`", role, roles, "roles", span, problems)
+        report_unknown(
+            problems, "GD0705", f"`start` names no role `{role}`", role, roles, span, "its roles"
+        )
         return
     steps = {name for step in _steps(ir, role) for name in (step.id, step.variable)}
     named = len(path) > 2 and path[1] in steps
@@ -59,7 +60,10 @@ def _place(
     known = _actions(ir, role, step)
     if action not in known:
         where = f"`{role}`" if step is None else f"`{role}` at `{step}`"
-        _unknown(f"{where} has no action `{action}`", action, known, "actions", span, problems)
+        report_unknown(
+            problems, "GD0705", f"{where} has no action `{action}`", action, known, span,
+            "its actions",
+        )  # fmt: skip
     elif not _is_probability(value):
         problems.add(
             "GD0703", f"the probability of `{action}` must be a number from 0 to 1", span,
@@ -69,17 +73,8 @@ def _place(
         places.setdefault((role, step), {})[action] = (Fraction(value), span)
 
 
-def _unknown(
-    message: str, word: str, known: list[str], noun: str, span: Span, problems: Problems
-) -> None:
-    near = did_you_mean(word, known)
-    help = f"did you mean `{near}`?" if near else f"its {noun}: {', '.join(known)}"
-    problems.add("GD0705", message, span, why="unknown here", help=help)
-
-
 def _is_probability(value: Any) -> bool:
-    number = isinstance(value, int | Fraction) and not isinstance(value, bool)
-    return number and 0 <= value <= 1
+    return is_number(value) and 0 <= value <= 1
 
 
 def _starts(ir: GameIR, place: Place, given: Given, problems: Problems) -> list[Start]:

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from gamedsl.ir.outcome import rewards_so_far
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.baselines import OF_A_STEP, Earned, Running
 from gamedsl.train.credit import Replays
 from gamedsl.train.rollout import Batch, History, Sample

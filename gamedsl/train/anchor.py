@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import torch
 
 from gamedsl.policies.base import Policy, Query
-from gamedsl.recipe.model import Recipe
 from gamedsl.train.checkpoint import Adapters, adapters_of
 from gamedsl.train.reference import Reference
 
@@ -22,9 +21,13 @@ class Anchor:
     what a moment's policy hardly played.
     """
 
-    def __init__(self, policy: Policy, recipe: Recipe, known: Sequence[Query]) -> None:
+    def __init__(
+        self, policy: Policy, known: Sequence[Query], *, every: int | None, floor: float,
+        temperature: float,
+    ) -> None:  # fmt: skip
+        """`every` and `floor` are as in the settings of `magnet`."""
         self._policy, self._known = policy, known
-        self._magnet, self._warmth = recipe.magnet, recipe.temperature
+        self._every, self._floor, self._warmth = every, floor, temperature
         self._reference: Reference | None = None
 
     @property
@@ -41,8 +44,7 @@ class Anchor:
 
     def due(self, step: int) -> bool:
         """Whether it is time to move, the update of a step being done."""
-        every = self._magnet.every
-        return every is not None and step % every == 0
+        return self._every is not None and step % self._every == 0
 
     def move(self) -> None:
         """Be the policy as it is now. No graph of the policy may be alive."""
@@ -54,7 +56,7 @@ class Anchor:
         even = [torch.full((size,), -math.log(size)) for size in sizes]
         if self._reference is None:
             return even
-        floor, warmth = self._magnet.floor, self._warmth
+        floor, warmth = self._floor, self._warmth
         if floor == 1:
             return even
         scores = self._reference.log_pi(queries)

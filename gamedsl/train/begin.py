@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gamedsl.policies.base import Policy
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.cast import Cast
 from gamedsl.train.checkpoint import Checkpoint, adapters_of, put_back

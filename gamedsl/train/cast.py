@@ -20,7 +20,7 @@ import numpy as np
 from gamedsl.ir.game import GameIR
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError, Posed, Speaker, answer
 from gamedsl.policies.budget import Budget
-from gamedsl.recipe.model import SHARED, Recipe
+from gamedsl.recipe.table import SHARED, Recipe
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Episode, ParseFailure

@@ -17,7 +17,7 @@ from math import comb
 import numpy as np
 
 from gamedsl.players.random import RandomPlayer
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Env
 from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.rollout import Batch, generator, play

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gamedsl.players.replying import query_of
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.cast import Answers, Cast, Lineup
 from gamedsl.train.rollout import Batch, History, Sample, draw_joint, generator
 from gamedsl.train.scoring import Scorer

@@ -19,7 +19,7 @@ from gamedsl.policies.base import Notify, Policy
 from gamedsl.policies.chunked import ChunkedPolicy
 from gamedsl.policies.generation import Writing
 from gamedsl.policies.several import models_of
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.begin import learning
 from gamedsl.train.cast import Cast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gamedsl.recipe.model import Until
+from gamedsl.recipe.table import Until
 
 
 class Goal:

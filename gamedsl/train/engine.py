@@ -19,7 +19,7 @@ from gamedsl.policies.names import (
 )
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.tokenizers import together
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.errors import TrainError
 
 if TYPE_CHECKING:

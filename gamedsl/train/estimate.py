@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gamedsl.policies.base import Query
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.advantages import Advantages, Weights
 from gamedsl.train.errors import TrainError
 from gamedsl.train.examples import Teacher, best
+from gamedsl.train.methods.expert import ExpertSettings
 from gamedsl.train.rollout import Batch
 from gamedsl.train.scoring import Scorer
 
@@ -58,12 +59,13 @@ def estimator_of(
 
 def _examples(game: Game, recipe: Recipe, advantages: Advantages, cast: Cast) -> Estimator:
     """What the method `expert` imitates, beside the rest."""
-    teacher = None if recipe.expert.teacher is None else Teacher(game, recipe, cast.budget)
+    expert = recipe.of(ExpertSettings)
+    teacher = None if expert.teacher is None else Teacher(game, recipe, cast.budget)
 
     def estimate(batch: Batch, _: Scorer, learns: Collection[str]) -> Estimate:
         weights = advantages.weigh(batch, learns)
         if teacher is None:
-            found = best(batch, recipe.expert.keep, learns)
+            found = best(batch, expert.keep, learns)
         else:
             found = teacher.labels(batch, learns)
         return batch.queries, replace(weights, examples_A=found)

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.errors import TrainError
 from gamedsl.train.lessons import Odds
+from gamedsl.train.methods.expert import ExpertSettings
 from gamedsl.train.rollout import Batch, Sample, generator
 
 if TYPE_CHECKING:
@@ -103,10 +104,9 @@ class Teacher:
         from gamedsl.players.base import PlayerError
         from gamedsl.players.table import open_player
 
-        assert self._recipe.expert.teacher is not None, "the recipe names no teacher"
+        teacher = self._recipe.of(ExpertSettings).teacher
+        assert teacher is not None, "the recipe names no teacher"
         try:
-            return open_player(
-                self._recipe.expert.teacher, self._game, seed=seed, budget=self._budget
-            )
+            return open_player(teacher, self._game, seed=seed, budget=self._budget)
         except PlayerError as error:
             raise TrainError(error.message, error.help) from error

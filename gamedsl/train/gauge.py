@@ -17,7 +17,7 @@ import numpy as np
 
 from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.advantages import Weights
 from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError

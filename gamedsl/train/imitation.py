@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from gamedsl.policies.base import Policy, Query
-from gamedsl.recipe.model import Recipe, WarmUp
+from gamedsl.recipe.table import Recipe, WarmUp
 from gamedsl.train.cast import Cast
 from gamedsl.train.checkpoint import adapters_of, put_back
 from gamedsl.train.errors import TrainError

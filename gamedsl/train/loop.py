@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from gamedsl.policies.base import Policy
 from gamedsl.policies.budget import BudgetSpent
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.ending import Goal

@@ -26,7 +26,7 @@ import torch
 from gamedsl.players.base import DrawingPlayer, Player
 from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.cast import Cast
 from gamedsl.train.checkpoint import Adapters, adapters_of

@@ -22,7 +22,7 @@ import numpy as np
 
 from gamedsl.players.base import Player
 from gamedsl.players.mix import MixPlayer
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.pool import Member
 from gamedsl.train.rollout import History, play

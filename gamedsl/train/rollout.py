@@ -30,7 +30,7 @@ import numpy as np
 from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Query
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.cast import Answers, Cast, Lineup
 from gamedsl.train.scoring import Scorer
 

@@ -31,7 +31,7 @@ import torch
 
 from gamedsl.ir.rows import row_draws, rows_of
 from gamedsl.ir.values import Bag
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.errors import TrainError
 from gamedsl.train.success import Record, Spans, spans_of

@@ -32,7 +32,7 @@ import yaml
 from gamedsl.policies.base import Policy
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.tokenizers import TokenCounter
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.errors import TrainError
 from gamedsl.train.files import drop, drop_partial, write_atomically, write_text

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gamedsl.ir.game import GameIR
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 
 
 class Schedule:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from gamedsl.recipe.model import Recipe
+    from gamedsl.recipe.table import Recipe
     from gamedsl.runtime import Game
 
 Record = Mapping[str, Any]

@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import Any
 
 from gamedsl.ir.amounts import Payoffs
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.errors import TrainError
 from gamedsl.train.survey import survey

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gamedsl.recipe.model import Recipe
+    from gamedsl.recipe.table import Recipe
     from gamedsl.runtime import Decision, Env, Episode
 
 MANY_DECISIONS = 256

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from gamedsl.policies.base import Policy
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.methods import method_spec
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Env
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
@@ -183,6 +184,7 @@ def prepare(
 def scorer_of(policy: Policy, recipe: Recipe, known: bool) -> Scorer:
     """What scores a policy. It keeps no graph where another policy is scored during an update, by
     swapping adapters: a graph would not survive that. `known`: all decisions are."""
-    swapped = recipe.kl or recipe.keeps_pool or (recipe.magnet.every is not None and not known)
+    swaps = method_spec(recipe.method).swaps_adapters
+    swapped = recipe.kl or recipe.keeps_pool or (not known and swaps(recipe))
     graph_tokens = 0 if swapped else GRAPH_TOKENS
     return Scorer(policy, temperature=recipe.temperature, graph_tokens=graph_tokens)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import torch
 
 from gamedsl.policies.base import Policy, Query
-from gamedsl.recipe.model import Recipe, Start
+from gamedsl.recipe.table import Recipe, Start
 from gamedsl.train.errors import TrainError
 from gamedsl.train.rollout import Place
 

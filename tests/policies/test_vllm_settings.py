@@ -12,8 +12,8 @@ import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.vllm import VllmPolicy
-from gamedsl.recipe.model import Recipe
 from gamedsl.recipe.resolve import parse_overrides, resolve
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.engine import require
 from gamedsl.train.errors import TrainError
 

@@ -13,8 +13,8 @@ import torch
 import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.base import Policy
-from gamedsl.recipe.model import Recipe
 from gamedsl.recipe.resolve import override, resolve
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
 from gamedsl.train import checkpoint
 from gamedsl.train.advantages import Advantages, Weights

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gamedsl.policies.generation import Writing
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
 from gamedsl.train.runfolder import RunFolder, create
 from gamedsl.train.words.loop import train_words, writer

@@ -13,7 +13,7 @@ import pytest
 import gamedsl
 from gamedsl.ir.rows import row_draws, rows_of
 from gamedsl.prompting.replies import ParseFailure
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Action, Game
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import read

@@ -14,6 +14,7 @@ from gamedsl.train.loop import train
 from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner
 from gamedsl.train.methods.fitting import TOGETHER, Adam, Goal
+from gamedsl.train.methods.project import ProjectSettings
 from gamedsl.train.reference import Reference
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.survey import MANY_DECISIONS, survey
@@ -74,8 +75,10 @@ def _fitted(game, **settings) -> tuple[float, float]:
     given = {"model": "words", "lr": 0.004, "betas": [0.9, 0.99], "inner_steps": 3, **settings}
     learner, gauge = _learner(game, **given)
     aims = [torch.tensor([0.9, 0.1] if n % 2 else [0.1, 0.9]) for n in range(len(gauge.queries))]
-    goal = Goal(learner, gauge.queries, [aim.double().log() for aim in aims])
-    record = Adam(learner).fit(goal, 1)
+    project = learner.recipe.of(ProjectSettings)
+    targets = [aim.double().log() for aim in aims]
+    goal = Goal(learner, gauge.queries, targets, share=project.fit)
+    record = Adam(learner, adapts=True, batch=project.batch).fit(goal, 1)
     assert record["fitted"] == 3
     return record["wanted"], record["loss"]
 
@@ -89,7 +92,7 @@ def test_small_batches_fit_what_one_step_does_not(compiled) -> None:
 
 def test_a_pass_takes_every_prompt_once_in_fours_that_share_a_beginning(compiled) -> None:
     learner, gauge = _learner(compiled(PARITY), model="words", project__batch=8)
-    goal, adam = Goal(learner, gauge.queries, []), Adam(learner)
+    goal, adam = Goal(learner, gauge.queries, []), Adam(learner, adapts=True, batch=8)
     passes = [list(adam._parts(goal, step, tries)) for step, tries in ((1, 0), (1, 0), (1, 1))]
     assert passes[0] == passes[1] != passes[2]
     prompts = [learner.policy.encode(query).prompt for query in gauge.queries]

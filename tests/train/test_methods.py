@@ -157,7 +157,7 @@ def test_a_magnet_moves_when_it_should(compiled) -> None:
     game = compiled(DILEMMA)
     recipe = recipe_of(game, model="tiny", method="magnet", magnet__every=3, magnet__floor=0.1)
     learner, measured = _learner(game, recipe)
-    anchor = Anchor(learner.policy, recipe, measured.queries)
+    anchor = Anchor(learner.policy, measured.queries, every=3, floor=0.1, temperature=1.0)
     assert [row.exp().tolist() for row in anchor.log_rho(measured.queries)] == [[0.5, 0.5]] * 2
     assert [step for step in range(1, 8) if anchor.due(step)] == [3, 6]
     then = [row.exp() for row in learner.policy.log_probs(measured.queries)]

@@ -19,7 +19,7 @@ from gamedsl.policies.generation import Generated, Request, TokenRow
 from gamedsl.policies.several import SeveralWriters
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.tokenizers import TokenCounter
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
 from gamedsl.train.cast import Cast
 from gamedsl.train.dryrun import dry_run

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import is_dataclass
 from fractions import Fraction
 
@@ -9,10 +12,11 @@ import pytest
 import yaml
 
 from gamedsl.diagnostics import Problems
-from gamedsl.recipe.keys import KEYS
-from gamedsl.recipe.model import Start
+from gamedsl.recipe.methods import METHODS, method_spec, table
 from gamedsl.recipe.resolve import override, parse_overrides, resolve
-from tests.train.conftest import DILEMMA, OFFER, recipe_of
+from gamedsl.recipe.setting import specs
+from gamedsl.recipe.table import Recipe, Start
+from tests.train.conftest import DILEMMA, OFFER, recipe_of, run_of
 
 
 def _problems(game, *texts: str) -> list[tuple[str, str, str]]:
@@ -35,14 +39,17 @@ def test_defaults_then_file_then_command_line(compiled) -> None:
 def test_every_key_is_a_field_and_every_default_is_right(compiled) -> None:
     game = compiled(DILEMMA)
     problems = Problems()
-    given = [override(key.name, key.default) for key in KEYS if key.kind != "map"]
+    given = [override(key.name, key.default) for key in table().values() if key.kind != "map"]
     recipe = resolve(game.ir, given, problems)
     assert not problems.found
     assert recipe == resolve(game.ir, (), problems)
-    groups = {name for name, part in vars(recipe).items() if is_dataclass(part)}
-    inside = {f"{group}.{name}" for group in groups for name in vars(getattr(recipe, group))}
-    fields = {*vars(recipe), *inside} - groups
-    assert {key.name for key in KEYS} == fields
+    groups = {name: part for name, part in vars(recipe).items() if is_dataclass(part)}
+    groups |= dict(recipe.of_methods)
+    inside = {f"{group}.{name}" for group, part in groups.items() for name in vars(part)}
+    assert set(table()) == ({*vars(recipe), *inside} - {*groups, "of_methods"})
+    assert [row.name for row in recipe.rows()] == [row.name for row in specs(Recipe)] + [
+        name for name in table() if name.partition(".")[0] in dict(recipe.of_methods)
+    ]
 
 
 def test_there_and_back(compiled) -> None:
@@ -60,7 +67,7 @@ def test_there_and_back(compiled) -> None:
 
 def test_the_command_line_is_a_source(compiled) -> None:
     game = compiled(DILEMMA)
-    heads = dict.fromkeys(key.name.partition(".")[0] for key in KEYS)
+    heads = dict.fromkeys(key.name.partition(".")[0] for key in table().values())
     assert _problems(game, "lerning_rate=3") == [
         ("GD0701", "3", f"the settings are {', '.join(heads)}")
     ]
@@ -109,3 +116,88 @@ def test_what_sets_nothing_is_refused(text: str) -> None:
 def test_numbers_are_exact_until_they_are_floats(compiled) -> None:
     assert override("lr", 0.1).value == Fraction(1, 10)
     assert recipe_of(compiled(DILEMMA), lr=0.1).lr == 0.1
+
+
+def test_declarations_of_methods_load_no_torch() -> None:
+    code = (
+        "import sys; from gamedsl.recipe.methods import table; table();"
+        "print([n for n in ('torch', 'numpy', 'transformers') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+LAZY = '''
+"""`lazy`: changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gamedsl.recipe.conflicts import Conflict
+from gamedsl.recipe.methods import MethodSpec
+from gamedsl.recipe.setting import setting
+
+
+@dataclass(frozen=True)
+class LazySettings:
+    naps: int = setting(3, "steps that are slept through", low=1)
+
+
+class Lazy:
+    def __init__(self, learner) -> None:
+        self._learner = learner
+
+    def update(self, queries, weights, step, held=()):
+        self._learner.scorer.forget()
+        return {"loss": 0.0, "grad_norm": 0.0, "naps": self._learner.recipe.of(LazySettings).naps}
+
+    def state(self):
+        return {}
+
+    def restore(self, state) -> None: ...
+
+
+METHOD = MethodSpec(
+    doc="it rests",
+    start=Lazy,
+    settings={"lazy": LazySettings},
+    defaults={"games": 16},
+    conflicts=(
+        Conflict(("method", "kl"), lambda recipe, _: recipe.kl, "`lazy` has no `kl`", "leave it"),
+    ),
+)
+'''
+
+
+@pytest.fixture
+def lazy(tmp_path, monkeypatch) -> Iterator[None]:
+    """A method by one file and one row."""
+    (tmp_path / "lazy_method.py").write_text(LAZY, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(METHODS, "lazy", "lazy_method")
+    table.cache_clear()
+    yield
+    table.cache_clear()
+    method_spec.cache_clear()
+    sys.modules.pop("lazy_method", None)
+
+
+@pytest.mark.usefixtures("lazy")
+def test_a_method_is_one_file_and_one_row(compiled, tmp_path) -> None:
+    game = compiled(DILEMMA)
+    recipe = recipe_of(game, method="lazy", model="tabular", lazy__naps=7, steps=2)
+    assert (recipe.games, recipe.as_dict()["lazy"]) == (16, {"naps": 7})
+    run, _ = run_of(game, recipe, tmp_path / "run")
+    assert [one["naps"] for one in run.records() if one["event"] == "step"] == [7, 7]
+    assert _problems(game, "lazy.naps=0") == [("GD0703", "0", "the default is `3`")]
+    assert _problems(game, "lazy.naps=4") == [
+        ("GD0716", "4", "leave it out, or write `method: lazy`")
+    ]
+    assert _problems(game, "method=lazy", "kl=1") == [("GD0704", "1", "leave it")]
+
+
+def test_games_in_words_refuse_warm_starts(compiled) -> None:
+    game = compiled(DILEMMA)
+    found = _problems(game, "replies=free", "start={row: {defect: 0.2}}")
+    assert ("GD0704", "{row: {defect: 0.2}}", "leave `start` out") in found

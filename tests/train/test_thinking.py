@@ -15,8 +15,8 @@ import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.generation import Generated, TokenRow, Writing
 from gamedsl.prompting.replies import CLOSE, OPEN
-from gamedsl.recipe.model import Recipe
 from gamedsl.recipe.resolve import override, resolve
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
 from gamedsl.train.cast import Cast
 from gamedsl.train.runfolder import RunFolder, create

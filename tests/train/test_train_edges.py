@@ -122,7 +122,7 @@ def test_a_magnet_that_moved_is_the_policy_that_is_played(compiled) -> None:
         for parameter in policy.parameters():
             if parameter.grad is not None:
                 parameter -= 1e-3 * parameter.grad / parameter.grad.abs().max()
-    anchor = Anchor(policy, recipe, queries)
+    anchor = Anchor(policy, queries, every=1, floor=1e-9, temperature=recipe.temperature)
     anchor.move()
     for rho, score in zip(anchor.log_rho(queries), policy.log_probs(queries), strict=True):
         assert not torch.allclose(score, torch.full_like(score, float(score.mean())), atol=1e-3)

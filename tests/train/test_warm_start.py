@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gamedsl.recipe.model import Start
+from gamedsl.recipe.table import Start
 from gamedsl.train import warm_start as module
 from gamedsl.train.errors import TrainError
 from gamedsl.train.gauge import Gauge

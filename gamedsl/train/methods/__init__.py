@@ -1,21 +1,19 @@
-"""How a policy is changed by what a step's games showed: one module for each `method`."""
+"""How a policy is changed by the games of a step: one module for each method.
+
+`gamedsl.recipe.methods` has the registry, and says what such a module declares.
+"""
 
 from __future__ import annotations
 
-from gamedsl.train.methods.base import Learner, Method
+from typing import TYPE_CHECKING
+
+from gamedsl.recipe.methods import method_spec
+
+if TYPE_CHECKING:
+    from gamedsl.train.methods.base import Learner, Method
 
 
 def method_of(learner: Learner) -> Method:
     """The method that a recipe names, at its beginning."""
-    from gamedsl.train.methods.expert import Expert
-    from gamedsl.train.methods.grpo import Grpo
-    from gamedsl.train.methods.magnet import MagnetGrpo
-    from gamedsl.train.methods.project import Projection
-
-    methods: dict[str, type[Grpo] | type[MagnetGrpo] | type[Projection] | type[Expert]] = {
-        "grpo": Grpo,
-        "magnet": MagnetGrpo,
-        "project": Projection,
-        "expert": Expert,
-    }
-    return methods[learner.recipe.method](learner)
+    method: Method = method_spec(learner.recipe.method).start(learner)
+    return method

@@ -12,7 +12,7 @@ from torch import nn
 
 from gamedsl.policies.base import Policy, Query
 from gamedsl.policies.several import models_of
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.advantages import Weights
 from gamedsl.train.errors import TrainError
 from gamedsl.train.losses import Loss, backward

@@ -48,6 +48,8 @@ class Goal:
     queries: list[Query]
     targets: Sequence[torch.Tensor]
     held: Collection[str] = ()
+    share: float = 0.0
+    """The share of the divergence that may be left."""
 
     def played(self) -> list[torch.Tensor]:
         """log pi as it is played now, float64, of each query."""
@@ -60,7 +62,7 @@ class Goal:
         return float((goal.exp() * (goal - now)).sum()) / len(self.queries)
 
     def reached(self, first: float, left: float) -> bool:
-        return left <= self.learner.recipe.project.fit * first
+        return left <= self.share * first
 
 
 class Newton:
@@ -152,8 +154,10 @@ class Adam:
     only by going on.
     """
 
-    def __init__(self, learner: Learner) -> None:
-        self._learner = learner
+    def __init__(self, learner: Learner, *, adapts: bool, batch: int | None) -> None:
+        """`adapts`: whether the rate changes. `batch` is the number of prompts of an optimiser
+        step; None takes all."""
+        self._learner, self._adapts, self._batch = learner, adapts, batch
         self._rate = 1.0
 
     def fit(self, goal: Goal, step: int) -> Record:
@@ -174,7 +178,7 @@ class Adam:
                 learner.scorer.forget()
             tries, before = tries + 1, left
             left = goal.divergence()
-            if recipe.project.rate == "adapted":
+            if self._adapts:
                 factor = FASTER if left < before else SLOWER
                 self._rate = min(max(self._rate * factor, SLOWEST), FASTEST)
         return {
@@ -191,7 +195,7 @@ class Adam:
     def _parts(self, goal: Goal, step: int, tries: int) -> Iterator[list[int]]:
         """The batches of a try, as places in the goal's queries."""
         learner = self._learner
-        size, count = learner.recipe.project.batch, len(goal.queries)
+        size, count = self._batch, len(goal.queries)
         if size is None:
             yield list(range(count))
             return

@@ -14,29 +14,62 @@ another one a few steps later.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from gamedsl.policies.base import Query
-from gamedsl.train.advantages import Weights
-from gamedsl.train.anchor import Anchor
-from gamedsl.train.losses import objective
-from gamedsl.train.methods.base import Learner, Record, between, descend
-from gamedsl.train.methods.floor import EntropyFloor
+from gamedsl.recipe.conflicts import Conflict
+from gamedsl.recipe.methods import MethodSpec
+from gamedsl.recipe.setting import setting
+
+if TYPE_CHECKING:
+    from gamedsl.policies.base import Query
+    from gamedsl.train.advantages import Weights
+    from gamedsl.train.methods.base import Learner, Record
+
+
+@dataclass(frozen=True)
+class MagnetSettings:
+    """A pull towards a distribution over the legal labels, which holds a mixed policy open.
+
+    The magnet is uniform. With `every` it becomes the policy each so many steps, mixed with a share
+    `floor` of uniform play.
+    """
+
+    weight: tuple[float, float] = setting(
+        (0.5, 0.05),
+        "weight of the divergence from the magnet, at the first step and at the last", low=0,
+    )  # fmt: skip
+    every: int | None = setting(
+        "never", "steps after which the magnet moves to the policy; it is uniform until then",
+        low=1, absent="never",
+    )  # fmt: skip
+    floor: float = setting(
+        0.02, "share of uniform play in a magnet that has moved", low=0, high=1, above=True
+    )
 
 
 class MagnetGrpo:
     """It keeps the magnet, and what its floor under the entropy does."""
 
     def __init__(self, learner: Learner) -> None:
-        self._learner = learner
+        from gamedsl.train.anchor import Anchor
+        from gamedsl.train.methods.floor import EntropyFloor
+
+        self._learner, self._magnet = learner, learner.recipe.of(MagnetSettings)
         self._floor = EntropyFloor(learner.recipe.entropy_floor)
-        self._anchor = Anchor(learner.policy, learner.recipe, learner.known)
+        self._anchor = Anchor(
+            learner.policy, learner.known, every=self._magnet.every, floor=self._magnet.floor,
+            temperature=learner.recipe.temperature,
+        )  # fmt: skip
 
     def update(
         self, queries: Sequence[Query], weights: Weights, step: int, held: Collection[str] = ()
     ) -> Record:
+        from gamedsl.train.losses import objective
+        from gamedsl.train.methods.base import between, descend
+
         learner, recipe = self._learner, self._learner.recipe
-        weight = between(recipe.magnet.weight, step, recipe.steps)
+        weight = between(self._magnet.weight, step, recipe.steps)
         log_pi_A = [learner.scorer.log_pi(query) for query in queries]
         loss = objective(
             log_pi_A,
@@ -59,3 +92,21 @@ class MagnetGrpo:
     def restore(self, state: dict[str, Any]) -> None:
         self._anchor.put(state["magnet"])
         self._floor.stake = state.get("stake", 0.0)
+
+
+METHOD = MethodSpec(
+    doc="with a pull to a magnet, which holds mixed policies open",
+    start=MagnetGrpo,
+    settings={"magnet": MagnetSettings},
+    reads=("clip", "max_grad_norm", "max_change", "scale", "baseline", "compare", "credit"),
+    defaults={"games": 4096, "lr_schedule": "linear", "betas": (0, 0.999), "group_by": "deal"},
+    conflicts=(
+        Conflict(
+            ("method", "kl"), lambda recipe, _: recipe.kl,
+            "`magnet` pulls to a magnet, not to the policy that training started with",
+            "leave `kl` out, or write `method: grpo`",
+        ),
+    ),
+    mixes=True,
+    swaps_adapters=lambda recipe: recipe.of(MagnetSettings).every is not None,
+)  # fmt: skip

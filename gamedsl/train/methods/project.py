@@ -25,26 +25,82 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import torch
+from gamedsl.recipe.conflicts import Conflict
+from gamedsl.recipe.methods import MethodSpec
+from gamedsl.recipe.setting import setting
+from gamedsl.train.methods.magnet import MagnetSettings
 
-from gamedsl.policies.base import Query
-from gamedsl.train.advantages import Weights
-from gamedsl.train.anchor import Anchor
-from gamedsl.train.methods.base import Learner, Record, between
-from gamedsl.train.methods.fitting import Adam, Goal, Newton, digest
-from gamedsl.train.methods.tangent import fits
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+    from gamedsl.policies.base import Query
+    from gamedsl.train.advantages import Weights
+    from gamedsl.train.methods.base import Learner, Record
+    from gamedsl.train.methods.fitting import Adam, Newton
+
+
+@dataclass(frozen=True)
+class ProjectSettings:
+    """How far the policy goes in a step, and how well it is fitted. A `batch` of None is all
+    prompts."""
+
+    eta: tuple[float, float] = setting(
+        (0.7, 0.3),
+        "how far action values move the policy, at the first step and at the last", low=0,
+    )  # fmt: skip
+    change: float = setting(
+        1, "the most that the log-odds of two actions are to change in a step", low=0, above=True
+    )
+    base: Literal["policy", "target"] = setting(
+        "policy",
+        "what a target improves: the `policy` as it is, or the `target` of the step before, so that"
+        " what a fit missed is not lost; either lies within `change` of the policy",
+    )
+    fit: float = setting(
+        0.1, "the fit stops when this share of the divergence is left", low=0, high=1
+    )
+    fitter: Literal["auto", "newton", "adam"] = setting(
+        "auto",
+        "how the adapters are fitted; `auto`: by `newton` where decisions are few, else by `adam`",
+    )
+    rate: Literal["adapted", "held"] = setting(
+        "adapted",
+        "`lr` is `adapted`, halved where a try of `adam` made the fit worse and raised by a tenth"
+        " elsewhere, or it is `held`: with momentum a worse try does not yet mean too long a step",
+    )
+    batch: int | None = setting(
+        "all",
+        "prompts of an optimiser step of `adam`, drawn in fours that share a beginning; with it"
+        " `inner_steps` counts passes through all prompts",
+        low=1, absent="all",
+    )  # fmt: skip
+    floor: float = setting(
+        0, "the least probability of a legal action in a target, and so at every information set",
+        low=0, high=0.2,
+    )  # fmt: skip
 
 
 class Projection:
     """It keeps the magnet, and how it fits."""
 
     def __init__(self, learner: Learner) -> None:
-        self._learner = learner
-        self._anchor = Anchor(learner.policy, learner.recipe, learner.known)
-        self._newton, self._adam = Newton(learner), Adam(learner)
+        from gamedsl.train.anchor import Anchor
+        from gamedsl.train.methods.fitting import Adam, Newton
+
+        self._learner, recipe = learner, learner.recipe
+        self._magnet, self._project = recipe.of(MagnetSettings), recipe.of(ProjectSettings)
+        self._anchor = Anchor(
+            learner.policy, learner.known, every=self._magnet.every, floor=self._magnet.floor,
+            temperature=recipe.temperature,
+        )  # fmt: skip
+        self._newton = Newton(learner)
+        self._adam = Adam(
+            learner, adapts=self._project.rate == "adapted", batch=self._project.batch
+        )
         self._targets: dict[str, torch.Tensor] = {}
         """The targets of the last steps, by what tells a query from others; empty unless the next
         ones start from them."""
@@ -52,13 +108,19 @@ class Projection:
     def update(
         self, queries: Sequence[Query], weights: Weights, step: int, held: Collection[str] = ()
     ) -> Record:
-        learner, recipe = self._learner, self._learner.recipe
+        import numpy as np
+        import torch
+
+        from gamedsl.train.methods.base import between
+        from gamedsl.train.methods.fitting import Goal, digest
+
+        learner, recipe, project = self._learner, self._learner.recipe, self._project
         asked = list(learner.known or queries)
         learned = dict(zip(queries, action_values(weights), strict=True))
         values = [learned.get(query, np.zeros(len(query.labels))) for query in asked]
-        alpha = between(recipe.magnet.weight, step, recipe.steps)
-        eta = between(recipe.project.eta, step, recipe.steps)
-        change, floor = recipe.project.change, recipe.project.floor
+        alpha = between(self._magnet.weight, step, recipe.steps)
+        eta = between(project.eta, step, recipe.steps)
+        change, floor = project.change, project.floor
         played = learner.played(learner.scores(asked))
         names = [digest([query]) for query in asked]
         targets = [
@@ -72,9 +134,10 @@ class Projection:
                 asked, names, played, self._anchor.log_rho(asked), values, strict=True
             )
         ]  # fmt: skip
-        if recipe.project.base == "target":
+        if project.base == "target":
             self._targets |= zip(names, targets, strict=True)
-        record = self._fitter(asked).fit(Goal(learner, asked, targets, held), step)
+        goal = Goal(learner, asked, targets, held, project.fit)
+        record = self._fitter(asked).fit(goal, step)
         if self._anchor.due(step):
             learner.scorer.forget()  # a graph would not survive the move
             self._anchor.move()
@@ -95,7 +158,9 @@ class Projection:
         self._targets = state["targets"]
 
     def _fitter(self, queries: Sequence[Query]) -> Newton | Adam:
-        wanted: str = self._learner.recipe.project.fitter
+        from gamedsl.train.methods.tangent import fits
+
+        wanted: str = self._project.fitter
         if wanted == "auto":
             few = self._learner.known and fits(self._learner.policy, queries)
             wanted = "newton" if few else "adam"
@@ -106,6 +171,8 @@ def action_values(weights: Weights) -> list[np.ndarray]:
     """Per query the mean advantage [A] of each action's samples. One that has none is taken to be
     worth what the others are on average: a prompt's advantages need not be 0 on average, since its
     samples may be compared with those of other prompts."""
+    import numpy as np
+
     return [
         np.divide(
             sums, counts, out=np.full(len(sums), sums.sum() / max(counts.sum(), 1.0)),
@@ -137,3 +204,34 @@ def target(
         move = move * (change / widest)
     log_pi = (now + move).log_softmax(0)
     return log_pi.clamp(min=math.log(floor)).log_softmax(0) if floor else log_pi
+
+
+METHOD = MethodSpec(
+    doc="`project`ed improvements, to which the adapters are fitted",
+    start=Projection,
+    settings={"project": ProjectSettings},
+    reads=("magnet", "scale", "baseline", "compare", "credit"),
+    defaults={
+        "games": 4096, "lr": 0.0005, "betas": (0, 0.999), "inner_steps": 8, "group_by": "deal",
+        "magnet.weight": (0.3, 0.05),
+    },
+    conflicts=(
+        Conflict(
+            ("method", "kl"), lambda recipe, _: recipe.kl,
+            "`project` pulls to a magnet, not to the policy that training started with",
+            "leave `kl` out, or write `method: grpo`",
+        ),
+        Conflict(
+            ("method", "entropy"), lambda recipe, _: recipe.entropy,
+            "`project` fits targets, and its magnet is what keeps the policy's entropy up",
+            "leave `entropy` out and raise `magnet.weight`",
+        ),
+        Conflict(
+            ("method", "entropy_floor"), lambda recipe, _: recipe.entropy_floor,
+            "`project` fits targets, and its floor is one of probabilities",
+            "leave `entropy_floor` out and set `project.floor`",
+        ),
+    ),
+    mixes=True,
+    swaps_adapters=lambda recipe: recipe.of(MagnetSettings).every is not None,
+)  # fmt: skip

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.players.base import DrawingPlayer
 from gamedsl.players.episode_search import EpisodeSearch
 from gamedsl.players.replying import query_of
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.cast import Cast
 from gamedsl.train.rollout import generator
 from gamedsl.train.scoring import Scorer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.players.base import PlayerError
 from gamedsl.players.searching import require_open
 from gamedsl.players.unbeaten import unbeaten
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
 from gamedsl.train.scoring import Scorer

@@ -20,7 +20,7 @@ from gamedsl.players.replying import AROUND, query_of
 from gamedsl.policies.base import Message
 from gamedsl.policies.generation import Tokenizer, Writing
 from gamedsl.prompting.held import held_at
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.words.loop import calls_run_here
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from gamedsl.policies.base import Policy
 from gamedsl.policies.budget import BudgetSpent
 from gamedsl.policies.generation import Writing
 from gamedsl.policies.several import mute_model
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints

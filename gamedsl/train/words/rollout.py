@@ -20,7 +20,7 @@ from gamedsl.players.replying import Asked, Choice, Later, Next, Reply, serve
 from gamedsl.policies.generation import Generated, Writing
 from gamedsl.prompting.replies import ParseFailure
 from gamedsl.prompting.tokenizers import by_role
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.rollout import Batch, History, generator, groups_of
 from gamedsl.train.words.lineages import Lineages

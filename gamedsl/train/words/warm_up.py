@@ -26,7 +26,7 @@ from gamedsl.policies.base import Policy, Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
 from gamedsl.prompting.events import SILENCE
 from gamedsl.prompting.replies import ParseFailure, written_said
-from gamedsl.recipe.model import Recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
 from gamedsl.train.imitation import FILE, holders_of

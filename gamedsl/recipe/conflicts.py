@@ -1,0 +1,200 @@
+"""Training settings that are right one by one and wrong together, or wrong for a game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.ir.game import GameIR, Setting
+from gamedsl.recipe.table import Recipe
+
+Text = str | Callable[[Recipe], str]
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Settings that do not fit together.
+
+    `settings` are their names; the problem is shown at the last of those that were given. `when`
+    says whether a recipe has the conflict in a game. `message` and `help` may depend on the recipe.
+    Those named in `given` conflict only where they were set, even if to their defaults.
+    """
+
+    settings: tuple[str, ...]
+    when: Callable[[Recipe, GameIR], object]
+    message: Text
+    help: Text
+    given: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RecipeCheck:
+    """A recipe, the game that it is for, the settings that were `given` by name, the names of those
+    that are `usual` (as they would be by default), and where problems go."""
+
+    ir: GameIR
+    recipe: Recipe
+    given: dict[str, Setting]
+    usual: frozenset[str]
+    problems: Problems
+
+    def span(self, name: str) -> Span:
+        """The place of a setting; that of the game where it was not given."""
+        return self.given[name].span if name in self.given else self.ir.span
+
+    def conflict(self, message: str, help: str, *names: str) -> None:
+        """Report at the last of the settings that were given, with notes at the others. A map of
+        settings is named as a whole, and shown at the last that was given in it."""
+        given = [self._given(name) for name in names]
+        places = [(name, self.given[name].span) for name in given if name is not None]
+        (_, span), notes = places[-1] if places else ("", self.ir.span), places[:-1]
+        self.problems.add(
+            "GD0704", message, span, why="does not fit", help=help,
+            notes=tuple(Note(at, f"`{name}` is set here") for name, at in notes),
+        )  # fmt: skip
+
+    def _given(self, name: str) -> str | None:
+        """The name of a setting that was given; of a map, of the last setting in it."""
+        inside = (key for key in reversed(self.given) if key.startswith(f"{name}."))
+        return name if name in self.given else next(inside, None)
+
+    def check(self, conflicts: Iterable[Conflict]) -> None:
+        """Report the conflicts that the recipe has."""
+        for one in conflicts:
+            if self.given.keys() >= set(one.given) and one.when(self.recipe, self.ir):
+                message, help = (
+                    text if isinstance(text, str) else text(self.recipe)
+                    for text in (one.message, one.help)
+                )
+                self.conflict(message, help, *one.settings)
+
+
+def report_unknown(
+    problems: Problems, code: str, message: str, word: str, known: Iterable[str], span: Span,
+    otherwise: str, why: str = "unknown here",
+) -> None:  # fmt: skip
+    """Report a name that there is not; the help is the nearest of those `known`, or begins with
+    `otherwise` and lists them."""
+    names = list(known)
+    near = did_you_mean(word, names)
+    help = f"did you mean `{near}`?" if near else f"{otherwise}: {', '.join(names)}"
+    problems.add(code, message, span, why=why, help=help)
+
+
+def _one_group(recipe: Recipe, ir: GameIR) -> bool:
+    """Whether all games of a step are one group."""
+    return ir.one_group or (recipe.group_by == "deal" and ir.labels_last)
+
+
+def _group_of_one(recipe: Recipe, ir: GameIR, size: str) -> bool:
+    """Whether groups have one game by the setting `size`, and a baseline is taken of the group."""
+    sets_size = "games" if _one_group(recipe, ir) else "group_size"
+    means = recipe.baseline in ("mean", "leave_one_out") and recipe.credit in ("own", "team")
+    return size == sets_size and recipe.value(size) == 1 and means
+
+
+def _group_of_one_by(size: str) -> Conflict:
+    return Conflict(
+        ("baseline", size), lambda recipe, ir: _group_of_one(recipe, ir, size),
+        lambda recipe: "in groups of one game every advantage over the"
+        f" `{recipe.baseline}` is zero",
+        f"raise `{size}`, or write `baseline: none`",
+    )  # fmt: skip
+
+
+def _whole_groups(recipe: Recipe) -> int:
+    """The nearest number of games below that makes whole groups."""
+    return max(recipe.games // recipe.group_size, 1) * recipe.group_size
+
+
+def _learning_seats(recipe: Recipe, ir: GameIR) -> int:
+    return sum(recipe.part(ir.role_of[seat]).learns for seat in ir.seats)
+
+
+CONFLICTS = (
+    Conflict(
+        ("prior",), lambda recipe, ir: recipe.prior == "uniform" and not ir.one_group,
+        "a `uniform` start is fitted to prompts that last, and here they differ between games",
+        "write `prior: model`",
+    ),
+    Conflict(
+        ("group_size", "games"),
+        lambda recipe, ir: not _one_group(recipe, ir) and recipe.games % recipe.group_size,
+        lambda recipe: f"{recipe.games} games are no whole number of groups of {recipe.group_size}",
+        lambda recipe: f"write `games: {_whole_groups(recipe)}`, or another `group_size`",
+    ),
+    _group_of_one_by("games"),
+    _group_of_one_by("group_size"),
+    Conflict(
+        ("estimator", "credit"),
+        lambda recipe, _: recipe.estimator == "tree" and recipe.credit != "own",
+        "the tree's action values are exact as they are, of each seat's own reward",
+        "leave `credit` out, or write `estimator: sampled`",
+    ),
+    Conflict(
+        ("credit", "baseline"),
+        lambda recipe, _: recipe.credit in ("difference", "counterfactual")
+        and recipe.baseline not in ("mean", "none"),
+        lambda recipe: f"`credit: {recipe.credit}` brings a baseline of its own, the policy's mean"
+        " over the alternatives",
+        "leave `baseline` out",
+    ),
+    Conflict(
+        ("exploitability", "until.exploitability"),
+        lambda recipe, _: recipe.until.exploitability is not None
+        and recipe.exploitability == "off",
+        "a run cannot end by an exploitability that is not measured",
+        "leave `exploitability` at `auto`, or `until` out",
+    ),
+    Conflict(
+        ("curriculum.param", "until.exploitability"),
+        lambda recipe, _: recipe.until.exploitability is not None
+        and recipe.curriculum.param is not None,
+        "a curriculum ends with its levels, whatever the exploitability of one of them",
+        "leave `until` out, or `curriculum`",
+    ),
+    Conflict(
+        ("opponents",),
+        lambda recipe, ir: _learning_seats(recipe, ir) < 2
+        and any(name != "self" for name, _ in recipe.opponents),
+        "opponents sit in other seats of roles that are trained, and there is but one seat",
+        "name who is in the others under `roles`, and leave `opponents` out",
+    ),
+    Conflict(
+        ("estimator", "opponents"),
+        lambda recipe, _: recipe.opponents and recipe.estimator == "tree",
+        "the `tree` says what actions are worth against the policy itself, not its opponents",
+        "write `estimator: sampled`, or leave `opponents` out",
+    ),
+    Conflict(
+        ("opponents.pool",), lambda recipe, ir: recipe.in_words(ir) and recipe.keeps_pool,
+        "`opponents.pool` is not for games in words, whose decisions cannot be listed",
+        "leave `pool` out",
+    ),
+    Conflict(
+        ("engine",),
+        lambda recipe, ir: recipe.engine != "hf" and not (ir.written or recipe.replies == "free"),
+        lambda recipe: f"`engine: {recipe.engine}` writes replies, and in this game none is"
+        " written: options are scored",
+        "leave `engine` out",
+    ),
+)  # fmt: skip
+"""Conflicts between shared settings; each method has its own, and those of roles, learning in turn
+and curricula stand in modules of their own."""
+
+
+def check_group_std(check: RecipeCheck) -> None:
+    """Report GD0706 where advantages are divided in each group of a game with chance."""
+    recipe = check.recipe
+    if recipe.scale == "group" and check.ir.has_chance and "group_std" not in recipe.allow:
+        check.problems.add(
+            "GD0706",
+            "dividing by each group's deviation moves the equilibria of a game with chance",
+            check.span("scale"),
+            why="what is at stake differs between deals, and this makes it the same",
+            help="write `scale: batch` or `scale: none`; to do it all the same,"
+            " `allow: [group_std]`",
+        )  # fmt: skip

@@ -1,0 +1,96 @@
+"""The registry of training methods, and the whole table of settings that follows from it.
+
+A method is one file, `gamedsl/train/methods/NAME.py`, and one row of `METHODS`. The file declares
+the method as `METHOD`, a `MethodSpec`: the settings that it brings, which of the shared ones it
+reads, its defaults and its conflicts. It imports torch inside functions only, so that a recipe can
+be checked without torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from gamedsl.recipe.conflicts import Conflict
+from gamedsl.recipe.setting import ReadIf, SettingSpec, specs
+from gamedsl.recipe.table import Recipe
+
+METHODS = {
+    "grpo": "gamedsl.train.methods.grpo",
+    "magnet": "gamedsl.train.methods.magnet",
+    "project": "gamedsl.train.methods.project",
+    "expert": "gamedsl.train.methods.expert",
+}
+"""The module of each method."""
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """The declaration of a training method.
+
+    doc: continues "how the policy learns:" on the reference page.
+    start: makes the method, as `gamedsl.train.methods.base` describes it, for a learner.
+    settings: the classes of settings that it brings, by the name of their group.
+    reads: those settings or groups, brought by others or shared, that only some methods read.
+    defaults: its own defaults of shared settings, as users write them.
+    conflicts: what does not fit together under this method.
+    in_words: whether it can train games in words, beside closed ones.
+    mixes: whether it settles at mixed equilibria of what is rewarded.
+    swaps_adapters: whether an update scores another policy, with other adapters in the model.
+    """
+
+    doc: str
+    start: Callable[[Any], Any]
+    settings: Mapping[str, type] = field(default_factory=dict)
+    reads: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    conflicts: tuple[Conflict, ...] = ()
+    in_words: bool = False
+    mixes: bool = False
+    swaps_adapters: Callable[[Recipe], bool] = lambda recipe: False
+
+
+@cache
+def method_spec(name: str) -> MethodSpec:
+    """The declaration of a method."""
+    spec: MethodSpec = import_module(METHODS[name]).METHOD
+    return spec
+
+
+@cache
+def table() -> Mapping[str, SettingSpec]:
+    """The rows of all settings by name: the shared ones, then those that methods bring."""
+    rows = list(specs(Recipe))
+    for method in map(method_spec, METHODS):
+        for name, settings in method.settings.items():
+            rows += specs(settings, f"{name}.")
+    return {row.name: _completed(row) for row in rows}
+
+
+def _completed(row: SettingSpec) -> SettingSpec:
+    """A row with what the registry says of it."""
+    if row.name == "method":
+        docs = [f"`{name}`: {method_spec(name).doc}" for name in METHODS]
+        speaking = tuple(name for name in METHODS if method_spec(name).in_words)
+        return replace(
+            row, kind="word", choices=tuple(METHODS), in_words=speaking,
+            doc="how the policy learns; " + "; ".join(docs),
+        )  # fmt: skip
+    readers = [name for name in METHODS if _reads(method_spec(name), row)]
+    if not readers:
+        return row
+    instead = f"`method: {readers[0]}`" if len(readers) < 3 else "another `method`"
+    only = ReadIf("method", lambda method: method in readers, instead)
+    return replace(row, read_if=(only, *row.read_if))
+
+
+def _reads(method: MethodSpec, row: SettingSpec) -> bool:
+    return any(name in (row.name, row.group) for name in (*method.settings, *method.reads))
+
+
+def default_of(row: SettingSpec, method: str) -> Any:
+    """The default of a setting under a method, as users write it."""
+    return method_spec(method).defaults.get(row.name, row.default)

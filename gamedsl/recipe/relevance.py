@@ -1,0 +1,66 @@
+"""Settings that are given where nothing reads them, or for a kind of game that cannot have them."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from gamedsl.diagnostics import Note
+from gamedsl.recipe.conflicts import RecipeCheck
+from gamedsl.recipe.methods import table
+from gamedsl.recipe.setting import SettingSpec
+
+_WORDS = "is not for games in words, whose decisions cannot be listed"
+
+
+def check_words(check: RecipeCheck) -> None:
+    """Report settings that a game in words cannot be trained with."""
+    if not check.recipe.in_words(check.ir):
+        return
+    for row in table().values():
+        value = None if row.kind == "map" else check.recipe.value(row.name)
+        if row.closed_only:
+            _refuse(check, row)
+        elif row.in_words is not None and value not in row.in_words:
+            known = " or ".join(f"`{one}`" for one in row.in_words if one is not None)
+            given = row.name in check.given and row.name not in check.usual
+            check.conflict(
+                f"`{row.name}: {value}` {_WORDS}",
+                f"write {known}" if given else f"set `{row.name}` to {known}", row.name,
+            )  # fmt: skip
+
+
+def _refuse(check: RecipeCheck, row: SettingSpec) -> None:
+    """Report a setting for closed games, unless it is as it would be by default."""
+    if row.kind == "map":
+        given = [name for name in check.given if name.startswith(f"{row.name}.")]
+    else:
+        given = [row.name] if row.name in check.given and row.name not in check.usual else []
+    for name in given:
+        help = f"leave `{row.name}` out"
+        if check.given[name].span.source.name.endswith(".yaml"):
+            help += "; of a file that is extended, write `train: null` and your own"
+        check.conflict(f"`{row.name}` {_WORDS}", help, name)
+
+
+def check_unread(check: RecipeCheck, overrides: Set[str]) -> None:
+    """Warn of settings without effect, except those at their defaults.
+
+    `overrides` are the names of those that were given for this run alone: where one of these
+    decides, what the file says of another method is no mistake of anybody's.
+    """
+    rows = table()
+    for name, setting in check.given.items():
+        if name in check.usual or name not in rows:
+            continue
+        for condition in rows[name].read_if:
+            if condition.holds(check.recipe):
+                continue
+            decided = [key for key in check.given if f"{key}.".startswith(f"{condition.decider}.")]
+            if name in overrides or overrides.isdisjoint(decided):
+                check.problems.add(
+                    "GD0716", f"nothing reads `{name}` here", setting.span, severity="warning",
+                    why="has no effect", help=f"leave it out, or write {condition.instead}",
+                    notes=tuple(
+                        Note(check.given[key].span, f"`{key}` is set here") for key in decided
+                    ),
+                )  # fmt: skip

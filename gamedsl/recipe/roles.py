@@ -1,0 +1,209 @@
+"""The settings `roles` and `opponents`: what answers for each role, what learns, and against whom.
+
+`roles: {second: {adapter: theirs, trained: false}}` names adapters and holds what is not trained;
+`roles: {second: {player: random}}` gives a role to a player, and `{model: NAME}` a model other than
+the run's; `{lr: 1e-4, lora: {rank: 8}}` a learning rate and a size of its adapter. The rest is as
+`adapters`, `lr` and `lora` say.
+`opponents: {self: 0.5, pool: 0.35, random: 0.15}` are shares of games, by opponent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from gamedsl.diagnostics import Problems
+from gamedsl.ir.game import GameIR, Setting
+from gamedsl.recipe.conflicts import RecipeCheck, report_unknown
+from gamedsl.recipe.setting import is_number
+from gamedsl.recipe.table import AdapterSize, Recipe, RoleSettings
+
+_ADAPTER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""An adapter is a folder, and a part of a name in torch."""
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
+    "adapter": (
+        lambda value: isinstance(value, str) and bool(_ADAPTER.fullmatch(value)),
+        "a name of letters, digits and _", "adapter: defender",
+    ),
+    "trained": (lambda value: isinstance(value, bool), "`true` or `false`", "trained: false"),
+    "player": (_is_text, "a player, as on the command line", "player: random"),
+    "model": (_is_text, "a model, as the setting `model`", "model: smollm2-135m"),
+    "lr": (
+        lambda value: is_number(value) and value > 0, "a number above 0, as the setting `lr`",
+        "lr: 1e-4",
+    ),
+    **dict.fromkeys(("lora.rank", "lora.alpha"), (
+        lambda value: is_number(value) and value >= 1 and Fraction(value).denominator == 1,
+        "a whole number of at least 1, as the settings of `lora`", "lora: {rank: 8}",
+    )),
+}  # fmt: skip
+"""The settings of a role: whether a value will do, what will, and an example."""
+
+
+def read_roles(
+    ir: GameIR, settings: Iterable[Setting], problems: Problems
+) -> tuple[RoleSettings, ...]:
+    """The settings under `roles.`, in the order of the game's roles."""
+    given: dict[str, dict[str, Any]] = {role.name: {} for role in (*ir.roles, *ir.referees)}
+    for setting in settings:
+        role, _, name = setting.key.partition(".")[2].partition(".")
+        if role not in given:
+            message = f"`roles` names no role `{role}`" if role else "`roles` is a map of roles"
+            report_unknown(problems, "GD0710", message, role, given, setting.span, "its roles")
+        elif name not in _FIELDS:
+            message = f"nothing of a role is called `{name}`" if name else f"`{role}` needs a map"
+            report_unknown(problems, "GD0710", message, name, _FIELDS, setting.span, "its settings")
+        elif not _FIELDS[name][0](setting.value):
+            problems.add(
+                "GD0702", f"`{name}` must be {_FIELDS[name][1]}", setting.span,
+                why="this is something else", help=f"such as `{_FIELDS[name][2]}`",
+            )  # fmt: skip
+        else:
+            given[role][name] = setting.value
+    return tuple(_role_settings(role, values) for role, values in given.items() if values)
+
+
+def _role_settings(role: str, given: Mapping[str, Any]) -> RoleSettings:
+    size = {name[5:]: int(value) for name, value in given.items() if name.startswith("lora.")}
+    plain = {name: value for name, value in given.items() if not name.startswith("lora.")}
+    if "lr" in plain:
+        plain["lr"] = float(plain["lr"])
+    return RoleSettings(role, **plain, lora=AdapterSize(**size) if size else None)
+
+
+def read_opponents(
+    settings: Iterable[Setting], problems: Problems
+) -> tuple[tuple[str, float], ...]:
+    """The opponents and the share of each; one with a share of 0 is left out."""
+    shares: dict[str, float] = {}
+    for setting in settings:
+        name = setting.key.partition(".")[2]
+        if not name or not is_number(setting.value):
+            problems.add(
+                "GD0702", "`opponents` must be a map of `self`, `pool` or a player to its share",
+                setting.span, why="this is something else",
+                help="such as `opponents: {self: 0.5, pool: 0.5}`",
+            )  # fmt: skip
+        elif setting.value < 0:
+            problems.add(
+                "GD0703", "the share of an opponent must be a number of at least 0", setting.span,
+                why="out of range", help="shares may have any sum, and leave one out or give it 0",
+            )  # fmt: skip
+        elif setting.value:
+            shares[name] = float(setting.value)
+    return tuple(shares.items())
+
+
+def check_roles(check: RecipeCheck) -> None:
+    """Report roles that cannot have what is said of them, and a recipe in which none learns."""
+    recipe = check.recipe
+    parts = {part.role: part for part in recipe.parts(check.ir)}
+    referees = frozenset(role.name for role in check.ir.referees)
+    for given in recipe.roles:
+        if given.player is not None:
+            _check_player(check, given)
+        elif given.role in referees:
+            for name in ("trained", "adapter", "lr", "lora"):
+                if getattr(given, name):
+                    check.conflict(
+                        f"`{given.role}` is a referee, and referees are not trained",
+                        f"leave `{name}` out", f"roles.{given.role}.{name}",
+                    )  # fmt: skip
+        else:
+            _check_frozen(check, parts, given)
+        if given.lr is not None and given.role not in referees and not parts[given.role].learns:
+            check.conflict(
+                f"`{given.role}` is not trained, and `lr` is how fast it learns",
+                "leave `lr` out, or train it",
+                *(f"roles.{given.role}.{name}" for name in ("player", "trained", "lr")),
+            )  # fmt: skip
+    for one, other in _sharing(parts.values()):
+        _check_shared(check, one, other)
+    if not any(part.learns for part in parts.values()):
+        check.conflict(
+            "no role is trained", "leave `trained: false` or `player` out at one of them",
+            *(f"roles.{one.role}.{name}" for one in recipe.roles for name in ("trained", "player")),
+        )  # fmt: skip
+
+
+def _check_player(check: RecipeCheck, given: RoleSettings) -> None:
+    """Report settings of the model at a role that a player holds."""
+    role, place = given.role, f"roles.{given.role}"
+    if given.trained:
+        check.conflict(
+            f"`{role}` is held by a player, and players are not trained",
+            "leave `trained` out, or `player`", f"{place}.player", f"{place}.trained",
+        )  # fmt: skip
+    for name in ("adapter", "model", "lora"):
+        if getattr(given, name) is not None:
+            check.conflict(
+                f"`{role}` is held by a player, which has no {name}",
+                f"leave `{name}` out, or `player`", f"{place}.player", f"{place}.{name}",
+            )  # fmt: skip
+    if any(start.role == role for start in check.recipe.start):
+        check.conflict(
+            f"`start` puts the policy of `{role}` somewhere, and a player holds `{role}`",
+            "leave it out of `start`, or leave `player` out", f"{place}.player",
+        )  # fmt: skip
+
+
+def _check_frozen(
+    check: RecipeCheck, parts: Mapping[str, RoleSettings], given: RoleSettings
+) -> None:
+    """Report a frozen adapter that another role trains."""
+    role, part, place = given.role, parts[given.role], f"roles.{given.role}"
+    learning = (one for one in parts.values() if one.learns and not part.learns)
+    other = next((one.role for one in learning if one.adapter == part.adapter), None)
+    if other is not None:
+        check.conflict(
+            f"`{role}` is not trained, and its adapter `{part.adapter}` is, as `{other}`",
+            "give it an adapter of its own, or train it",
+            f"{place}.trained", f"{place}.adapter",
+        )  # fmt: skip
+
+
+def _sharing(parts: Iterable[RoleSettings]) -> Iterator[tuple[RoleSettings, RoleSettings]]:
+    """The first role of each adapter, with every other that has it."""
+    first: dict[str, RoleSettings] = {}
+    for part in parts:
+        if part.adapter is not None and first.setdefault(part.adapter, part) is not part:
+            yield first[part.adapter], part
+
+
+def _check_shared(check: RecipeCheck, one: RoleSettings, other: RoleSettings) -> None:
+    """Report two roles that share an adapter, and differ in its rate, size or model."""
+    roles = f"`{one.role}` and `{other.role}` share the adapter `{one.adapter}`"
+    for name, why, own in (
+        ("lr", "which learns at one rate", _rate),
+        ("lora", "which has one rank and one alpha", _size),
+    ):
+        first, second = own(one, check.recipe), own(other, check.recipe)
+        if first != second:
+            check.conflict(
+                f"{roles}, {why}: {first} or {second}",
+                f"give each an adapter, as `adapters: per_role` does, or both one `{name}`",
+                f"roles.{one.role}.{name}", f"roles.{other.role}.{name}",
+            )  # fmt: skip
+    if one.model != other.model:
+        check.conflict(
+            f"{roles}, and it is of one model: `{one.model}` or `{other.model}`",
+            "give one of them another `adapter`, or both one `model`",
+            *(f"roles.{x.role}.{name}" for x in (one, other) for name in ("model", "adapter")),
+        )  # fmt: skip
+
+
+def _rate(part: RoleSettings, recipe: Recipe) -> str:
+    return f"{part.lr or recipe.lr:g}"
+
+
+def _size(part: RoleSettings, recipe: Recipe) -> str:
+    shape = (part.lora or AdapterSize()).of(recipe.lora)
+    return f"{shape.rank} and {shape.alpha}"

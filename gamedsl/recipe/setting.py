@@ -1,0 +1,261 @@
+"""The rows of the table of settings: how one setting is declared, and what follows from that.
+
+A group of settings is a frozen dataclass whose fields are made by `setting`. The annotation of a
+field is the type of the setting, so nothing is said twice:
+
+    int, float              a number, from `low` to `high` (with `above`, `low` itself is excluded)
+    str                     any text
+    Literal["a", "b"]       one of these words
+    tuple[float, float]     a list of two numbers in the range
+    tuple[str, ...]         a list of names
+    tuple[Literal[..], ...] a list of any of these words
+    tuple[A | B, ...]       a list of plain values
+    X | None                X, or the word `absent`, for which the group holds None
+
+`specs` reads such a class back as rows. Checks, `--set`, the schema, the reference page and the
+files of runs are made from the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from fractions import Fraction
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+Kind = Literal["whole", "number", "word", "name", "names", "flags", "pair", "list", "map"]
+
+_ROW = "setting"
+
+
+@dataclass(frozen=True)
+class ReadIf:
+    """A condition under which a setting is read.
+
+    `decider` names the setting that decides. `test` is given its value, or that of the recipe's
+    `attribute` where one is named. `instead` is what a message proposes to write.
+    """
+
+    decider: str
+    test: Callable[[Any], object]
+    instead: str
+    attribute: str = ""
+
+    def holds(self, recipe: object) -> bool:
+        """Whether the recipe meets the condition."""
+        value: Any = recipe
+        for name in (self.attribute or self.decider).split("."):
+            value = getattr(value, name)
+        return bool(self.test(value))
+
+
+def is_one_of(decider: str, *values: object) -> ReadIf:
+    """Read where another setting has one of these values; the last is proposed."""
+    return ReadIf(decider, lambda value: value in values, f"`{decider}: {values[-1]}`")
+
+
+def is_set(decider: str, instead: str = "") -> ReadIf:
+    """Read where another setting has a value at all."""
+    return ReadIf(decider, lambda value: value is not None, instead or f"`{decider}`")
+
+
+@dataclass(frozen=True)
+class SettingSpec:
+    """One setting of the table.
+
+    `choices` are the words that it accepts, and `absent` the one of them that stands for None. A
+    "map" has keys of the user's, and a module of its own reads it; `form` says what it maps.
+    `in_words` holds the values, as the recipe has them, that games in words accept: None accepts
+    all. A setting that is `closed_only` cannot be set for such a game.
+    """
+
+    name: str
+    kind: Kind
+    default: Any
+    doc: str
+    low: float | None = None
+    high: float | None = None
+    above: bool = False
+    choices: tuple[str, ...] = ()
+    absent: str | None = None
+    form: str = ""
+    in_words: tuple[object, ...] | None = None
+    closed_only: bool = False
+    read_if: tuple[ReadIf, ...] = ()
+    names_player: bool = False
+    """Whether the value names a player, as `roles` and `opponents` do."""
+
+    @property
+    def group(self) -> str:
+        """The first part of its name: that of its group, or its own."""
+        return self.name.partition(".")[0]
+
+    def accepts(self) -> str:
+        """What a value may be, in words."""
+        words = [f"`{word}`" for word in self.choices]
+        match self.kind:
+            case "word":
+                return " or ".join(words)
+            case "name":
+                return "a name"
+            case "flags":
+                return "a list of any of " + ", ".join(words)
+            case "list":
+                return "a list of values"
+            case "map":
+                return f"a map of {self.form}"
+            case "whole":
+                noun = "a whole number"
+            case "number":
+                noun = "a number"
+            case "pair":
+                noun = "a list of two numbers"
+            case "names":
+                noun = "a list of names"
+        return " or ".join([noun + self._range(), *words])
+
+    def _range(self) -> str:
+        if self.low is None:
+            return ""
+        if self.high is None:
+            return f" above {self.low:g}" if self.above else f" of at least {self.low:g}"
+        if self.above:
+            return f" above {self.low:g} and at most {self.high:g}"
+        return f" from {self.low:g} to {self.high:g}"
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value is of the right type, in range or not."""
+        if isinstance(value, str):
+            return value in self.choices or (self.kind == "name" and bool(value.strip()))
+        match self.kind:
+            case "whole":
+                return is_number(value) and Fraction(value).denominator == 1
+            case "number":
+                return is_number(value)
+            case "word" | "name" | "map":
+                return False
+        if not isinstance(value, list):
+            return False
+        match self.kind:
+            case "pair":
+                return len(value) == 2 and all(map(is_number, value))
+            case "names":
+                return bool(value) and all(isinstance(one, str) for one in value)
+            case "flags":
+                return all(one in self.choices for one in value)
+            case "list":
+                return all(isinstance(one, int | Fraction | str) for one in value)
+
+    def in_range(self, value: Any) -> bool:
+        """Whether all numbers of a value lie in the range."""
+        numbers = [n for n in (value if isinstance(value, list) else [value]) if is_number(n)]
+        return all(
+            (self.low is None or (n > self.low if self.above else n >= self.low))
+            and (self.high is None or n <= self.high)
+            for n in numbers
+        )
+
+    def converted(self, value: Any) -> Any:
+        """The value as a recipe holds it: floats for fractions, tuples for lists, None for the
+        absent word."""
+        if self.absent is not None and value == self.absent:
+            return None
+        match self.kind:
+            case "whole":
+                return int(value)
+            case "number":
+                return float(value)
+            case "pair":
+                return tuple(map(float, value))
+            case "names" | "flags":
+                return tuple(value)
+            case "list":
+                return tuple(float(one) if isinstance(one, Fraction) else one for one in value)
+            case "word" | "name" | "map":
+                return value
+
+    def plain(self, value: Any) -> Any:
+        """The inverse of `converted`: the value as a `train:` section has it."""
+        if value is None:
+            return self.absent
+        return list(value) if isinstance(value, tuple) else value
+
+
+def setting(
+    default: Any, doc: str, *, low: float | None = None, high: float | None = None,
+    above: bool = False, absent: str | None = None, form: str = "",
+    in_words: tuple[object, ...] | None = None, closed_only: bool = False,
+    read_if: ReadIf | None = None, names_player: bool = False,
+) -> Any:  # fmt: skip
+    """A field of a group of settings; the arguments are as in `SettingSpec`.
+
+    `default` is written as users write it. It stands in the table alone, since methods have
+    defaults of their own.
+    """
+    row = {
+        "default": default, "doc": doc, "low": low, "high": high, "above": above, "absent": absent,
+        "form": form, "in_words": in_words, "closed_only": closed_only,
+        "names_player": names_player,
+        "read_if": () if read_if is None else (read_if,),
+    }  # fmt: skip
+    return field(metadata={_ROW: row})
+
+
+def group(*, closed_only: bool = False, read_if: ReadIf | None = None) -> dict[str, Any]:
+    """The metadata of a field that holds a group, said of every setting in it."""
+    return {_ROW: {"closed_only": closed_only, "read_if": () if read_if is None else (read_if,)}}
+
+
+@cache
+def field_types(settings: Any) -> Mapping[str, Any]:
+    """The types of the fields of a class."""
+    return get_type_hints(settings)
+
+
+@cache
+def specs(settings: Any, prefix: str = "") -> tuple[SettingSpec, ...]:
+    """The rows of a class of settings and of the groups in it, in order."""
+    return tuple(_specs(settings, prefix))
+
+
+def _specs(settings: Any, prefix: str) -> Iterator[SettingSpec]:
+    hints = field_types(settings)
+    for one in fields(settings):
+        row: Mapping[str, Any] = one.metadata.get(_ROW, {})
+        if "default" in row:
+            kind, words = ("map", ()) if row["form"] else _kind(hints[one.name])
+            choices = words if row["absent"] is None else (row["absent"], *words)
+            yield SettingSpec(f"{prefix}{one.name}", kind, choices=choices, **row)
+        elif is_dataclass(hints[one.name]):
+            for spec in specs(hints[one.name], f"{one.name}."):
+                yield _within(spec, row)
+
+
+def _within(spec: SettingSpec, row: Mapping[str, Any]) -> SettingSpec:
+    """A setting of a group of which `row` says something."""
+    closed = spec.closed_only or row.get("closed_only", False)
+    return replace(spec, closed_only=closed, read_if=(*row.get("read_if", ()), *spec.read_if))
+
+
+def _kind(hint: Any) -> tuple[Kind, tuple[str, ...]]:
+    """The kind of an annotation, and its words."""
+    if get_origin(hint) is UnionType or NoneType in get_args(hint):
+        hint = next(part for part in get_args(hint) if part is not NoneType)
+    if get_origin(hint) is Literal:
+        return "word", get_args(hint)
+    if get_origin(hint) is tuple:
+        first, last = get_args(hint)
+        if first is str:
+            return "names", ()
+        if get_origin(first) is Literal:
+            return "flags", get_args(first)
+        return ("list" if last is Ellipsis else "pair"), ()
+    plain: dict[type, Kind] = {int: "whole", float: "number", str: "name"}
+    return plain[hint], ()
+
+
+def is_number(value: Any) -> bool:
+    """Whether a plain value is a number; truth values are none."""
+    return isinstance(value, int | Fraction | float) and not isinstance(value, bool)

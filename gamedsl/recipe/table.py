@@ -1,0 +1,625 @@
+"""The table of training settings, which is also the type of a recipe.
+
+Every setting is one field: its type, default, range, documentation, and where it is read; see
+`gamedsl.recipe.setting`. Settings that belong to one method stand in that method's file, and
+`gamedsl.recipe.methods` adds them. `gamedsl.recipe.resolve` builds a `Recipe` from what users
+wrote; the trainer reads nothing else. A recipe never changes the rules of a game, and takes no part
+in its hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from gamedsl.recipe.setting import (
+    ReadIf,
+    SettingSpec,
+    group,
+    is_one_of,
+    is_set,
+    setting,
+    specs,
+)
+
+if TYPE_CHECKING:
+    from gamedsl.ir.game import GameIR
+
+Settings = TypeVar("Settings")
+
+SHARED = "shared"
+REFEREES = "referees"
+"""The adapter of referees that no player holds: it is never trained."""
+
+
+@dataclass(frozen=True)
+class Vllm:
+    """How vLLM runs beside the trainer; a `context` of None is the model's own."""
+
+    idle: Literal["resident", "sleep"] = setting(
+        "resident",
+        "vLLM while adapters are trained: it stays on the GPU, or `sleep`s, its weights in memory",
+    )
+    cache: float = setting(2, "GiB of keys and values that vLLM keeps", low=0, above=True)
+    context: int | None = setting(
+        "auto",
+        "the most tokens of a prompt and its reply together under vLLM; `auto`: as the model has",
+        low=1, absent="auto",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Until:
+    """An early end: once `exploitability` was no more than this at `over` steps in a row."""
+
+    exploitability: float | None = setting(
+        "never", "a run ends before its last step once exploitability has been no more than this",
+        low=0, absent="never",
+    )  # fmt: skip
+    over: int = setting(
+        5, "at as many steps one after another", low=1, read_if=is_set("until.exploitability")
+    )
+
+
+@dataclass(frozen=True)
+class Learn:
+    """Which of the trained roles learn when. An `order` of None is the game's."""
+
+    who: Literal["all", "rotate", "weakest"] = setting(
+        "all",
+        "which roles learn: all at once, one at a time in turns, or the one that adds least to what"
+        " all earn together",
+    )
+    every: int = setting(
+        10, "steps for which one role learns, and then another may", low=1,
+        read_if=ReadIf("learn.who", lambda who: who != "all", "`learn.who: rotate`"),
+    )  # fmt: skip
+    order: tuple[str, ...] | None = setting(
+        "roles", "whose turn follows whose; a role may have several turns", absent="roles"
+    )
+
+
+_HAS_LEVELS = is_set("curriculum.param", "`curriculum.param` and its levels")
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """Levels of the game, by the values of one param, or rows of a data file by success.
+
+    Without a `param` the game is played as it is, and without `rows` all rows are drawn alike; see
+    `gamedsl.train.rows`.
+    """
+
+    param: str | None = setting(
+        "none", "trains level by level: the param of the game that the levels set",
+        absent="none", closed_only=True,
+    )  # fmt: skip
+    levels: tuple[int | float | str | bool, ...] = setting(
+        (), "what the param is set to, one level after the other", closed_only=True
+    )
+    at: float = setting(
+        0.8,
+        "success at which a level is passed: where mean payoffs lie between the least and the most"
+        " that the level pays",
+        low=0, high=1, above=True, closed_only=True, read_if=_HAS_LEVELS,
+    )  # fmt: skip
+    over: int = setting(
+        5, "steps over which success is averaged", low=1, closed_only=True, read_if=_HAS_LEVELS
+    )
+    held_out: tuple[int | float | str | bool, ...] = setting(
+        (), "levels that are played at the end, and not trained on",
+        closed_only=True, read_if=_HAS_LEVELS,
+    )  # fmt: skip
+    rows: str | None = setting(
+        "none",
+        "trains on the rows of a data file that the policy succeeds at now and then: the name of"
+        " what is drawn from it, as in `draw: task`",
+        absent="none",
+    )
+    floor: float = setting(
+        0.2, "share of the rows that are drawn as without it, so that none is forgotten",
+        low=0, high=1, above=True, read_if=is_set("curriculum.rows"),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PoolSettings:
+    """The population of `opponents: {pool: ...}`; see `gamedsl.train.pool`."""
+
+    size: int = setting(16, "snapshots in the pool; the oldest leaves", low=1)
+    every: int = setting(25, "steps between snapshots; the first is of the start", low=1)
+    sampling: Literal["prioritised", "uniform"] = setting(
+        "prioritised", "whom of the pool the policy meets: who wins most against it, or all alike"
+    )
+    power: float = setting(
+        1,
+        "`prioritised`: members are drawn in proportion to (1 - the policy's win rate) ^ this",
+        low=0,
+    )
+    mixture: Literal["equilibrium", "uniform"] = setting(
+        "equilibrium",
+        "the mixture of the pool that is judged at the end: an equilibrium of the game between its"
+        " members (of two zero-sum sides; else all alike), or all alike",
+    )
+    games: int = setting(
+        64, "games of each pair of members at the end, where their worth is not exact", low=2
+    )
+
+
+@dataclass(frozen=True)
+class Spending:
+    """The limits of what endpoints may use up in a run, however often it is resumed."""
+
+    calls: int | None = setting(
+        1000,
+        "the most calls of the whole run to endpoints, repeated ones included; then it ends with a"
+        " checkpoint, and goes on where more are allowed",
+        low=1, absent="any",
+    )  # fmt: skip
+    tokens: int | None = setting(
+        "any", "the most tokens of prompts and replies, as endpoints count them",
+        low=1, absent="any",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Lora:
+    """The shape of an adapter: low-rank updates of a model's linear layers."""
+
+    rank: int = setting(16, "rank of the adapters", low=1)
+    alpha: int = setting(32, "scale of the adapters: their output times alpha / rank", low=1)
+    layers: int | None = setting(
+        10, "how many layers are adapted, counted from the top, of those the model has",
+        low=1, absent="all",
+    )  # fmt: skip
+    targets: tuple[str, ...] | None = setting(
+        "all", "which linear layers are adapted, by the last part of their names, such as `q_proj`",
+        absent="all",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """The player that is imitated before the first step; see `gamedsl.train.imitation`."""
+
+    expert: str | None = setting(
+        "none",
+        "the player that is imitated before the first step, such as `minimax` or `mcts:200`; or"
+        " `file:PATH`, transcripts",
+        absent="none", names_player=True,
+    )  # fmt: skip
+    opponents: str | None = setting(
+        "expert",
+        "the player in the other seats while the expert holds one; the `expert` itself holds all",
+        absent="expert", names_player=True,
+    )  # fmt: skip
+    games: int = setting(1000, "games that are played to be imitated", low=1)
+    rounds: int = setting(
+        1,
+        "how often so many games are played: by the expert, then by the policy as it has become;"
+        " learned is what the expert does wherever any of them came to",
+        low=1, closed_only=True,
+        read_if=ReadIf(
+            "warm_up.expert", lambda expert: not (expert or "").startswith("file:"),
+            "a player as `warm_up.expert`",
+        ),
+    )  # fmt: skip
+    explore: float = setting(
+        0, "share of the moves that are random, to learn what the expert does off its path too",
+        low=0, high=1,
+    )  # fmt: skip
+    epochs: int = setting(20, "how often all prompts are gone through, at most", low=1)
+    batch: int = setting(64, "prompts of an optimiser step; in words, chats", low=1)
+    lr: float = setting(
+        0.0005,
+        "the highest learning rate: it rises for a twentieth of the steps, then falls to zero",
+        low=0, above=True,
+    )  # fmt: skip
+    held_out: float = setting(
+        0.1, "share of the games that measure the fit", low=0, high=0.5
+    )  # fmt: skip
+    patience: int = setting(
+        5, "epochs without a better fit to the held-out games after which it ends", low=1
+    )
+
+
+@dataclass(frozen=True)
+class Start:
+    """A role's policy before training, at its decisions that offer a named action.
+
+    `step` is a step's id, None for all steps of the role; `probs` are (action, probability) as
+    given. The rest is shared evenly by the legal actions that are not named.
+    """
+
+    role: str
+    step: str | None
+    probs: tuple[tuple[str, float], ...]
+
+    def target(self, legal: tuple[str, ...]) -> tuple[float, ...] | None:
+        """Probabilities parallel to `legal`, summing to 1; None where it names none of them."""
+        given = dict(self.probs)
+        named = [given[name] for name in legal if name in given]
+        if not named:
+            return None
+        others = len(legal) - len(named)
+        rest = max(1 - sum(named), 0.0) / max(others, 1)
+        probs = [given.get(name, rest) for name in legal]
+        total = sum(probs)
+        return tuple(p / total for p in probs) if total else None
+
+
+@dataclass(frozen=True)
+class AdapterSize:
+    """The rank and alpha of one role's adapter; None takes that of `lora`."""
+
+    rank: int | None = None
+    alpha: int | None = None
+
+    def of(self, lora: Lora) -> Lora:
+        """The whole shape."""
+        return replace(lora, rank=self.rank or lora.rank, alpha=self.alpha or lora.alpha)
+
+
+@dataclass(frozen=True)
+class RoleSettings:
+    """What answers for a role, as `roles` says; None is what the recipe leaves open.
+
+    The model is then the run's, and the adapter that of `adapters` (of the role itself where it is
+    not trained, or has a model of its own). A role is trained unless a player holds it. The
+    learning rate and the size of the adapter are the run's.
+    """
+
+    role: str
+    adapter: str | None = None
+    trained: bool | None = None
+    player: str | None = None
+    model: str | None = None
+    lr: float | None = None
+    lora: AdapterSize | None = None
+
+    @property
+    def learns(self) -> bool:
+        return self.player is None if self.trained is None else self.trained
+
+    def of_role(self, model: str, *, per_role: bool) -> RoleSettings:
+        """The settings in full, in a run of a model; a player has neither model nor adapter."""
+        if self.player is not None:
+            return RoleSettings(self.role, None, False, self.player)
+        own = per_role or not self.learns or self.model is not None
+        adapter = self.adapter or (self.role if own else SHARED)
+        model = self.model or model
+        return RoleSettings(self.role, adapter, self.learns, None, model, self.lr, self.lora)
+
+    def of_referee(self, model: str) -> RoleSettings:
+        """The settings of a referee in full; a referee is never trained."""
+        if self.player is not None:
+            return RoleSettings(self.role, None, False, self.player)
+        adapter = REFEREES if self.model is None else self.role
+        return RoleSettings(self.role, adapter, False, None, self.model or model)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the recipe has it: without the role, and without what is left open."""
+        given = {name: v for name, v in vars(self).items() if name != "role" and v is not None}
+        if self.lora is not None:
+            given["lora"] = {name: v for name, v in vars(self.lora).items() if v is not None}
+        return given
+
+
+def _has_pool(opponents: tuple[tuple[str, float], ...]) -> bool:
+    return any(name == "pool" for name, _ in opponents)
+
+
+def _calls_endpoints(players: tuple[str, ...]) -> bool:
+    """Whether an endpoint may be called: by a player, or by one that a run was trained with."""
+    return any(name.partition(":")[0].strip() in ("endpoint", "run") for name in players)
+
+
+_MEETS_POOL = ReadIf("opponents", _has_pool, "`opponents: {self: 1, pool: 1}`")
+_CALLS_ENDPOINTS = ReadIf(
+    "roles", _calls_endpoints, "a player such as `endpoint:URL#MODEL`", attribute="players"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Every setting of a training run."""
+
+    model: str = setting(
+        "smollm2-135m",
+        "`smollm2-135m`, `small` (a million random weights), `tiny` (random, for tests), `words` (a"
+        " small network over words in their places), `tabular` (no network), a folder or a hub id",
+    )
+    finetuning: Literal["lora", "full"] | None = setting(
+        "auto",
+        "what is trained: `lora` adapters, or a `full` copy of the model for each; `auto`: `full`"
+        " for `small`, else `lora`",
+        absent="auto", in_words=(None, "lora"),
+    )  # fmt: skip
+    engine: Literal["hf", "vllm"] = setting(
+        "hf",
+        "what writes replies in games in words: `hf`, the model that is trained, or `vllm` beside"
+        " it",
+    )
+    vllm: Vllm = field(metadata=group(read_if=is_one_of("engine", "vllm")))
+    method: str = setting("grpo", "")
+    """A method of `gamedsl.recipe.methods`, which also says what this row accepts."""
+    estimator: Literal["sampled", "tree"] = setting(
+        "sampled",
+        "what actions are worth: as the games of the step paid, or exactly, from the game's `tree`",
+        in_words=("sampled",),
+    )
+    steps: int = setting(20, "training steps", low=1)
+    until: Until = field(metadata=group(closed_only=True))
+    games: int = setting(128, "games played in each step", low=1)
+    seed: int = setting(0, "seeds the labels, the adapters and the play", low=0, high=2**32 - 1)
+    adapters: Literal["shared", "per_role"] = setting(
+        "shared", "one adapter for all roles, or one for each"
+    )
+    roles: tuple[RoleSettings, ...] = setting(
+        None,
+        "who answers for a role: an `adapter` by name; `trained: false` holds it as it is; a"
+        " `model` of its own; a `player` takes the model's place; `lr` and `lora` (`rank`, `alpha`)"
+        " where its adapter learns at another rate, or is of another size",
+        form="role to `adapter`, `trained`, `model`, `player`, `lr` and `lora`",
+    )
+    """What was said of roles, in the order of the game's."""
+    learn: Learn = field(metadata=group(closed_only=True))
+    curriculum: Curriculum
+    opponents: tuple[tuple[str, float], ...] = setting(
+        None, "whom the policy meets, with shares: `self`, the `pool` of its past, or players",
+        form="`self`, `pool` or a player to its share",
+    )  # fmt: skip
+    """Opponents with shares of any sum. Empty: the policy meets itself."""
+    pool: PoolSettings = field(metadata=group(closed_only=True, read_if=_MEETS_POOL))
+    budget: Spending = field(metadata=group(read_if=_CALLS_ENDPOINTS))
+    lora: Lora
+    lr: float = setting(0.0002, "learning rate of AdamW", low=0, above=True)
+    lr_schedule: Literal["constant", "linear", "cosine"] = setting(
+        "constant", "how the learning rate falls to zero over the steps"
+    )
+    betas: tuple[float, float] = setting(
+        (0.9, 0.999), "AdamW's two averaging rates", low=0, high=0.9999999
+    )
+    weight_decay: float = setting(0, "AdamW's weight decay", low=0)
+    max_grad_norm: float = setting(
+        1, "the gradient is scaled down to this norm (`project` leaves it as it is)",
+        low=0, above=True,
+    )  # fmt: skip
+    max_change: float | None = setting(
+        "off",
+        "the most that log-odds of two actions are to change in an optimiser step, which is"
+        " shortened where they would; `project` has `project.change`",
+        low=0, above=True, absent="off", in_words=(None,),
+    )  # fmt: skip
+    inner_steps: int = setting(
+        1,
+        "optimiser steps on the games of one training step; under `project` the most there may be",
+        low=1,
+    )
+    clip: float = setting(
+        0.2, "how far the probability ratio counts, from the second inner step on",
+        low=0, above=True,
+    )  # fmt: skip
+    group_by: Literal["seed", "deal"] = setting(
+        "seed",
+        "chance is drawn once for `group_size` games, or for each game: those of one `deal` are a"
+        " group, and a step costs what its distinct histories cost",
+        in_words=("seed",),
+    )
+    group_size: int = setting(
+        8, "games that share one seed, where seeds differ (labels drawn per episode)", low=1
+    )
+    scale: Literal["none", "batch", "group"] = setting(
+        "none",
+        "what advantages are divided by: nothing, their deviation in the batch, or in each group",
+        in_words=("none", "batch"), read_if=is_one_of("estimator", "sampled"),
+    )  # fmt: skip
+    baseline: Literal["mean", "leave_one_out", "information_set", "running", "global", "none"] = (
+        setting(
+            "mean",
+            "what is taken off a return: the group's mean, that of its other games, that of the"
+            " information set, the role's `running` mean, one mean for all roles, or nothing",
+            in_words=("mean", "leave_one_out", "information_set", "none"),
+            read_if=is_one_of("estimator", "sampled"),
+        )
+    )
+    compare: Literal["turn", "role", "team"] = setting(
+        "turn",
+        "which samples of its group one is compared with: those of the same turn of its role, of"
+        " all its role's turns, or of the whole team",
+        in_words=("turn",), read_if=is_one_of("estimator", "sampled"),
+    )  # fmt: skip
+    credit: Literal["own", "team", "difference", "counterfactual"] = setting(
+        "own",
+        "what a choice is credited with: its seat's own return, the team's mean return, what it"
+        " made of the team's with all else as it was, or what it earned over the seat's other"
+        " choices there, played out anew",
+        in_words=("own",),
+    )
+    replays: int = setting(
+        64,
+        "courses of play that another choice is followed on; all of them where they are no more",
+        low=1, closed_only=True, read_if=is_one_of("credit", "difference", "counterfactual"),
+    )  # fmt: skip
+    temperature: float = setting(
+        1, "divides log-probabilities of labels, in play and in the loss", low=0, above=True
+    )
+    replies: Literal["scored", "free"] = setting(
+        "scored",
+        "how closed decisions are answered: options are `scored` as they would be written, given"
+        " the thought before them, or the model writes `free`ly and what it wrote is read",
+    )
+    kl: float = setting(
+        0, "weight of the divergence from the policy that training started with",
+        low=0, in_words=(0,),
+    )  # fmt: skip
+    entropy: float = setting(
+        0, "weight of the policy's entropy, in nats, in the objective", low=0, in_words=(0,)
+    )
+    entropy_floor: float = setting(
+        0,
+        "the least entropy at every information set, as a share of that of uniform play; the weight"
+        " that holds it there follows from what is at stake",
+        low=0, high=0.9, in_words=(0,),
+    )  # fmt: skip
+    warm_up: WarmUp = field(metadata=group(read_if=is_set("warm_up.expert", "a `warm_up.expert`")))
+    allow: tuple[Literal["group_std", "rotation", "split"], ...] = setting(
+        (), "what is known to move equilibria, and is wanted all the same"
+    )
+    prior: Literal["model", "uniform"] = setting(
+        "model", "where training starts: as the `model` plays untrained, or at `uniform` play",
+        in_words=("model",),
+    )  # fmt: skip
+    start: tuple[Start, ...] = setting(
+        None,
+        "where a role's policy is put before training; what is not named is held where it was",
+        form="role to action to probability", closed_only=True,
+    )  # fmt: skip
+    checkpoint_every: int = setting(
+        10, "steps between checkpoints; the last step always has one", low=1
+    )
+    keep_checkpoints: int = setting(2, "how many checkpoints are kept, the latest", low=1)
+    transcripts_every: int = setting(
+        10, "steps between transcripts; the last step always has one", low=1
+    )
+    dtype: Literal["float32", "bfloat16"] | None = setting(
+        "auto",
+        "number format of the frozen weights; `auto`: float32 on a processor, bfloat16 on a GPU",
+        absent="auto",
+    )
+    pass_tokens: int | None = setting(
+        "auto",
+        "the most distinct tokens of one pass forward and backward; the gradients of all passes are"
+        " added up, so memory and speed depend on it and results, but for rounding, do not;"
+        " `auto`: 4096, and 1024 where all weights are trained",
+        low=1, absent="auto",
+    )  # fmt: skip
+    recompute: Literal["auto", "on", "off"] = setting(
+        "auto",
+        "layers are computed again in the backward pass, and only what enters them is kept; `auto`:"
+        " in a pass that would keep more than half of the memory that is free",
+    )
+    threads: int | None = setting(
+        "auto", "processor threads; `auto` takes what torch chooses", low=1, absent="auto"
+    )
+    exploitability: Literal["auto", "on", "off"] = setting(
+        "auto",
+        "the exact distance from equilibrium each step; `auto`: where the game is small enough",
+        closed_only=True,
+    )
+    contributions: Literal["auto", "on", "off"] = setting(
+        "auto",
+        "what each role adds to what all earn together, at the end; `auto`: where the game is small"
+        " and not of constant sum",
+        closed_only=True,
+    )
+    bound_every: int | None = setting(
+        "never",
+        "steps after which exploitability is bounded from below, by searching for replies, in games"
+        " too large for the exact one",
+        low=1, absent="never", closed_only=True,
+    )  # fmt: skip
+    lines_every: int | None = setting(
+        "never",
+        "steps after which all lines are counted that others can play against the policy's"
+        " likeliest moves, in games in which everybody sees everything",
+        low=1, absent="never",
+    )  # fmt: skip
+    extinct: float | None = setting(
+        0.001,
+        "the probability below which an action that equilibria play, or that just was played,"
+        " raises an alarm",
+        low=0, high=1, above=True, absent="off", closed_only=True,
+    )  # fmt: skip
+    of_methods: tuple[tuple[str, object], ...]
+    """The settings that methods bring, by the name of their group; `of` finds them by type."""
+
+    def of(self, settings: type[Settings]) -> Settings:
+        """The settings that a method brings, by their class."""
+        return next(one for _, one in self.of_methods if isinstance(one, settings))
+
+    def rows(self) -> tuple[SettingSpec, ...]:
+        """The rows of all settings, in order."""
+        own: list[tuple[str, Any]] = [(name, type(one)) for name, one in self.of_methods]
+        return sum((specs(kind, f"{name}.") for name, kind in own), specs(Recipe))
+
+    def value(self, name: str) -> Any:
+        """The value of a setting, by its dotted name."""
+        head, _, tail = name.partition(".")
+        holder = dict(self.of_methods).get(head) or getattr(self, head)
+        return getattr(holder, tail) if tail else holder
+
+    def as_dict(self) -> dict[str, Any]:
+        """As a `train:` section would have it: nested maps of plain values, in the table's
+        order. Maps that are empty are left out."""
+        start: dict[str, Any] = {}
+        for one in self.start:
+            place = start.setdefault(one.role, {})
+            (place if one.step is None else place.setdefault(one.step, {})).update(one.probs)
+        roles = {one.role: one.as_dict() for one in self.roles}
+        maps: Mapping[str, Any] = {
+            "roles": roles, "opponents": dict(self.opponents), "start": start,
+        }  # fmt: skip
+        plain: dict[str, Any] = {}
+        for row in self.rows():
+            if row.kind != "map":
+                head, _, tail = row.name.rpartition(".")
+                place = plain.setdefault(head, {}) if head else plain
+                place[tail] = row.plain(self.value(row.name))
+        return plain | {name: given for name, given in maps.items() if given}
+
+    def in_words(self, ir: GameIR) -> bool:
+        """Whether replies are written when a game is trained so."""
+        return ir.in_words or self.replies == "free"
+
+    @property
+    def keeps_pool(self) -> bool:
+        """Whether the policy meets a population."""
+        return _has_pool(self.opponents)
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        """All players that it names: in roles, as opponents, and as those that are imitated."""
+        held = (one.player for one in self.roles)
+        met = (name for name, _ in self.opponents if name not in ("self", "pool"))
+        taught = (self.value(row.name) for row in self.rows() if row.names_player)
+        return tuple(name for name in (*held, *met, *taught) if name is not None)
+
+    def part(self, role: str) -> RoleSettings:
+        """Who answers for a role, in full."""
+        return self._given(role).of_role(self.model, per_role=self.adapters == "per_role")
+
+    def referee(self, role: str) -> RoleSettings:
+        """Who answers for a referee, in full."""
+        return self._given(role).of_referee(self.model)
+
+    def parts(self, ir: GameIR) -> tuple[RoleSettings, ...]:
+        """Who answers for each role and each referee of a game, in full and in order."""
+        roles = [self.part(role.name) for role in ir.roles]
+        return (*roles, *(self.referee(role.name) for role in ir.referees))
+
+    def models(self, ir: GameIR) -> dict[str, str]:
+        """The adapters that play, trained or not, in order, each with its model."""
+        played = [(part.adapter, part.model) for part in self.parts(ir)]
+        return {adapter: model for adapter, model in played if adapter and model}
+
+    def shapes(self, ir: GameIR) -> dict[str, Lora]:
+        """The shape of each adapter that plays."""
+        parts = self.parts(ir)
+        return {
+            part.adapter: (part.lora or AdapterSize()).of(self.lora)
+            for part in parts if part.adapter
+        }  # fmt: skip
+
+    def rates(self, ir: GameIR) -> dict[str, float]:
+        """The learning rate of each adapter that plays, as a share of the run's."""
+        parts = self.parts(ir)
+        return {part.adapter: (part.lr or self.lr) / self.lr for part in parts if part.adapter}
+
+    def shown_models(self, ir: GameIR) -> str:
+        """The models that play, as people read them."""
+        return " + ".join(dict.fromkeys(self.models(ir).values())) or self.model
+
+    def _given(self, role: str) -> RoleSettings:
+        return next((part for part in self.roles if part.role == role), RoleSettings(role))
