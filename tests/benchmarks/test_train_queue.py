@@ -44,7 +44,7 @@ def numbers(folder: Path) -> Any:
 
 
 @pytest.mark.slow
-def test_a_killed_queue_goes_on_to_the_same_numbers(tmp_path: Path) -> None:
+def test_killed_queue_resumes_to_the_same_numbers(tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()
     cut.mkdir()
@@ -61,7 +61,7 @@ def test_a_killed_queue_goes_on_to_the_same_numbers(tmp_path: Path) -> None:
     assert run(cut, [ENTRY]) == "stag, seed 0: done\n"
 
 
-def test_a_changed_entry_is_trained_anew_and_a_result_has_a_line_for_each_step(
+def test_changed_entry_is_trained_again(
     tmp_path: Path,
 ) -> None:
     run(tmp_path, [ENTRY | {"set": ENTRY["set"] | {"steps": 2}}])
@@ -86,7 +86,7 @@ train: {model: tiny, games: 8, group_size: 8, steps: 2, threads: 1}
 
 
 @pytest.mark.slow
-def test_a_game_in_words_is_played_by_the_trained_policy_on_seeds_of_their_own(
+def test_words_game_is_evaluated_on_separate_seeds(
     tmp_path: Path,
 ) -> None:
     game = tmp_path / "speak.yaml"

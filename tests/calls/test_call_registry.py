@@ -93,7 +93,7 @@ def test_types_in_words() -> None:
     )
 
 
-def test_a_pure_function_is_called_once_for_equal_arguments() -> None:
+def test_pure_function_is_cached_by_arguments() -> None:
     calls: list[Any] = []
 
     def echo(x: Any) -> Any:
@@ -137,7 +137,7 @@ def test_an_impure_function_is_called_each_time() -> None:
     assert [found.call(x=1), found.call(x=1)] == [1, 2]
 
 
-def test_a_time_out_gives_its_result_and_is_not_kept() -> None:
+def test_time_out_result_is_not_cached() -> None:
     calls: list[int] = []
 
     def slow(x: int) -> int:

@@ -83,7 +83,7 @@ def test_a_replay_gives_what_the_play_gave(game: Game) -> None:
     assert played(game) != text
 
 
-def test_what_is_pure_and_fast_is_worked_out_again(game: Game) -> None:
+def test_replay_recomputes_pure_fast_calls(game: Game) -> None:
     assert '"exact"' not in played(game)
     assert not registry.lookup("barometer").repeatable
     assert registry.lookup("exact").repeatable

@@ -230,7 +230,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("code", FORGED.values(), ids=FORGED.keys())
-def test_no_code_passes_tests_that_it_does_not_pass(code: str) -> None:
+def test_code_cannot_fake_passing_tests(code: str) -> None:
     tests = (
         SQUARE + "assert all(f(i) == i * i for i in (2, 3))\nassert f(2) in [4, 5]\n"
         "assert {f(2): 1} == {4: 1}\nassert abs(f(2) - 4) < 1e-9\nassert f(2) - 4 == 0\n"
@@ -279,9 +279,7 @@ def test_what_does_not_end_is_out_of_time(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("side", ["subject", "judge"])
-def test_where_a_side_is_not_confined_nothing_is_said(
-    monkeypatch: pytest.MonkeyPatch, side: str
-) -> None:
+def test_unconfined_side_gives_no_verdict(monkeypatch: pytest.MonkeyPatch, side: str) -> None:
     def failing(target: str, payload: str, *, limits: Limits, way: Way, fds: Any) -> Any:
         limits = Limits(files=0) if target.endswith(side) else limits
         return confined(target, payload, limits=limits, way=way, fds=fds)

@@ -523,7 +523,7 @@ def test_a_way_that_lets_something_through_is_refused(monkeypatch: pytest.Monkey
     assert report.what_holds.__wrapped__().way is None
 
 
-def test_a_failure_while_it_shuts_itself_in_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_during_confinement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     start = confined("gamedsl_no_such", "", limits=LIMITS, way="landlock")
     with start as program, pytest.raises(SandboxError, match="gamedsl_no_such"):
         program.finish()

@@ -144,7 +144,7 @@ def test_simultaneous_steps_agree_with_the_turn_based_form():
         assert (walked.histories, walked.sets) == (418, {0: 45, 1: 45})
 
 
-def test_what_is_paid_in_play_is_compared_where_agreed():
+def test_in_play_payments_are_compared_where_agreed():
     stage = pyspiel.load_game("matrix_pd")
     game = pyspiel.create_repeated_game(stage, {"num_repetitions": 2, "recall": 2})
     agreed = Agreement(lambda seat, name: int(name), information="observation", paid="payoffs")
@@ -185,7 +185,7 @@ class _Forced(type(SpielEnv(RPS).reset(chance="asked", forced="asked"))):
         return twin
 
 
-def test_nodes_of_one_side_are_passed_over_only_where_agreed():
+def test_one_sided_nodes_are_skipped_only_where_agreed():
     nim = pyspiel.load_game("nim(pile_sizes=1;2)")
     with pytest.raises(Difference, match="who moves differs"):
         compare(TakesForcedMoves(nim), nim, AGREED)
@@ -233,7 +233,7 @@ def test_positions_are_walked_once():
     assert (walked.histories, walked.nodes["terminal"]) == (5_478, 958)
 
 
-def test_random_games_are_the_same_for_the_same_seed_and_meet_information_sets_again():
+def test_random_walks_repeat_by_seed_and_revisit_infosets():
     game = pyspiel.load_game("leduc_poker")
     first = compare(SpielEnv(game), game, AGREED, "random", games=50)
     again = compare(SpielEnv(game), game, AGREED, "random", games=50)

@@ -18,7 +18,7 @@ def test_the_mutant_is_caught(mutant: Mutant, tmp_path: Path):
     assert caught(mutant, tmp_path), f"nothing differs, though {mutant.why}"
 
 
-def test_there_are_five_mutants_of_at_least_six_games():
+def test_six_games_have_five_mutants_each():
     many = Counter(game for mutant in MUTANTS for game in mutant.games)
     assert sum(count >= 5 for count in many.values()) >= 6
 

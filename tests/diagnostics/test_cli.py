@@ -140,7 +140,7 @@ def test_every_command_has_its_module() -> None:
     assert modules == set(cli.COMMANDS)
 
 
-def test_colour_only_on_a_terminal_and_never_with_no_color(monkeypatch) -> None:
+def test_colour_needs_terminal_and_respects_no_color(monkeypatch) -> None:
     class Terminal:
         def isatty(self) -> bool:
             return True

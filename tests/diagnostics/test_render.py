@@ -49,7 +49,7 @@ def test_pretty() -> None:
     )
 
 
-def test_notes_on_the_same_line_in_order_and_in_another_file() -> None:
+def test_notes_on_same_line_and_in_other_files() -> None:
     other = Source("games/base.yaml", "one: 1\ntwo: 2\n")
     notes = (
         Note(at("two", other), "there"),
@@ -109,7 +109,7 @@ def test_long_lines_are_windowed() -> None:
     assert below.count("^") <= len(line)
 
 
-def test_a_span_of_several_lines_is_shown_by_its_first() -> None:
+def test_multi_line_span_shows_its_first_line() -> None:
     assert mark("a: |\n  b\n", "|\n  b") == ("a: |", "   ^ w")
     assert mark("a: b\n", "\n") == ("a: b", "    ^ w")
 

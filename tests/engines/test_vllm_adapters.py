@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gamedsl.policies.vllm import VllmPolicy
 
 
-def test_an_update_changes_the_replies_of_its_adapter_alone(policy: VllmPolicy) -> None:
+def test_update_changes_only_its_adapters_replies(policy: VllmPolicy) -> None:
     """Each step makes one reply of `a` likelier, as training does."""
     import torch
 
@@ -45,9 +45,7 @@ def test_an_update_changes_the_replies_of_its_adapter_alone(policy: VllmPolicy) 
     assert policy.generate(requests) == before, "put back, and not handed over"
 
 
-def test_the_sampler_is_close_to_the_trainer_and_not_the_same(
-    policy: VllmPolicy, tmp_path: Path
-) -> None:
+def test_sampler_is_close_to_trainer_not_equal(policy: VllmPolicy, tmp_path: Path) -> None:
     """`sampler_gap` of an update whose replies vLLM wrote: rounding, no more."""
     import torch
 
@@ -82,7 +80,7 @@ def test_sleep_needs_a_gpu() -> None:
         VllmPolicy(settings=VllmSettings(idle="sleep"))
 
 
-def test_it_sleeps_from_an_update_to_the_next_reply(
+def test_engine_sleeps_between_update_and_reply(
     policy: VllmPolicy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Calls alone: this engine has no memory of a GPU to free."""

@@ -80,9 +80,7 @@ def test_a_model_is_evaluated_as_by_itself(
     assert policy.generate([asked])[0].reply_ids, "the other engine goes on"
 
 
-def test_a_run_is_played_as_by_itself_beside_another_engine(
-    tmp_path: Path, policy: VllmPolicy
-) -> None:
+def test_engines_side_by_side_do_not_interfere(tmp_path: Path, policy: VllmPolicy) -> None:
     """Its two adapters, which differ, with the run's own settings where none are given."""
     import torch
 

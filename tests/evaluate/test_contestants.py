@@ -16,7 +16,7 @@ SEEDED = "mcts:20", "model:tabular", "mix:1*random + 2*mcts:20", "best_response:
 
 
 @pytest.mark.parametrize("spec", OPEN)
-def test_the_current_folder_is_no_part_of_a_player(
+def test_player_identity_ignores_current_folder(
     spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -27,7 +27,7 @@ def test_the_current_folder_is_no_part_of_a_player(
 
 
 @pytest.mark.parametrize("spec", POLICY)
-def test_files_are_part_of_a_player_wherever_it_is_named(spec: str, tmp_path: Path) -> None:
+def test_player_identity_includes_its_files(spec: str, tmp_path: Path) -> None:
     file = tmp_path / "p.json"
     identities = set()
     for text in ("one", "two"):
@@ -37,13 +37,13 @@ def test_files_are_part_of_a_player_wherever_it_is_named(spec: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("spec", [*SEEDED, *OPEN])
-def test_the_seed_is_part_of_a_player_that_depends_on_it(spec: str) -> None:
+def test_player_identity_includes_seed_where_used(spec: str) -> None:
     identities = {contestant(spec, seed).identity for seed in (0, 1)}
     assert len(identities) == (2 if spec in SEEDED else 1)
 
 
 @pytest.mark.parametrize("held", ["mcts:20", "policy:{file}", "random"])
-def test_who_held_a_role_is_part_of_a_run(held: str, tmp_path: Path) -> None:
+def test_run_identity_includes_seat_holders(held: str, tmp_path: Path) -> None:
     """Its seed where its policy depends on it, and its file."""
     run, file = tmp_path / "run", tmp_path / "p.json"
     run.mkdir()
@@ -60,7 +60,7 @@ def test_who_held_a_role_is_part_of_a_run(held: str, tmp_path: Path) -> None:
     assert (other_seed != one) == held.startswith("mcts")
 
 
-def test_an_endpoint_that_is_asked_otherwise_is_another_contestant() -> None:
+def test_endpoint_settings_make_another_contestant() -> None:
     asked = [
         EndpointSettings(), EndpointSettings(temperature=0.5), EndpointSettings(max_tokens=9),
         EndpointSettings(calls=9),

@@ -18,7 +18,7 @@ BEATS = {("rock", "scissors"), ("scissors", "paper"), ("paper", "rock")}
 
 
 @pytest.mark.parametrize("method", ["exact", "sampled"])
-def test_the_matrix_of_pure_players_is_the_payoff_table(method: str) -> None:
+def test_pure_players_matrix_equals_payoff_table(method: str) -> None:
     found = evaluated(RPS, *PURE, method=method, games=6)
     for a in PURE:
         for b in PURE:
@@ -28,13 +28,13 @@ def test_the_matrix_of_pure_players_is_the_payoff_table(method: str) -> None:
     assert found.exact == (method == "exact")
 
 
-def test_pure_players_are_as_exploitable_as_can_be_and_the_mixture_is_not() -> None:
+def test_pure_players_are_exploitable_and_mixture_is_not() -> None:
     found = evaluated(RPS, *PURE, "random")
     numbers = {name: one.estimate.value for name, one in found.exploitability.items()}
     assert numbers == {**dict.fromkeys(PURE, 1.0), "random": 0.0}
 
 
-def test_results_of_games_add_up_to_one_and_mirror_each_other() -> None:
+def test_results_sum_to_one_and_mirror() -> None:
     found = evaluated(RPS, "fixed:rock", "random")
     records = [found.record(p) for p in found.pairings if not p.mirror]
     for one in records:
@@ -65,7 +65,7 @@ def test_kuhn_is_worth_what_the_solver_says() -> None:
     assert found.exploitability["random"].estimate.value == pytest.approx(0.458, abs=0.001)
 
 
-def test_t_intervals_cover_the_mean_as_often_as_they_say() -> None:
+def test_t_intervals_have_nominal_coverage() -> None:
     stream, covered, rounds = np.random.default_rng(5), 0, 2000
     for _ in range(rounds):
         found = mean(stream.choice([-2.0, -1.0, 1.0, 2.0], size=50, p=[0.1, 0.5, 0.2, 0.2]))
@@ -74,7 +74,7 @@ def test_t_intervals_cover_the_mean_as_often_as_they_say() -> None:
 
 
 @pytest.mark.parametrize("p", [0.02, 0.3, 0.98])
-def test_wilson_intervals_cover_the_share_as_often_as_they_say(p: float) -> None:
+def test_wilson_intervals_have_nominal_coverage(p: float) -> None:
     stream, rounds = np.random.default_rng(6), 4000
     found = [share(int(k), 200) for k in stream.binomial(200, p, size=rounds)]
     covered = sum(one.low <= p <= one.high for one in found) / rounds
@@ -93,7 +93,7 @@ def test_intervals_of_matches_cover_the_exact_value() -> None:
     assert covered / rounds > 0.85  # 95% less three standard errors
 
 
-def test_a_match_does_not_depend_on_what_else_is_played() -> None:
+def test_match_is_independent_of_other_matches() -> None:
     few = evaluated("kuhn_poker", "random", "fixed:bet,call", method="sampled", games=40)
     many = evaluated(
         "kuhn_poker", "fixed:check,fold", "fixed:bet,call", "random", method="sampled", games=40
@@ -112,14 +112,14 @@ def test_more_games_begin_with_the_games_of_fewer() -> None:
     assert len(rows) == 30
 
 
-def test_common_seeds_deal_the_same_cards_in_both_seatings() -> None:
+def test_both_seatings_share_the_deals() -> None:
     """Alike players: what one wins in a seating, it loses in the other, so nothing is left over."""
     plan = plan_of("a=fixed:bet,call", "b=fixed:bet,call")
     found = evaluate(gamedsl.load("kuhn_poker"), plan, Options(games=50, method="sampled"))
     assert cell(found, "a", "b").value == 0 == cell(found, "a", "b").half
 
 
-def test_with_three_seats_the_focal_contestant_sits_in_each_in_turn() -> None:
+def test_focal_contestant_rotates_through_three_seats() -> None:
     (own, pair) = pairings(("x", "y", "z"), {}, ["a"], ["b"])
     assert [s.holders for s in own.seatings] == [("a", "a", "a")]
     assert [s.holders for s in pair.seatings] == [
@@ -137,7 +137,7 @@ def test_a_fixed_role_is_held_in_all_games() -> None:
     assert [found.earned(p).value for p in found.pairings] == [8.0, 2.0]
 
 
-def test_pay_of_a_game_for_many_is_by_role() -> None:
+def test_pay_of_many_player_game_is_by_role() -> None:
     game = gamedsl.load("kuhn_poker_n")
     found = evaluate(game, plan_of("random", "fixed:bet,call"), Options(games=60, seed=3))
     assert len(game.ir.seats) == 3
@@ -185,7 +185,7 @@ def invalid_share(found, pair) -> float:
     return float(np.concatenate(failed).mean())
 
 
-def test_a_game_that_is_too_large_is_sampled_and_has_a_lower_bound(monkeypatch) -> None:
+def test_large_game_is_sampled_with_lower_bound(monkeypatch) -> None:
     true = evaluated("kuhn_poker", "random").exploitability["random"].estimate.value
     monkeypatch.setattr("gamedsl.evaluate.exact.NODES", 20)
     found = evaluated("kuhn_poker", "random", games=20, search=400)
@@ -197,7 +197,7 @@ def test_a_game_that_is_too_large_is_sampled_and_has_a_lower_bound(monkeypatch) 
         evaluated("kuhn_poker", "random", method="exact")
 
 
-def test_a_policy_need_not_say_what_it_does_where_it_never_comes() -> None:
+def test_policy_may_omit_unreached_decisions() -> None:
     """Who always bets is never asked whether to call after checking."""
     game = gamedsl.load("kuhn_poker")
     whole = write_out(game.env())

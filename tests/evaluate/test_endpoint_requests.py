@@ -17,7 +17,7 @@ def settings(**changed: object) -> EndpointSettings:
     return EndpointSettings(**{"first_wait": 0.01, "timeout": 5.0, "retries": 0, **changed})
 
 
-def test_requests_are_sent_with_all_that_they_ask_for() -> None:
+def test_requests_carry_all_their_options() -> None:
     with serving(lambda number, body: Reply("half a th", finish="length")) as served:
         endpoint = Endpoint(served.url, "m", settings())
         request = Request(MESSAGES, "a", 7, 0.5, ("END",), SCHEMA, seed=11)
@@ -65,7 +65,7 @@ def test_constraints_are_sent_as_the_server_takes_them(
     assert sent == [schema, choices]
 
 
-def test_the_same_request_is_asked_once_and_another_seed_is_another_request() -> None:
+def test_requests_are_cached_by_content_and_seed() -> None:
     with serving(lambda number, body: Reply(f"{body['seed']}")) as served:
         endpoint = Endpoint(served.url, "m", settings(kept=2))
         asked = [Request(MESSAGES, "a", 7, seed=seed) for seed in (1, 2, 1)]
@@ -80,14 +80,14 @@ def test_the_same_request_is_asked_once_and_another_seed_is_another_request() ->
         assert endpoint.calls == 4
 
 
-def test_more_new_requests_than_are_kept_get_their_replies() -> None:
+def test_requests_beyond_the_cache_size_get_replies() -> None:
     with serving(lambda number, body: Reply(f"{body['seed']}")) as served:
         endpoint = Endpoint(served.url, "m", settings(kept=0))
         asked = [Request(MESSAGES, "a", 7, seed=seed) for seed in range(5)]
         assert [reply.text for reply in endpoint.generate(asked)] == list("01234")
 
 
-def test_the_budget_in_tokens_is_that_of_the_servers_own_count() -> None:
+def test_token_budget_uses_the_servers_count() -> None:
     with serving(lambda number, body: Reply("x", usage={"total_tokens": 40})) as served:
         endpoint = Endpoint(served.url, "m", settings(tokens=100, concurrency=1))
         asked = [Request(MESSAGES, "a", 7, seed=seed) for seed in range(9)]
@@ -108,7 +108,7 @@ def test_a_server_that_counts_nothing_spends_nothing(tokens: object) -> None:
         assert endpoint.tokens == 0
 
 
-def test_a_stop_string_that_the_server_names_is_in_the_text() -> None:
+def test_named_stop_string_is_in_the_text() -> None:
     with serving(lambda number, body: Reply("<a>x", more={"stop_reason": "</a>"})) as served:
         endpoint = Endpoint(served.url, "m", settings())
         assert endpoint.generate([Request(MESSAGES, "a", 7, stop=("</a>",))])[0].text == "<a>x</a>"

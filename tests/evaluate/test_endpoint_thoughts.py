@@ -49,7 +49,7 @@ def asked(
 
 
 @pytest.mark.parametrize("constrain", ["structured_outputs", "guided"])
-def test_the_answer_after_a_thought_is_held_to_the_options(
+def test_answer_after_thought_is_constrained_to_options(
     tmp_path: Path, constrain: Constrain
 ) -> None:
     def reply(number: int, body: Body) -> Reply:
@@ -85,7 +85,7 @@ def test_the_answer_after_a_thought_is_held_to_the_options(
         ("stop", "invalid", "unclosed"),
     ],
 )
-def test_a_thought_that_is_not_closed_is_treated_as_the_game_says(
+def test_unclosed_thought_follows_the_games_rule(
     tmp_path: Path, finish: str, limit: str, reason: str | None
 ) -> None:
     def reply(number: int, body: Body) -> Reply:

@@ -24,7 +24,7 @@ def settings(**changed: object) -> EndpointSettings:
     return EndpointSettings(**{**vars(QUICK), **changed})
 
 
-def test_prompts_are_sent_in_the_form_of_chat_completions() -> None:
+def test_prompts_are_sent_as_chat_completions() -> None:
     with serving(lambda number, body: Reply("stag")) as served:
         endpoint = Endpoint(served.url, "small", settings(temperature=0.5, max_tokens=9))
         assert endpoint.replies([ASKED]) == ["stag"]
@@ -56,7 +56,7 @@ def test_a_time_out_is_tried_again() -> None:
         assert Endpoint(served.url, "m", settings(timeout=0.2)).replies([ASKED]) == ["yes"]
 
 
-def test_pauses_grow_and_are_at_least_what_the_server_asks(monkeypatch) -> None:
+def test_pauses_grow_and_respect_retry_after(monkeypatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(
         "threading.Event.wait", lambda self, seconds=None: pauses.append(seconds) or False
@@ -92,7 +92,7 @@ def test_own_pauses_are_bounded() -> None:
     assert Endpoint("http://127.0.0.1:9/v1", "m", QUICK)._wait(40, 0.0) == 60.0
 
 
-def test_what_cannot_pass_ends_at_once_and_says_what_to_do() -> None:
+def test_permanent_errors_end_at_once_with_help() -> None:
     cases = {
         401: "--key-env", 404: "a model `m`", 400: "what the server accepts",
     }  # fmt: skip
@@ -117,7 +117,7 @@ def test_another_form_of_answer_is_said() -> None:
         Endpoint(served.url, "m", QUICK).replies([ASKED])
 
 
-def test_the_key_goes_into_the_header_and_nowhere_else(monkeypatch, capsys) -> None:
+def test_key_goes_into_the_header_only(monkeypatch, capsys) -> None:
     monkeypatch.setenv("MY_KEY", "sk-secret")
 
     def answer(number: int, body: object) -> Reply:
@@ -134,7 +134,7 @@ def test_the_key_goes_into_the_header_and_nowhere_else(monkeypatch, capsys) -> N
     assert "sk-secret" not in out + err + json.dumps(served.asked)
 
 
-def test_a_line_end_after_the_key_is_no_part_of_it(monkeypatch) -> None:
+def test_line_end_after_key_is_stripped(monkeypatch) -> None:
     monkeypatch.setenv("MY_KEY", " sk-secret\n")
     with serving(lambda number, body: Reply("yes")) as served:
         endpoint = Endpoint(served.url, "m", settings(key_env="MY_KEY"))
@@ -143,14 +143,14 @@ def test_a_line_end_after_the_key_is_no_part_of_it(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("key", ["sk-sécret", "sk-\nsecret", "sk-“secret”", "sk-\x7fsecret"])
-def test_a_key_that_no_header_may_hold_is_refused_unquoted(key: str, monkeypatch) -> None:
+def test_invalid_header_key_is_refused_without_quoting(key: str, monkeypatch) -> None:
     monkeypatch.setenv("MY_KEY", key)
     with pytest.raises(EndpointError, match="the key in MY_KEY") as caught:
         Endpoint("http://127.0.0.1:9/v1", "m", settings(key_env="MY_KEY", retries=0))
     assert "cret" not in str(caught.value)
 
 
-def test_a_call_that_is_no_http_is_not_quoted(monkeypatch) -> None:
+def test_non_http_call_is_not_quoted(monkeypatch) -> None:
     monkeypatch.setattr("gamedsl.policies.endpoint._key", lambda name: "sk-secret\n")
     with (
         serving(lambda number, body: Reply("yes")) as served,
@@ -184,7 +184,7 @@ def test_the_budget_counts_every_attempt() -> None:
     assert len(served.asked) == 3
 
 
-def test_replies_are_read_strictly_and_what_is_no_label_forfeits() -> None:
+def test_replies_are_parsed_strictly_and_non_labels_forfeit() -> None:
     """One reply in three has a full stop after the label: close, and no answer."""
 
     def answer(number: int, body: dict) -> Reply:
@@ -223,7 +223,7 @@ def test_a_spent_budget_keeps_whole_chunks_of_games(tmp_path: Path, capsys) -> N
     assert games == [64]  # 32 games with itself take 64 calls, and the third such chunk was cut
 
 
-def test_an_endpoint_that_fails_at_once_ends_the_evaluation() -> None:
+def test_failing_endpoint_ends_the_evaluation() -> None:
     with serving(lambda number, body: Reply(status=404)) as served:
         plan = plan_of(f"endpoint:{served.url}#m")
         with pytest.raises(EvalError, match="refuses: 404"):

@@ -159,7 +159,7 @@ def test_numbers_out_of_range_are_usage(flag: tuple[str, str], capsys) -> None:
     assert "is no number" in err
 
 
-def test_a_board_that_is_none_is_said_before_anything_is_played(capsys, tmp_path: Path) -> None:
+def test_invalid_leaderboard_is_reported_before_playing(capsys, tmp_path: Path) -> None:
     board = tmp_path / "board.json"
     board.write_text("[]", encoding="utf-8")
     code, out, err = printed(capsys, "random", "--game", RPS, "--leaderboard", str(board))

@@ -106,7 +106,7 @@ def test_numbers_come_again_and_are_of_the_seed(chat: Game) -> None:
     assert first != texts(2)
 
 
-def test_a_model_behind_an_address_says_what_it_says_here(chat: Game) -> None:
+def test_served_model_replies_as_the_local_one(chat: Game) -> None:
     """The same prompts, seeds, temperature and room: the same replies, whoever carries them."""
     kept: dict[str, Any] = {}
 
@@ -149,7 +149,7 @@ def test_endpoints_are_asked_while_others_think(tmp_path: Path) -> None:
     assert len(one.asked) == len(two.asked) == 2
 
 
-def test_a_spent_budget_ends_the_evaluation_and_is_told(chat: Game) -> None:
+def test_spent_budget_ends_the_evaluation_with_message(chat: Game) -> None:
     with serving(lambda number, body: Reply("fine", usage={"total_tokens": 9})) as served:
         name = f"x=endpoint:{served.url}#m"
         found = played(chat, name, games=40, endpoint={"calls": 150})
@@ -169,7 +169,7 @@ def test_a_cut_reply_of_an_endpoint_is_invalid(chat: Game) -> None:
     assert found.said[Place("x", "ann", "word")].invalid.keys() == {"truncated"}
 
 
-def test_replies_can_be_held_to_what_is_asked_for(judged: Path) -> None:
+def test_replies_can_be_constrained_to_the_schema(judged: Path) -> None:
     with serving(lambda number, body: Reply("<answer>news</answer>")) as served:
         settings = {"constrain": "structured_outputs"}
         name = f"x=endpoint:{served.url}#m"
@@ -223,7 +223,7 @@ def test_leaderboards_keep_judges_apart(judged: Path, tmp_path: Path, capsys: An
     assert all(one["rows"][0]["games"] == 0 for one in found)  # none against others
 
 
-def test_a_run_sits_with_the_adapters_of_its_roles(judged: Path, tmp_path: Path) -> None:
+def test_run_plays_with_its_roles_adapters(judged: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     argv = ["train", str(judged), "--out", str(run), "--format", "json"]
     assert main([*argv, "--set", "roles.judge.player=fixed:good"]) == 0
@@ -252,7 +252,7 @@ def test_players_hold_seats_while_others_are_trained(judged: Path, tmp_path: Pat
     assert len({body["seed"] for body in served.asked}) == 4
 
 
-def test_an_endpoint_that_stops_ends_a_run_with_help(
+def test_endpoint_failure_ends_a_run_with_help(
     judged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(lambda number, body: Reply(status=404)) as served:

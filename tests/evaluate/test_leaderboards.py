@@ -74,7 +74,7 @@ def test_more_games_of_one_seed_stand_for_fewer() -> None:
         assert {match.games for match in kept.matches.values()} == {15, 30}
 
 
-def test_an_exact_result_stands_for_all_that_was_sampled() -> None:
+def test_exact_result_replaces_sampled_ones() -> None:
     sampled = matches("random", "fixed:rock") + matches("random", "fixed:rock", seed=1)
     exact = matches("random", "fixed:rock", method="exact")
     for order in (sampled + exact, exact + sampled):
@@ -112,7 +112,7 @@ def test_many_may_add_at_a_time(tmp_path: Path) -> None:
     assert len(read_board(file).matches) == sum(map(len, parts))
 
 
-def test_games_that_are_not_of_constant_sum_are_ranked_by_pay(tmp_path: Path, capsys) -> None:
+def test_general_sum_games_are_ranked_by_pay(tmp_path: Path, capsys) -> None:
     file = tmp_path / "board.json"
     argv = ["fixed:cooperate", "fixed:defect", "--game", "prisoners_dilemma"]
     assert main(["eval", *argv, "--leaderboard", str(file)]) == 0
@@ -124,7 +124,7 @@ def test_games_that_are_not_of_constant_sum_are_ranked_by_pay(tmp_path: Path, ca
     assert "so pay ranks" in " ".join(capsys.readouterr().out.split())
 
 
-def test_where_more_is_at_stake_than_winning_points_are_the_pay() -> None:
+def test_graded_stakes_are_scored_by_pay() -> None:
     """An equilibrium of Kuhn poker wins fewer games than who always bets, and more money."""
     names = ("equilibrium", "fixed:bet,call")
     found = evaluated("kuhn_poker", *names)
@@ -138,7 +138,7 @@ def test_where_more_is_at_stake_than_winning_points_are_the_pay() -> None:
     assert best.score.points / best.score.games == pytest.approx(0.5 + best.mean.value / 4)
 
 
-def test_exploitability_is_kept_and_an_exact_number_outlives_bounds(tmp_path: Path) -> None:
+def test_exact_exploitability_outlives_bounds(tmp_path: Path) -> None:
     file = tmp_path / "board.json"
     run(file, *FIRST)
     (found,) = standings(read_board(file))
@@ -176,7 +176,7 @@ def test_another_file_is_left_alone(tmp_path: Path) -> None:
     assert file.read_text(encoding="utf-8") == '{"format": "mine"}'
 
 
-def test_a_match_that_was_void_leaves_the_others_rated() -> None:
+def test_void_match_leaves_the_others_rated() -> None:
     one = matches("random", "fixed:rock")
     gone = [
         replace(match, means=(None, None), variances=(None, None), points=None, result=(0, 0, 0))
@@ -203,7 +203,7 @@ def test_only_what_is_written_out_is_exact(games: int, kind: str) -> None:
     assert {row.mean.kind for row in table.rows} == {kind}
 
 
-def test_the_error_of_a_mean_is_that_of_a_sample() -> None:
+def test_standard_error_uses_the_sample_variance() -> None:
     """Games that paid 1, 1, -1 and -1: variance 4/3 in the sample, so an error of 1/√3."""
     (match,) = (m for m in matches("random", "fixed:rock") if m.names == ("random", "fixed:rock"))
     one = replace(match, games=4, means=(0.0, 0.0), variances=(1.0, 1.0))

@@ -23,7 +23,7 @@ def test_two_players_have_the_ratings_of_their_score() -> None:
     assert found["a"].half == pytest.approx(1.96 * error, rel=1e-3)
 
 
-def test_expected_results_give_back_the_strengths_they_were_made_from() -> None:
+def test_ratings_recover_true_strengths() -> None:
     true = {"a": 1300.0, "b": 1000.0, "c": 900.0, "d": 1420.0}
     pairs = [(x, y) for x in true for y in true if x < y]
     scores = {}
@@ -34,7 +34,7 @@ def test_expected_results_give_back_the_strengths_they_were_made_from() -> None:
     assert {n: one.value for n, one in found.items()} == pytest.approx(true, abs=0.1)
 
 
-def test_neither_the_order_of_matches_nor_of_names_matters() -> None:
+def test_ratings_ignore_order_of_matches_and_names() -> None:
     scores = {("a", "b"): plain(5, 1, 2), ("b", "c"): plain(4, 0, 4), ("a", "c"): plain(3, 2, 1)}
     turned = {(b, a): score.turned() for (a, b), score in reversed(scores.items())}
     one, other = elo(scores, "b"), elo(turned, "b")
@@ -55,7 +55,7 @@ def test_who_lost_every_game_has_a_finite_rating() -> None:
     assert found["b"].half > 100
 
 
-def test_a_clean_sheet_without_an_anchor_has_an_interval() -> None:
+def test_clean_sheet_without_anchor_has_an_interval() -> None:
     found = elo({("a", "b"): plain(1000, 0, 0)})
     assert 100 < found["a"].half < 1000
     assert found["a"].half == pytest.approx(found["b"].half)

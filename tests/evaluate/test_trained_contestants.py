@@ -58,7 +58,7 @@ def test_exploitability_is_what_the_run_measured(runs: list[Path]) -> None:
     assert measured > 0.5
 
 
-def test_sampled_games_of_a_run_agree_with_exact_ones(runs: list[Path]) -> None:
+def test_sampled_run_games_agree_with_exact(runs: list[Path]) -> None:
     plan = plan_of(str(runs[0]), against=("fixed:paper",))
     found = evaluate(gamedsl.load(RPS), plan, Options(games=400, method="sampled", seed=9))
     one = cell(found, str(runs[0]), "fixed:paper")

@@ -122,7 +122,7 @@ def test_payoffs_on_the_way_add_up(tmp_path: Path) -> None:
     assert shapes.of_tree(tree) == shapes.of_text(text)
 
 
-def test_what_is_hidden_is_told_at_the_end_alone(tmp_path: Path) -> None:
+def test_hidden_values_are_revealed_only_at_the_end(tmp_path: Path) -> None:
     """Bob learns that he is asked, and nothing of which of two moves asked him."""
     text = HEAD + (
         'p "" 1 1 "" { "l" "m" "r" } 0\nt "" 1 "" { 0, 0 }\np "" 2 1 "" { "x" "y" } 0\n'

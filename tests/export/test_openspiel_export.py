@@ -222,7 +222,7 @@ def test_an_observation_is_a_view() -> None:
     assert "0 x . ." in state.observation_string(0)
 
 
-def test_versions_of_a_game_have_names_of_their_own(tmp_path: Path) -> None:
+def test_game_versions_have_distinct_names(tmp_path: Path) -> None:
     text = "game: twice\nroles: [a]\nactions: [x, y]\nprotocol: simultaneous\npayoffs: {a: PAID}\n"
     first = written(tmp_path, text.replace("PAID", "1"))
     second = written(tmp_path, text.replace("PAID", "2"))

@@ -38,7 +38,7 @@ def test_the_parallel_test_of_pettingzoo_passes(name: str) -> None:
     pettingzoo_test.parallel_api_test(parallel_env(loaded(name)), num_cycles=20)
 
 
-def test_games_in_which_all_act_at_once_are_found() -> None:
+def test_simultaneous_games_are_detected() -> None:
     assert {"prisoners_dilemma", "goofspiel", "guess_the_number"} < set(PARALLEL)
     assert "kuhn_poker" not in PARALLEL
     assert "tic_tac_toe" not in PARALLEL
@@ -83,7 +83,7 @@ def test_a_game_of_tic_tac_toe() -> None:
     assert env.agents == []
 
 
-def test_those_who_act_at_once_are_blind_to_each_other() -> None:
+def test_simultaneous_actors_are_mutually_blind() -> None:
     env = aec_env(loaded("prisoners_dilemma"))
     seen = []
     for first in ("cooperate", "defect"):
@@ -99,7 +99,7 @@ def test_those_who_act_at_once_are_blind_to_each_other() -> None:
     assert seen[0] == seen[1]
 
 
-def test_what_is_paid_during_play_comes_when_it_is_paid() -> None:
+def test_in_play_payments_arrive_when_paid() -> None:
     env = aec_env(loaded("repeated_prisoners_dilemma"))
     env.reset()
     paid = []
@@ -145,7 +145,7 @@ def test_only_what_adds_up_is_paid_early(
     assert env.agents == []
 
 
-def test_streams_that_a_reward_adds_up_are_paid_step_by_step() -> None:
+def test_summed_streams_are_paid_step_by_step() -> None:
     env = parallel_env(loaded("spread"))
     env.reset(seed=2)
     total = dict.fromkeys(env.agents, 0.0)

@@ -85,7 +85,7 @@ def histories(env: gamedsl.Env) -> list[gamedsl.Episode]:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_two_steps_that_ask_the_same_are_one_question(backend: str, tmp_path: Path) -> None:
+def test_equal_asks_of_two_steps_are_merged(backend: str, tmp_path: Path) -> None:
     env = game(DRIVER, tmp_path).env(backend=backend)
     one, two = sorted(histories(env), key=lambda e: len(e.transcript["steps"]))
     asked = [e.decisions[0] for e in (one, two)]
@@ -139,7 +139,7 @@ def test_vectors_show_what_is_known_where_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("seen_by", "recalled"), [("owner", True), ("bob", False),
                                                    ("nobody", False)])  # fmt: skip
-def test_an_actor_recalls_such_a_choice_only_where_it_is_shown(
+def test_own_choice_is_recalled_only_where_shown(
     seen_by: str, recalled: bool, backend: str, tmp_path: Path
 ) -> None:
     """And all that it saw before it, wherever it recalls."""
@@ -165,7 +165,7 @@ def test_a_question_in_a_loop_has_no_number(backend: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_was_chosen_is_seen_and_yet_not_known(backend: str, tmp_path: Path) -> None:
+def test_choice_is_seen_but_not_known(backend: str, tmp_path: Path) -> None:
     text = LOOP.replace("if: coin == heads, seen_by: nobody", "seen_by: all")
     env = game(text, tmp_path).env(backend=backend)
     asked = [e for e in histories(env) if e.decisions[0].seat == "ann"]

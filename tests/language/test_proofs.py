@@ -86,7 +86,7 @@ def test_a_play_that_refutes_a_sum() -> None:
     assert sum(play.payoffs.values()) == 7
 
 
-def test_a_play_in_which_not_all_are_paid_the_same() -> None:
+def test_witness_play_with_unequal_payoffs() -> None:
     (play,), _ = witnesses("GD0471", "claims.common_payoff", "game/claimed_common.yaml")
     assert len(set(play.payoffs.values())) == 2
 
@@ -184,7 +184,7 @@ def test_symmetry_of_a_large_game_is_undecided(tmp_path: Path) -> None:
 # reachability
 
 
-def test_what_never_happens_is_told_of_whole_games_alone(tmp_path: Path) -> None:
+def test_unreachable_reports_need_whole_enumeration(tmp_path: Path) -> None:
     rules = (
         "roles: [left, right]\nturns:\n  - repeat: %d\n    turns:\n"
         "      - {role: left, choose: call, from: 1..3}\n"
@@ -201,7 +201,7 @@ def test_what_never_happens_is_told_of_whole_games_alone(tmp_path: Path) -> None
     assert len(proof(large, "reachable").witness) == 2
 
 
-def test_a_game_that_is_generated_is_covered_by_the_reference(tmp_path: Path) -> None:
+def test_coverage_of_generated_games_uses_the_interpreter(tmp_path: Path) -> None:
     rare = (
         "roles: [left, right]\nturns:\n  - repeat: 4\n    turns:\n"
         "      - {role: left, choose: call, from: 1..6}\n"
@@ -226,7 +226,7 @@ payoffs: 1
 """
 
 
-def test_the_moves_of_a_play_that_fails_end_with_the_one_that_does(tmp_path: Path) -> None:
+def test_failing_play_ends_with_the_failing_move(tmp_path: Path) -> None:
     result = checked(STUCK, tmp_path)
     (problem,) = result.diagnostics
     assert problem.message == "`deck` is empty: 1 cannot be drawn from 0"
@@ -237,7 +237,7 @@ def test_the_moves_of_a_play_that_fails_end_with_the_one_that_does(tmp_path: Pat
         played(built(tmp_path / "example.yaml"), moves)
 
 
-def test_a_reward_that_is_not_common_is_said_once(tmp_path: Path) -> None:
+def test_unequal_reward_is_reported_once(tmp_path: Path) -> None:
     """What it makes of incentives comes later."""
     file = "reward: pooled\nclaims: common\nsplit: sum(payoff) - payoff.me\n"
     (tmp_path / "pooled.yaml").write_text(file, encoding="utf-8")
@@ -312,7 +312,7 @@ def test_a_play_that_refutes_a_reward_file() -> None:
     assert sum(play.rewards.values()) != sum(play.payoffs.values())
 
 
-def test_two_plays_of_which_a_reward_prefers_the_other() -> None:
+def test_reward_may_reverse_the_preferred_play() -> None:
     plays, _ = witnesses("GD0611", "rewards.incentives", "rewards/wants_another.yaml")
     one, other = ((p.payoffs["hunter"], p.rewards["hunter"]) for p in plays)
     assert one[0] < other[0]
@@ -342,7 +342,7 @@ def test_incentives(game: str, reward: str, grade: str, tmp_path: Path) -> None:
 # plays, labels, size
 
 
-def test_a_play_that_fails_can_be_played_until_there() -> None:
+def test_failing_play_replays_up_to_the_failure() -> None:
     path = CASES / "game" / "no_value_in_some_play.yaml"
     found = proof(compile_file(path), "plays")
     assert (found.grade, found.codes) == ("refuted", ("GD0402",))
@@ -420,7 +420,7 @@ def test_the_same_is_found_again() -> None:
 # the table
 
 
-def test_every_code_of_the_game_belongs_to_a_pass_or_a_stage() -> None:
+def test_every_code_belongs_to_a_pass_or_stage() -> None:
     of_passes = {code for row in PASSES for code in row.codes}
     folder = Path(gamedsl.__file__).parent
     stages = {
@@ -441,7 +441,7 @@ def test_every_code_of_the_game_belongs_to_a_pass_or_a_stage() -> None:
     assert sorted(of_passes - cased) == []
 
 
-def test_every_proof_is_of_a_row_of_the_table() -> None:
+def test_every_proof_belongs_to_a_table_row() -> None:
     names = {row.name for row in PASSES}
     page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in page for name in names)

@@ -533,7 +533,7 @@ payoffs: 1 if bid == high else 0
 
 
 @pytest.mark.parametrize("body", ["do: open = card", "turns: [{do: open = card}]"])
-def test_an_action_of_statements_is_said_to_need_steps(body: str, tmp_path: Path) -> None:
+def test_statement_actions_are_reported_to_need_steps(body: str, tmp_path: Path) -> None:
     path = tmp_path / "game.yaml"
     path.write_text(
         "game: peeking\nroles: [ann, bob]\n"

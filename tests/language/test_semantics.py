@@ -149,14 +149,14 @@ def test_after_a_test_it_is(tmp_path: Path, text: str) -> None:
     load(tmp_path, f'{HEAD}let:\n  {NONE}\npayoffs: "{text}"\n')
 
 
-def test_a_let_is_worked_out_only_where_it_is_read(tmp_path: Path) -> None:
+def test_let_is_evaluated_only_where_read(tmp_path: Path) -> None:
     text = HEAD + "let:\n  ratio: 1 / count(move, mid)\npayoffs: ratio if mid in move else 0\n"
     game = load(tmp_path, text)
     assert paid(game, "low", "high") == [0, 0]
     assert paid(game, "mid", "mid") == [Fraction(1, 2)] * 2
 
 
-def test_payoffs_of_a_role_are_those_of_its_seats(tmp_path: Path) -> None:
+def test_role_payoffs_apply_to_its_seats(tmp_path: Path) -> None:
     text = (
         "game: g\nroles: {boss: 1, worker: 2}\nactions: {boss: [pay, keep], worker: [work, rest]}\n"
         "protocol: simultaneous\npayoffs:\n  boss: count(move, work)\n"
@@ -186,7 +186,7 @@ def test_a_table_of_one_role(tmp_path: Path, payoffs: str) -> None:
     assert paid(load(tmp_path, text), "y") == [2]
 
 
-def test_one_number_is_what_the_first_of_two_wins(tmp_path: Path) -> None:
+def test_single_payoff_number_is_zero_sum(tmp_path: Path) -> None:
     game = load(tmp_path, HEAD + "payoffs: [[0, 1/2, 1 - 3], [3, 0, 0], [0, 0, 0]]\n")
     assert paid(game, "low", "mid") == [Fraction(1, 2), Fraction(-1, 2)]
     assert paid(game, "mid", "low") == [3, -3]
@@ -204,7 +204,7 @@ def test_a_table_of_steps_in_turn_with_values(tmp_path: Path) -> None:
     assert paid(game, "many", "-1") == [1, 2]
 
 
-def test_a_table_of_one_step_that_each_comes_to_in_turn(tmp_path: Path) -> None:
+def test_payoff_table_of_one_step_taken_in_turn(tmp_path: Path) -> None:
     text = (
         "game: g\nroles: [a, b]\nactions: {a: [l, r], b: [up, down]}\nprotocol: round_robin\n"
         "payoffs: |\n  a, b | up   | down\n  l    | 1, 2 | 3, 4\n  r    | 5, 6 | 7, 8\n"
@@ -235,7 +235,7 @@ def test_a_protocol_may_use_another(tmp_path: Path) -> None:
     assert [step.id for step in game.ir.steps] == ["move", "second"]
 
 
-def test_a_value_for_a_param_of_the_base_keeps_its_range(tmp_path: Path) -> None:
+def test_base_param_keeps_its_range(tmp_path: Path) -> None:
     text = "game: g\nextends: public_goods\nparams: {players: 12, growth: 2}\n"
     assert len(load(tmp_path, text).ir.seats) == 12
     with pytest.raises(gamedsl.CompileError, match="GD0317"):
@@ -244,7 +244,7 @@ def test_a_value_for_a_param_of_the_base_keeps_its_range(tmp_path: Path) -> None
     assert len(game.ir.seats) == 13
 
 
-def test_a_reward_reads_the_params_of_the_game_that_sets_it(tmp_path: Path) -> None:
+def test_reward_reads_params_of_its_game(tmp_path: Path) -> None:
     text = (
         "game: g\nextends: prisoners_dilemma\nparams: {win: 1/4, rest: 2}\n"
         "rewards: {use: tilt, win: 'win * rest'}\n"
@@ -287,7 +287,7 @@ payoffs: price[size]
 
 
 @pytest.mark.parametrize("backend", ["interpreter", "generated"])
-def test_a_map_of_a_param_is_indexed_by_the_type_of_its_keys(tmp_path: Path, backend: str) -> None:
+def test_param_map_is_indexed_by_key_type(tmp_path: Path, backend: str) -> None:
     env = load(tmp_path, PRICED).env(backend=backend)
     for size, price in (("small", 1), ("large", 5)):
         episode = env.reset()
@@ -295,6 +295,6 @@ def test_a_map_of_a_param_is_indexed_by_the_type_of_its_keys(tmp_path: Path, bac
         assert episode.payoffs == {"buyer": price}
 
 
-def test_a_map_of_a_param_has_a_value_for_every_key(tmp_path: Path) -> None:
+def test_param_map_covers_every_key(tmp_path: Path) -> None:
     with pytest.raises(gamedsl.CompileError, match="cannot be indexed by one of small, wide"):
         load(tmp_path, PRICED.replace("from: Size", "from: Odd"))

@@ -263,7 +263,7 @@ def test_a_whole_colour_gives_back_a_clue(names: str, clues: int) -> None:
     assert episode.view("player_1").data["state"]["clue"] == clues
 
 
-def test_everyone_has_one_more_turn_when_the_deck_is_empty() -> None:
+def test_empty_deck_gives_everyone_one_more_turn() -> None:
     episode = go_on(begin("small_hanabi"), "red,1 red,2 blue,1 blue,2")
     asked = []
     for move in ["hint", "hint", *["hint", "discard"] * 8, "discard", "discard"]:

@@ -38,7 +38,7 @@ def played(game: gamedsl.Game, seed: int) -> dict[str, object]:
     return dict(episode.payoffs)
 
 
-def test_options_that_name_roles_name_those_around_the_stage(tmp_path: Path) -> None:
+def test_stage_options_name_the_outer_roles(tmp_path: Path) -> None:
     path = tmp_path / "staged.yaml"
     path.write_text("game: staged\nroles: [ann, bob]\nturns: [{use: small_hanabi}]\n")
     names = gamedsl.load(path).env(backend="interpreter").action_names("ann")

@@ -104,7 +104,7 @@ def test_adding_and_dropping() -> None:
     assert isinstance(last, DropItem)
 
 
-def test_a_type_is_added_as_the_set_of_its_values() -> None:
+def test_type_is_added_as_its_value_set() -> None:
     walk = typer()
     from gamedsl.ir.types import List, Set
 

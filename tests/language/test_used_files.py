@@ -41,7 +41,7 @@ def played(kernel: Kernel) -> object:
     return state.payoffs
 
 
-def test_a_play_that_fails_in_a_protocol_shows_where_it_is_used(tmp_path: Path) -> None:
+def test_protocol_failure_shows_its_use(tmp_path: Path) -> None:
     text = "game: g\nroles: [a, b]\nstate: {n: 0}\nprotocol: {use: alternate, at_most: 3}\n"
     path = written(
         tmp_path, text + "actions:\n  up: {when: n < 1, do: n += 1}\npayoffs: n\n"
@@ -49,7 +49,7 @@ def test_a_play_that_fails_in_a_protocol_shows_where_it_is_used(tmp_path: Path) 
     assert notes(path) == [("GD0437", "{use: alternate, at_most: 3}", "used here")]
 
 
-def test_of_files_that_use_each_other_every_use_is_shown(tmp_path: Path) -> None:
+def test_nested_uses_are_all_shown(tmp_path: Path) -> None:
     written(tmp_path, "protocol: outer\nturns:\n  - {use: inner}\n", "outer")
     written(tmp_path, "protocol: inner\nturns:\n  - do: n = 1 // n\n", "inner")
     text = "game: g\nroles: [a, b]\nstate: {n: 0}\nturns:\n  - {use: outer}\n"
@@ -60,13 +60,13 @@ def test_of_files_that_use_each_other_every_use_is_shown(tmp_path: Path) -> None
     ]
 
 
-def test_what_a_param_makes_wrong_is_shown_at_the_param(tmp_path: Path) -> None:
+def test_param_errors_are_reported_at_the_param(tmp_path: Path) -> None:
     text = "game: g\nroles: [a, b]\nactions: [l, r]\npayoffs: 1\n"
     path = written(tmp_path, text + "protocol: {use: by_priority, priority: 7}\n")
     assert notes(path) == [("GD0305", "7", "`priority` is this")]
 
 
-def test_a_use_with_the_same_start_goes_on_with_the_state(tmp_path: Path) -> None:
+def test_use_with_same_start_continues_the_state(tmp_path: Path) -> None:
     text = "game: g\nroles: [a, b]\nturns:\n  - {use: betting_round, ante: 2, size: 1}\n"
     path = written(
         tmp_path, text + "  - {use: betting_round, ante: 2, size: 4}\npayoffs: -paid.me\n"
@@ -121,7 +121,7 @@ def test_one_value_for_each_pair_of_roles(tmp_path: Path) -> None:
     assert totals[0] == totals[1]
 
 
-def test_arguments_may_range_up_to_what_a_list_param_holds(tmp_path: Path) -> None:
+def test_argument_range_may_depend_on_list_param(tmp_path: Path) -> None:
     text = (
         "game: g\nroles: [a, b]\nparams: {piles: [3, 5]}\n"
         "protocol: {use: alternate, at_most: 3}\nactions:\n"
@@ -143,9 +143,7 @@ def test_an_empty_map_is_called_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("of", "start"), [("0..9", 0), ("1..9", None), ("[red, blue]", None)])
-def test_a_cell_begins_with_a_value_of_its_type_or_none(
-    of: str, start: int | None, tmp_path: Path
-) -> None:
+def test_cell_starts_with_typed_value_or_none(of: str, start: int | None, tmp_path: Path) -> None:
     text = f"game: g\nroles: [a, b]\nstate: {{board: {{grid: [2, 2], of: {of}}}}}\nturns:\n"
     text += "  - {role: all, choose: x, from: [l, r]}\n"
     ir, _ = compile_game(written(tmp_path, text + 'payoffs: "1 if board[0, 0] == none else 0"\n'))

@@ -337,7 +337,7 @@ def test_a_condition_that_is_none_is_no_condition() -> None:
             evaluate(expr, Scope(SEATS))
 
 
-def test_the_fields_that_in_looks_through_are_those_of_the_type() -> None:
+def test_membership_fields_come_from_the_type() -> None:
     """A rank and a suit of one name are two values."""
     suit = Enum("Suit", ("J", "h"))
     record = Record("", (("rank", RANK), ("suit", suit)))
@@ -360,7 +360,7 @@ def test_the_fields_that_in_looks_through_are_those_of_the_type() -> None:
     assert evaluate(expr, Scope((), {"c": ("J", "h")})) is True
 
 
-def test_state_without_a_type_yet_is_read_without_a_word() -> None:
+def test_untyped_state_adds_no_second_report() -> None:
     _, typer, problems = typed("untyped + 1 == untyped.face")
     assert not problems.found
     assert typer.context.untyped

@@ -226,7 +226,7 @@ def test_a_view_is_no_rule(tmp_path: Path) -> None:
     assert max(map(len, prompts.values())) == 4  # two marks of each, in any order
 
 
-def test_the_same_is_told_where_the_same_was_seen(tmp_path: Path) -> None:
+def test_equal_observations_give_equal_events(tmp_path: Path) -> None:
     game = written(tmp_path, """\
 game: hidden
 roles: [a, b]

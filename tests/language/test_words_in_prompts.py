@@ -55,7 +55,7 @@ def begun(folder: Path) -> tuple[gamedsl.Game, gamedsl.Episode]:
     return game, episode
 
 
-def test_an_event_is_told_by_its_fields_and_who_one_is_once(folder: Path) -> None:
+def test_events_name_fields_and_identity_once(folder: Path) -> None:
     _, episode = begun(folder)
     first = episode.decisions[0].messages
     episode.step({"asker": "pear"})
@@ -69,13 +69,13 @@ def test_an_event_is_told_by_its_fields_and_who_one_is_once(folder: Path) -> Non
     ("slot", "message"),
     [("name", "`choice` has no part `name`"), ("size", "`choice` has no part `size`")],
 )
-def test_a_field_that_not_all_see_is_not_told(folder: Path, slot: str, message: str) -> None:
+def test_partially_visible_field_is_left_out(folder: Path, slot: str, message: str) -> None:
     text = RIDDLE.replace("choice.hint", f"choice.{slot}")
     with pytest.raises(gamedsl.CompileError, match=message):
         gamedsl.load(write(folder, text))
 
 
-def test_steps_behind_a_test_are_met_in_random_plays(folder: Path) -> None:
+def test_random_plays_reach_conditional_steps(folder: Path) -> None:
     game, _ = begun(folder)
     assert all(pasts(game.ir, step) for step in game.ir.steps)
 
@@ -118,7 +118,7 @@ def test_a_text_param_is_set_as_it_stands(folder: Path) -> None:
     assert episode.decisions[0].seat == "asker"
 
 
-def test_who_one_is_is_told_once_to_those_who_had_seen_nothing_too() -> None:
+def test_identity_is_stated_once_even_without_observations() -> None:
     episode = gamedsl.load("twenty_questions").env().reset()
     for reply in ("Is it alive?", "no"):
         episode.step({episode.decisions[0].seat: reply})

@@ -45,14 +45,14 @@ def compiled(folder: Path, text: str) -> Result:
 
 
 @pytest.mark.parametrize("name", UNFINISHED)
-def test_a_play_that_takes_too_much_is_broken_off(name: str, tmp_path: Path) -> None:
+def test_excessive_play_is_aborted(name: str, tmp_path: Path) -> None:
     head = HEAD.replace("[a, b]", "{p: 64}") if "seats" in name else HEAD
     result = compiled(tmp_path, head + UNFINISHED[name])
     assert [(d.code, d.severity) for d in result.diagnostics] == [("GD0460", "warning")]
     assert result.ok
 
 
-def test_where_a_play_is_broken_off_is_always_the_same(tmp_path: Path) -> None:
+def test_abort_point_is_deterministic(tmp_path: Path) -> None:
     text = HEAD + UNFINISHED["loop in a loop"]
     (first,) = compiled(tmp_path, text).diagnostics
     (again,) = compiled(tmp_path, text).diagnostics
@@ -75,7 +75,7 @@ FOLDED = {
 
 
 @pytest.mark.parametrize("name", FOLDED)
-def test_what_is_worked_out_before_play_is_bounded_too(name: str, tmp_path: Path) -> None:
+def test_work_before_play_is_bounded(name: str, tmp_path: Path) -> None:
     text, code = FOLDED[name]
     assert [d.code for d in compiled(tmp_path, HEAD + text).diagnostics] == [code]
 

@@ -82,7 +82,7 @@ def test_the_table_is_that_of_the_game(small) -> None:
     assert discards > 20
 
 
-def test_the_game_that_tells_what_hints_say_reads_them_as_the_player_does() -> None:
+def test_hint_meanings_match_the_convention_player() -> None:
     """`small_hanabi_told` keeps in its state, by rules of its own, what the player works out."""
     told, read = gamedsl.load("small_hanabi_told"), 0
     player = open_player(HINTS, told, seed=0)
@@ -99,7 +99,7 @@ def test_the_game_that_tells_what_hints_say_reads_them_as_the_player_does() -> N
     assert read > 100
 
 
-def test_the_same_view_of_different_hands_is_answered_alike() -> None:
+def test_equal_views_get_equal_answers() -> None:
     """All histories of a few cards: wherever a seat sees the same, it does the same."""
     game = gamedsl.load(
         "small_hanabi", {"colours": ["red"], "copies": {1: 2, 2: 2, 3: 1}, "clues": 1}
@@ -124,7 +124,7 @@ def test_the_same_view_of_different_hands_is_answered_alike() -> None:
     assert sum(len(hands) > 1 for hands in hidden.values()) > 20
 
 
-def test_there_is_a_hint_for_either_card_and_for_none(small) -> None:
+def test_hint_exists_for_either_card_and_none(small) -> None:
     """With two cards, whatever they are: one that asks for the first if it can be played, one for
     the second, and if neither can be, one that asks for nothing."""
     for red, blue in product(range(4), range(4)):

@@ -72,7 +72,7 @@ def test_a_temperature_is_played_too(folder, dilemma) -> None:
     assert found == pytest.approx(usual**2 / (usual**2 + (1 - usual) ** 2))
 
 
-def test_a_role_that_a_player_held_is_held_by_it(folder, dilemma) -> None:
+def test_seat_held_by_a_player_stays_held(folder, dilemma) -> None:
     path = folder / "run" / "recipe.yaml"
     text = path.read_text(encoding="utf-8")
     said = {"roles": {"row": {"player": "fixed:cooperate"}, "column": {"adapter": "row"}}}

@@ -40,7 +40,7 @@ def choices(game, player, seeds=range(1)) -> Counter:
     return Counter(name for steps in plays for s in steps for name in s["choices"].values())
 
 
-def test_random_takes_each_action_equally_often_and_by_its_seed(stag) -> None:
+def test_random_is_uniform_and_seeded(stag) -> None:
     seen = choices(stag, open_player("random", stag, seed=1), range(500))
     assert set(seen) == {"stag", "hare"}
     assert abs(seen["stag"] - 500) < 4 * 1000**0.5 / 2
@@ -137,7 +137,7 @@ def test_tit_for_tat_does_as_the_other_did() -> None:
     assert all(name == "cooperate" for one in kept for name in one.values())
 
 
-def test_tit_for_tat_slips_as_often_as_it_is_told() -> None:
+def test_tit_for_tat_slips_at_its_rate() -> None:
     game = gamedsl.load("repeated_prisoners_dilemma")
     (first, _) = game.env().reset().decisions
     player = open_player("tit_for_tat:0.2", game, seed=1)

@@ -72,9 +72,7 @@ def test_a_reply_is_of_its_seed_alone(tiny: HFPolicy, tmp_path: Path) -> None:
     assert len(set(together)) > 1
 
 
-def test_what_is_scored_after_a_thought_is_the_sum_over_tokens(
-    tiny: HFPolicy, tmp_path: Path
-) -> None:
+def test_score_after_thought_sums_over_tokens(tiny: HFPolicy, tmp_path: Path) -> None:
     """The odds of options given a thought are those of their texts after it, token by token."""
     _, decision = asked_in("{form: tool, think: 5, at_limit: close}", tmp_path)
     for reply in replies(tiny, [Asked(decision, "shared", seed) for seed in range(3)], 1):

@@ -100,7 +100,7 @@ def check_best(player, episode):
 
 
 @pytest.mark.parametrize("spec", ["minimax", "minimax:depth=9"])
-def test_minimax_knows_the_best_moves_of_tic_tac_toe(board, spec) -> None:
+def test_minimax_finds_best_tic_tac_toe_moves(board, spec) -> None:
     player, dice, mattered = open_player(spec, board, seed=1), random.Random(4), 0
     for _ in range(12):
         episode = board.env().reset()
@@ -178,7 +178,7 @@ def test_a_horizon_counts_as_even(board) -> None:
     assert odds["mark(0,2)"] == 1
 
 
-def test_lines_are_the_same_move_by_move_and_by_position(race) -> None:
+def test_losing_lines_agree_by_move_and_position(race) -> None:
     player = open_player("minimax:depth=2", race, seed=1)
     alone = unbeaten(race, player, ["b"])["b"]
     merged = unbeaten(race, player, ["b"], by_position=True)["b"]
@@ -187,7 +187,7 @@ def test_lines_are_the_same_move_by_move_and_by_position(race) -> None:
     assert any(seat == "chance" for seat, _ in alone.loss)
 
 
-def test_what_is_most_likely_is_all_that_is_played() -> None:
+def test_only_the_likeliest_actions_are_played() -> None:
     """A player that nearly always does right is unbeaten by what it does most, not by all of it."""
     nim = gamedsl.load("nim", {"piles": [1, 2, 2]})
     player = open_player("mix:0.9*minimax+0.1*random", nim, seed=1)
@@ -199,7 +199,7 @@ def test_what_is_most_likely_is_all_that_is_played() -> None:
     assert found[2].wins > found[0].wins
 
 
-def test_mcts_beats_random_and_is_a_function_of_its_seed(board) -> None:
+def test_mcts_beats_random_and_is_seeded(board) -> None:
     env = board.env()
 
     def games(seed):
@@ -222,7 +222,7 @@ def test_mcts_sees_what_matters_to_each_of_three(tmp_path) -> None:
     assert episode.payoffs == {"a": 2, "b": 3, "c": 1}
 
 
-def test_mcts_finds_the_one_good_move_and_averages_over_chance(race) -> None:
+def test_mcts_finds_good_move_and_averages_chance(race) -> None:
     nim = gamedsl.load("nim", {"piles": [1, 2, 4]})
     player, episode = open_player("mcts:600", nim, seed=1), nim.env().reset()
     (decision,) = episode.decisions
@@ -255,7 +255,7 @@ def test_games_and_settings_that_are_refused(game, spec, said) -> None:
     assert caught.value.help
 
 
-def test_a_game_that_is_too_large_wants_a_depth(monkeypatch, race) -> None:
+def test_large_game_needs_a_depth(monkeypatch, race) -> None:
     from gamedsl.players import minimax
 
     monkeypatch.setattr(minimax, "LIMIT", 10)

@@ -40,14 +40,14 @@ def test_the_equilibrium_leaves_nothing_to_gain(name) -> None:
     assert exploitability(tabulate(game.env()), policy, "payoffs").nash_conv < 1e-9
 
 
-def test_an_equilibrium_is_solved_once_for_the_same_rules(biased, cache, monkeypatch) -> None:
+def test_equilibrium_is_cached_by_rules(biased, cache, monkeypatch) -> None:
     first = equilibrium(biased)
     assert first.policy[next(iter(first.policy))]["rock"] == Fraction(3, 7)
     monkeypatch.setattr("gamedsl.solve.auto.solve", None)
     assert equilibrium(biased) == first
 
 
-def test_what_is_kept_is_made_anew_where_it_is_no_policy(biased, cache) -> None:
+def test_invalid_cached_policy_is_solved_again(biased, cache) -> None:
     first = equilibrium(biased)
     (path,) = cache.glob(f"equilibria/{biased.ir.rules_hash}.json")
     path.write_text("{", encoding="utf-8")
@@ -87,7 +87,7 @@ def test_a_best_response_to_always_betting(kuhn) -> None:
     assert (called["K"], called["J"]) == (1, 0)
 
 
-def test_a_mixture_draws_one_player_for_a_whole_episode() -> None:
+def test_mixture_draws_one_player_per_episode() -> None:
     """Of two players that never change their minds, nobody ever plays both ways in one episode."""
     game = gamedsl.load("repeated_prisoners_dilemma", {"rounds": 3})
     player = open_player("mix:1*fixed:cooperate+3*fixed:defect", game, seed=3)
@@ -102,7 +102,7 @@ def test_a_mixture_draws_one_player_for_a_whole_episode() -> None:
     assert abs(defected - 300) < 4 * sqrt(400 * 0.75 * 0.25)
 
 
-def test_the_odds_of_a_mixture_earn_what_its_players_earn_in_their_shares(kuhn) -> None:
+def test_mixture_odds_earn_the_weighted_mean(kuhn) -> None:
     tree = tabulate(kuhn.env())
     rival = uniform(tree)
 

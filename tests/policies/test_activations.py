@@ -61,7 +61,7 @@ def test_the_formula_is_what_autograd_keeps(layers: int) -> None:
 
 
 @pytest.mark.parametrize(("model", "most"), [("tiny", 1.3), ("small", 1.6)])
-def test_the_formula_bounds_it_where_all_weights_are_trained(model: str, most: float) -> None:
+def test_formula_bounds_memory_of_full_finetuning(model: str, most: float) -> None:
     """The norms of `small` keep less than those that the formula counts."""
     policy = FullPolicy(model, recompute="off")
     kept, formula = _growth(policy), policy.activations.kept(1, again=False)
@@ -116,7 +116,7 @@ def test_a_whole_model_computes_again_too() -> None:
     assert all(torch.equal(a, b) for a, b in zip(kept, again, strict=True))
 
 
-def test_auto_is_measured_by_the_memory_that_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_follows_the_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     config = HFPolicy("tiny")._network.config
     cpu = torch.device("cpu")
 

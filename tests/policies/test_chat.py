@@ -34,9 +34,7 @@ def test_prompt_ends_where_the_answer_begins() -> None:
     ("template", "prompt"),
     [(STRICT, "[user]Rules.\n\nPlay.[model]"), (DROPPING, "Rules.\n\nPlay.>")],
 )
-def test_system_text_opens_the_user_message_where_there_is_no_system_role(
-    template: str, prompt: str
-) -> None:
+def test_system_text_moves_into_user_message(template: str, prompt: str) -> None:
     assert _tokenizer(template).render(CHAT) == prompt
     alone = _tokenizer(template).render((("system", "Rules."),))
     assert "Rules." in alone
@@ -59,7 +57,7 @@ def test_labels_continue_the_prompt() -> None:
     assert encoded.prompt + encoded.labels[0] == whole
 
 
-def test_a_label_that_melts_into_the_prompt_keeps_the_prompts_ids() -> None:
+def test_merging_label_keeps_the_prompts_ids() -> None:
     tokenizer = _tokenizer("{% for m in messages %}{{ m['content'] }}{% endfor %}<|im_end")
     labels = ("|>", "|> and more than the prompt", "y")
     for label in labels:
@@ -83,7 +81,7 @@ def test_labels_that_begin_one_another_are_ended() -> None:
     assert not any(label[-1:] == end for label in apart)
 
 
-def test_fingerprint_is_stable_and_sees_the_template_and_the_vocabulary() -> None:
+def test_fingerprint_covers_template_and_vocabulary() -> None:
     assert _tokenizer().fingerprint == _tokenizer().fingerprint
     assert _tokenizer().fingerprint != _tokenizer(DROPPING).fingerprint
     _, tokenizer = tiny.build()

@@ -29,7 +29,7 @@ def _special(chat: HFTokenizer, ids: tuple[int, ...]) -> list[int]:
 
 @TEMPLATES
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_a_player_writes_never_becomes_a_special_token(template: str, text: str) -> None:
+def test_replies_never_become_special_tokens(template: str, text: str) -> None:
     chat = tokenizer(template)
     calm, hostile = (
         (("system", f"Rules: {said}"), ("user", said), ("assistant", said), ("user", f"{said}?"))
@@ -43,7 +43,7 @@ def test_what_a_player_writes_never_becomes_a_special_token(template: str, text:
 
 
 @TEMPLATES
-def test_ordinary_texts_have_the_ids_of_the_rendered_prompt(template: str) -> None:
+def test_ordinary_texts_keep_rendered_prompt_ids(template: str) -> None:
     chat = tokenizer(template)
     messages = (("system", "Règles: 😀 \U000f0000"), ("user", "a < b | c > d"))
     plain = chat._tokenizer(chat.render(messages), add_special_tokens=False)["input_ids"]
@@ -70,7 +70,7 @@ def _said(chat: HFTokenizer, text: str, ended: bool = True) -> tuple[int, ...]:
 
 @TEMPLATES
 @pytest.mark.parametrize("ended", [True, False])
-def test_the_next_prompt_begins_with_all_that_was_said(template: str, ended: bool) -> None:
+def test_next_prompt_extends_the_conversation(template: str, ended: bool) -> None:
     chat = tokenizer(template)
     turns: list[Turn] = [("system", "Rules."), ("user", "Play.")]
     whole: tuple[int, ...] = ()
@@ -86,7 +86,7 @@ def test_the_next_prompt_begins_with_all_that_was_said(template: str, ended: boo
     assert read(chat.converse(turns).ids) == read(chat.converse(text).ids)
 
 
-def test_the_ids_that_were_drawn_are_kept_where_the_text_has_others() -> None:
+def test_sampled_ids_survive_retokenisation() -> None:
     chat = tokenizer(CHATML)
     wrapped = chat._tokenizer
     wrapped.add_tokens(["stag"])
@@ -115,7 +115,7 @@ def test_thoughts_that_the_template_strips_are_not_extended() -> None:
     assert "stag?" in chat._tokenizer.decode(same_turn.ids)
 
 
-def test_a_prompt_that_opens_an_empty_thought_is_no_beginning_of_the_next() -> None:
+def test_empty_thought_prompt_is_no_prefix() -> None:
     chat = tokenizer(EMPTY_THOUGHT)
     drawn = _said(chat, "hare")
     assert chat.converse((("user", "Play."),)).ids[-2:] == chat._ids("\n\n")
@@ -134,7 +134,7 @@ def _turn(prompt: str, reply: str) -> Generated:
     return Generated(tuple(map(ord, prompt)), ids, (0.0,) * len(ids), reply, "stop")
 
 
-def test_turns_that_go_on_are_one_row_and_only_replies_are_trained() -> None:
+def test_continued_turns_train_replies_in_one_row() -> None:
     turns = [_turn("ab", "XY"), _turn("abXYc", "Z"), _turn("q", "W"), _turn("qWr", "VU")]
     rows, places = join_turns("a", turns)
     assert ["".join(map(chr, row.ids)) for row in rows] == ["abXYcZ", "qWrVU"]

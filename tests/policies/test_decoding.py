@@ -113,9 +113,7 @@ def _recomputed(
 
 @SHARING
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
-def test_log_probs_are_those_of_the_tokens_that_were_drawn(
-    share: int | None, temperature: float
-) -> None:
+def test_log_probs_belong_to_sampled_tokens(share: int | None, temperature: float) -> None:
     policy, requests = _share(_policy(), share), _requests(temperature=temperature)
     replies = policy.generate(requests)
     for reply, log_p in zip(replies, _recomputed(policy, requests, replies), strict=True):
@@ -149,7 +147,7 @@ def _count_tokens(policy: HFPolicy) -> list[tuple[int, int]]:
     return shapes
 
 
-def test_shared_beginnings_are_computed_once_and_the_next_turn_computes_what_is_new() -> None:
+def test_shared_prefixes_are_computed_once() -> None:
     policy = _share(_policy(), 1)
     shapes = _count_tokens(policy)
     requests = [Request((RULES, ("user", "Play.")), "hunter", 8, seed=i) for i in range(5)]
@@ -203,7 +201,7 @@ def test_replies_are_one_row_until_they_part(share: int | None) -> None:
 
 
 @pytest.mark.parametrize("limit", [10**6, 250], ids=["room", "tight"])
-def test_requests_that_follow_are_served_with_what_is_under_way(limit: int) -> None:
+def test_new_requests_join_running_batch(limit: int) -> None:
     policy = _policy()
     policy._writer.decoder.pool.limit = limit
     first = _requests(6, max_tokens=4)
@@ -252,7 +250,7 @@ def test_what_is_kept_goes_when_the_weights_change() -> None:
     assert len(policy._writer.decoder.pool) == 0
 
 
-def test_the_pool_is_bounded_and_small_ones_give_the_same_replies() -> None:
+def test_small_pools_give_the_same_replies() -> None:
     size = 2 * 4 * 2 * 16 * 4  # tiny's keys and values, bytes a token
     plenty, scarce = _policy(), _policy(kv_bytes=400 * size)
     pool = scarce._writer.decoder.pool
@@ -268,7 +266,7 @@ def test_the_pool_is_bounded_and_small_ones_give_the_same_replies() -> None:
     assert narrow.generate(requests[:2])[0].reply_ids == ours[0].reply_ids
 
 
-def test_a_reply_ends_with_the_end_token_a_stop_string_or_its_limit() -> None:
+def test_reply_ends_by_token_stop_or_limit() -> None:
     policy = _policy()
     (free,) = policy.generate([Request((RULES, ("user", "?")), "hunter", 30, seed=3)])
     assert (free.finish, len(free.reply_ids), len(free.log_probs)) == ("length", 30, 30)
@@ -288,7 +286,7 @@ def test_a_reply_ends_with_the_end_token_a_stop_string_or_its_limit() -> None:
     assert ended.text == policy.tokenizer.text(ended.reply_ids[:-1])
 
 
-def test_a_prefix_is_gone_on_from_and_belongs_to_the_prompt() -> None:
+def test_prefix_is_continued_and_counts_as_prompt() -> None:
     policy = _policy()
     request = Request((RULES, ("user", "?")), "hunter", 8, seed=3)
     (whole,) = policy.generate([request])
@@ -323,7 +321,7 @@ def test_choices_are_drawn_from_the_masked_distribution() -> None:
     assert all(reply.log_probs[1:3] == (0.0, 0.0) for reply in replies if "hare" in reply.text)
 
 
-def test_a_choice_without_room_is_cut_off_and_says_so() -> None:
+def test_choice_without_room_is_truncated_and_reported() -> None:
     request = Request((RULES, ("user", "?")), "hunter", 2, choices=("stag", "hare"))
     (reply,) = _policy().generate([request])
     assert (reply.finish, len(reply.reply_ids)) == ("length", 2)
@@ -341,7 +339,7 @@ SCHEMA = {
 }
 
 
-def test_a_schema_is_satisfied_by_every_reply_that_ends() -> None:
+def test_finished_replies_satisfy_the_schema() -> None:
     policy = _policy()
     requests = [
         Request((RULES, ("user", "?")), NAMES[i % 2], 70, seed=i, schema=SCHEMA) for i in range(8)
@@ -381,7 +379,7 @@ def test_what_cannot_be_asked_is_refused() -> None:
     assert len(reply.prompt_ids) + len(reply.reply_ids) == 4096
 
 
-def test_a_model_that_ignores_what_is_shared_shares_nothing(
+def test_incompatible_model_shares_no_prefixes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cached = Network.cached

@@ -95,7 +95,7 @@ def test_unknown_names_are_refused(policy) -> None:
         FullPolicy("small", ("one", "one"))
 
 
-def test_words_of_shipped_games_are_tokens_and_all_text_can_be_written() -> None:
+def test_vocabulary_covers_shipped_games_and_all_text() -> None:
     tokenizer = FullPolicy("small").tokenizer
     for word in ("mark(0,0)", "bet", "hint(player_2,red)", "board"):
         assert tokenizer.count(word) == 1

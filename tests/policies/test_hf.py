@@ -113,7 +113,7 @@ def test_saved_adapters_load_with_plain_peft(tmp_path: Path, layers: int | None)
     _assert_close(policy.log_probs(QUERIES), plain)
 
 
-def test_aggregated_weights_give_the_gradient_of_hundreds_of_samples(tmp_path: Path) -> None:
+def test_aggregated_weights_equal_per_sample_gradients(tmp_path: Path) -> None:
     policy = _policy(LoraSpec(4, 8, layers=2))  # fewer layers: 200 backward passes
     models = _plain_models(policy, tmp_path)
     rng = random.Random(5)
@@ -202,7 +202,7 @@ def test_checkpointing_really_recomputes() -> None:
     assert len(calls) == 2
 
 
-def test_the_trunk_runs_once_for_a_prompt_and_training_does_not_stale_it() -> None:
+def test_trunk_cache_stays_valid_in_training() -> None:
     policy = _policy(LoraSpec(4, 8, layers=2))
     passes: list[int] = []
     trunk = policy._network.trunk
@@ -230,7 +230,7 @@ def test_the_trunk_cache_is_bounded() -> None:
         assert len(policy._trunk) <= 150
 
 
-def test_adapters_start_from_the_seed_and_their_own_name() -> None:
+def test_adapter_initialisation_depends_on_seed_and_name() -> None:
     one, two = HFPolicy("tiny", ("a", "b"), seed=7), HFPolicy("tiny", ("b",), seed=7)
     a, b = one.adapter_state("a"), one.adapter_state("b")
     assert all(torch.equal(b[key], value) for key, value in two.adapter_state("b").items())
@@ -286,7 +286,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         policy.backward(QUERIES, _weights()[:-1])
 
 
-def test_a_model_that_ignores_the_tree_mask_is_run_padded(
+def test_model_without_tree_mask_runs_padded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said: list[str] = []
@@ -315,7 +315,7 @@ def test_prompts_beyond_a_sliding_window_are_run_padded() -> None:
     _assert_close(policy.log_probs(QUERIES), expected)
 
 
-def test_the_head_caps_and_scales_as_the_config_says() -> None:
+def test_head_applies_configured_cap_and_scale() -> None:
     network = _policy()._network
     hidden_RD = torch.randn(3, 64)
     plain_RV = hidden_RD @ network.model.lm_head.weight.T
@@ -327,7 +327,7 @@ def test_the_head_caps_and_scales_as_the_config_says() -> None:
     torch.testing.assert_close(network.head(hidden_RD), plain_RV / 4.0)
 
 
-def test_a_head_that_differs_from_the_models_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mismatched_head_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Network, "head", lambda self, h: 2 * h @ self._head_VD.T)
     with pytest.raises(ModelError, match="output layer"):
         _policy()

@@ -15,7 +15,7 @@ def _use(pool: KVPool, *texts: str) -> list[list[int]]:
     return [pool.claim(adapter, tokens) for adapter, tokens in sequences]
 
 
-def test_a_prefix_has_the_same_slots_and_adapters_have_their_own() -> None:
+def test_slots_are_shared_by_prefix_per_adapter() -> None:
     pool = KVPool(1, 100)
     stag, stay = _use(pool, "stag", "stay")
     assert stag[:3] == stay[:3]
@@ -27,7 +27,7 @@ def test_a_prefix_has_the_same_slots_and_adapters_have_their_own() -> None:
     assert pool.find([("a", b"stag"), ("b", b"stag")]) == [0, 4]
 
 
-def test_what_was_used_longest_ago_goes_and_what_the_call_found_stays() -> None:
+def test_eviction_is_lru_and_spares_current_call() -> None:
     pool = KVPool(1, 10)
     _use(pool, "old")
     _use(pool, "new")

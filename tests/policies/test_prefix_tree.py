@@ -21,7 +21,7 @@ def _random_queries(count: int) -> list[tuple[str, Encoded]]:
     return queries
 
 
-def test_nodes_are_the_distinct_prefixes_and_the_mask_is_ancestry() -> None:
+def test_nodes_are_prefixes_and_mask_is_ancestry() -> None:
     queries = _random_queries(25)
     tree = pack(queries)
     expected = {
@@ -43,7 +43,7 @@ def test_nodes_are_the_distinct_prefixes_and_the_mask_is_ancestry() -> None:
     assert mask_NN.unique().tolist() == [torch.finfo(torch.float32).min, 0.0]
 
 
-def test_plan_scores_each_label_token_where_its_prefix_ends() -> None:
+def test_label_tokens_are_scored_at_their_prefix() -> None:
     queries = _random_queries(25)
     tree = pack(queries)
     mask_NN = tree.mask(torch.float32, torch.device("cpu"))[0, 0]
@@ -72,7 +72,7 @@ def test_log_pi_by_hand() -> None:
     torch.testing.assert_close(log_pi.exp(), joint / joint.sum())
 
 
-def test_chunks_cover_all_once_within_the_limit_and_keep_shared_prefixes_together() -> None:
+def test_chunks_cover_all_and_keep_prefixes_together() -> None:
     queries = _random_queries(40)
     limit = 30
     groups = chunks(queries, limit)

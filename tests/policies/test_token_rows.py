@@ -87,7 +87,7 @@ def _gradients(policy: HFPolicy, rows: list[TokenRow]) -> list[torch.Tensor]:
     [{}, {"max_tokens": 40}, {"packing": "padded"}, {"recompute": "on"}],
     ids=["packed", "split", "padded", "checkpointed"],
 )
-def test_log_probs_and_gradients_are_those_of_plain_rows(
+def test_log_probs_and_gradients_equal_plain_rows(
     options: dict[str, object], tmp_path: Path
 ) -> None:
     rows, policy = _rows(), _policy(**options)
@@ -175,7 +175,7 @@ def test_the_gradient_is_the_same_whatever_the_budget(budget: int, packing: str)
         assert max(passes) <= budget
 
 
-def test_rows_that_share_nothing_are_passes_of_their_own() -> None:
+def test_disjoint_rows_become_separate_passes() -> None:
     """Where each would look past the others for nothing, and rows are long enough to be worth it;
     those that share a beginning stay together."""
     rng = random.Random(4)

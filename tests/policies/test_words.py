@@ -32,7 +32,7 @@ def _taught(policy: WordsPolicy, queries: list[Query], steps: int = 40) -> None:
         optimizer.step()
 
 
-def test_what_is_learned_of_some_prompts_holds_for_others() -> None:
+def test_learning_generalises_across_prompts() -> None:
     policy = WordsPolicy(seed=1, rows=(64, 8), width=64)
     pairs = list(product(SIGNS, SIGNS))
     new = [(sign, sign) for sign in SIGNS]
@@ -41,7 +41,7 @@ def test_what_is_learned_of_some_prompts_holds_for_others() -> None:
         assert score[SIGNS.index(sign)].exp() > 0.9
 
 
-def test_a_word_counts_where_it_stands_and_a_policy_is_uniform_at_first() -> None:
+def test_word_positions_matter_and_policy_starts_uniform() -> None:
     policy = WordsPolicy(("one", "other"), rows=(64, 8), width=64)
     mirrored = [_query("star", "cross", "one"), _query("cross", "star", "one")]
     assert sorted(policy.encode(mirrored[0]).prompt) != sorted(policy.encode(mirrored[1]).prompt)

@@ -58,9 +58,7 @@ def test_relabelling_changes_no_payoff(table: Table, runs: list[int]) -> None:
 
 
 @given(tables(most_roles=2), st.text(), st.sampled_from(["plain", "masked"]))
-def test_no_text_becomes_an_action_that_it_does_not_name(
-    table: Table, text: str, labels: str
-) -> None:
+def test_text_never_becomes_an_unnamed_action(table: Table, text: str, labels: str) -> None:
     env = load(as_lists(table, f"labels: {labels}\n")).env()
     episode = env.reset(0)
     if episode.done:
@@ -79,7 +77,7 @@ def test_no_text_becomes_an_action_that_it_does_not_name(
 
 
 @given(tables(most_roles=3))
-def test_rewards_are_what_the_reward_file_makes_of_payoffs(table: Table) -> None:
+def test_rewards_follow_the_reward_file(table: Table) -> None:
     count = len(table.roles)
     shared = load(as_lists(table, "rewards: shared\n"))
     swap = [[int(j == (i + 1) % count) for j in range(count)] for i in range(count)]

@@ -70,7 +70,7 @@ def test_generated_games_have_everything_often_enough(
 
 @few
 @given(game_files())
-def test_chance_is_exact_and_plays_add_up_to_one(text: str) -> None:
+def test_chance_is_exact_and_sums_to_one(text: str) -> None:
     """At each chance node probabilities sum to exactly 1, and so do those of all plays."""
     game = load(text)
     for name, there in vars(features(game.ir)).items():
@@ -198,7 +198,7 @@ replies = st.one_of(
 
 @few
 @given(game_files(), randoms, replies, st.integers(0, 5))
-def test_no_text_becomes_an_action_that_it_does_not_name(
+def test_text_never_becomes_an_unnamed_action(
     text: str, random: Random, reply: str, change: int
 ) -> None:
     episode = load(text).env(run_seed=2).reset(seed=random.randrange(100))
@@ -246,7 +246,7 @@ def test_forks_go_their_own_ways(text: str, number: int, random: Random) -> None
     assert finish(episode, Random(rest)).transcript == ended
 
 
-def test_the_shares_are_those_of_games_that_are_played() -> None:
+def test_row_shares_match_played_games() -> None:
     """The walk meets chance and decisions at once where the program has them."""
     seen: Counter[str] = Counter()
 

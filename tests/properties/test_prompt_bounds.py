@@ -57,7 +57,7 @@ def longest_met(game: gamedsl.Game, plays: int) -> int:
 
 
 @pytest.mark.parametrize("name", CLOSED)
-def test_shipped_games_stay_within_a_bound_that_is_near(name: str) -> None:
+def test_shipped_games_have_tight_prompt_bounds(name: str) -> None:
     game = gamedsl.load(name)
     longest = longest_met(game, 4)
     assert longest <= bounds(game).most <= SILLY * longest
@@ -80,7 +80,7 @@ def test_windows_on_shipped_games_have_a_bound(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["centipede", "commons", "repeated_prisoners_dilemma"])
-def test_the_bound_is_met_where_nothing_is_hidden_or_left_open(name: str) -> None:
+def test_bound_is_tight_without_hidden_information(name: str) -> None:
     """Among these are loops, a view, and joint choices: a line more or less would show."""
     game = gamedsl.load(name)
     if name == "commons":
@@ -162,7 +162,7 @@ def test_templates_have_a_bound(slot: str) -> None:
 
 
 @pytest.mark.parametrize("slot", ["rules", "entries", "loop", "who"])
-def test_templates_that_only_name_things_are_bounded_as_they_are(slot: str) -> None:
+def test_plain_templates_have_exact_bounds(slot: str) -> None:
     game, bare = load(f"{CARDS}  {SLOTS[slot]}\n"), load(CARDS.removesuffix("prompts:\n"))
     assert bounds(game).most - longest_met(game, 60) == bounds(bare).most - longest_met(bare, 60)
 

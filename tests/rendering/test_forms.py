@@ -233,7 +233,7 @@ def test_a_form_cannot_hold_its_own_parts(label: str, form: Form, fits: bool) ->
     assert can_hold(label, form) is fits
 
 
-def test_instructions_say_no_label_and_show_what_is_read() -> None:
+def test_instructions_name_no_label_and_show_form() -> None:
     book = LabelBook("fixed", (("stag", "OPTION"),))
     for form in FORMS:
         text = instruction(form)

@@ -34,7 +34,7 @@ def test_first_labels_of_the_stream_are_pinned(ir):
     assert book.order("move", "hunter_1", ("stag", "hare")) == ("hare", "stag")
 
 
-def test_plain_labels_are_the_names_in_the_order_declared(ir):
+def test_plain_labels_are_names_in_declared_order(ir):
     book = draw_labels(ir(ULTIMATUM), run_seed=3, seed=1)
     names = ("low", "fair", "high")
     assert [book.label(name) for name in names] == list(names)
@@ -52,7 +52,7 @@ def test_fixed_labels_are_the_texts_given(ir):
     ("per", "by_run", "by_seed"),
     [("game", False, False), ("run", True, False), ("episode", True, True)],
 )
-def test_labels_are_drawn_anew_as_often_as_the_file_says(ir, per, by_run, by_seed):
+def test_labels_are_redrawn_at_the_declared_rate(ir, per, by_run, by_seed):
     game = ir(options_game(8, f"labels: {{masked: syllables, per: {per}}}"))
     names = option_names(game)
 
@@ -92,7 +92,7 @@ def test_labels_are_a_bijection_and_prefix_free(ir, style, run_seed):
 
 
 @pytest.mark.parametrize(("count", "length"), [(20, 1), (21, 4), (3500, 4), (3700, 7)])
-def test_masked_alone_takes_the_first_style_with_enough_words(ir, count, length):
+def test_masked_takes_first_style_with_enough_words(ir, count, length):
     book = draw_labels(ir(options_game(count)), run_seed=0, seed=0)
     assert {len(label) for _, label in book.pairs} == {length}
 
@@ -119,12 +119,12 @@ labels: masked
     assert {"baka", "zula", "minu"} <= set(syllables)
 
 
-def test_a_long_name_is_not_part_of_a_label():
+def test_long_name_stays_out_of_labels():
     assert not _admissible("zarvoki", frozenset({"arv"}))
     assert _admissible("zarvoki", frozenset({"ar"}))
 
 
-def test_with_a_tokenizer_the_first_set_of_equal_counts_is_taken(ir):
+def test_tokenizer_selects_labels_of_equal_length(ir):
     game = ir(STAG_HUNT + "labels: {masked: syllables}\n")
     one, two = Counter("low", lambda text: 1 + (text[0] > "m")), Counter("one", lambda text: 1)
     low, high = [], []
@@ -147,20 +147,20 @@ def test_all_labels_have_one_token_count(ir, count):
         assert len({counter.count(label) for _, label in book.pairs}) == 1
 
 
-def test_without_enough_words_of_equal_count_it_says_so(ir):
+def test_too_few_equal_length_labels_are_reported(ir):
     counter = Counter("all differ", lambda text: sum(ord(c) * 100**i for i, c in enumerate(text)))
     game = ir(STAG_HUNT + "labels: {masked: letters}\n")
     with pytest.raises(ValueError, match="has no 2 words of one token count in this tok"):
         draw_labels(game, run_seed=0, seed=0, tokenizer=counter)
 
 
-def test_a_later_style_serves_where_a_tokenizer_is_uneven(ir):
+def test_uneven_tokenizer_falls_back_to_later_style(ir):
     counter = Counter("uneven letters", lambda text: ord(text[0]) if len(text) == 1 else 2)
     book = draw_labels(ir(MASKED), run_seed=0, seed=0, tokenizer=counter)
     assert [len(label) for _, label in book.pairs] == [4, 4]
 
 
-def test_the_order_is_drawn_for_each_seat_and_step(ir):
+def test_label_order_is_drawn_per_seat_and_step(ir):
     game = ir(options_game(3))
     names = option_names(game)
     orders = Tally()

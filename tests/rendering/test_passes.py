@@ -47,7 +47,7 @@ LEAKS = {
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_a_payoff_that_flows_into_a_prompt_is_caught(check, kind):
+def test_payoff_flow_into_prompt_is_reported(check, kind):
     leak, clean, witness = LEAKS[kind]
     result = check(leak)
     assert found(result) == [("GD0521", "error", "pie")]
@@ -55,7 +55,7 @@ def test_a_payoff_that_flows_into_a_prompt_is_caught(check, kind):
     assert check(clean).diagnostics == []
 
 
-def test_the_chain_of_a_leak_is_shown_place_by_place(check):
+def test_leak_report_shows_its_chain(check):
     text = """
 game: chain
 roles: [ann, bob]
@@ -111,7 +111,7 @@ def test_payoffs_may_be_told_under_plain_labels(check):
         ("{{ 'hare' if roles | length > 9 else 'x' }}", "hare"),
     ],
 )
-def test_a_name_in_a_masked_prompt_is_caught_where_it_stands(check, rules, word):
+def test_name_in_masked_prompt_is_located(check, rules, word):
     text = STAG_HUNT + f'labels: masked\nrules: "{rules}"\n'
     assert found(check(text)) == [("GD0520", "error", word)]
     assert check(text.replace("labels: masked", "")).diagnostics == []

@@ -41,7 +41,7 @@ def test_a_plain_game_says_what_it_is(ir):
     }
 
 
-def test_what_was_seen_comes_first_and_is_the_same_for_all(ir):
+def test_shared_observations_come_first_in_prompts(ir):
     game = ir(
         """
 game: two_steps
@@ -74,7 +74,7 @@ labels: masked
     assert "player 1 and player 3 choose at the same time." in messages(game, "c", "first")["user"]
 
 
-def test_one_player_alone_is_not_told_who_it_is(ir):
+def test_single_player_prompt_omits_identity(ir):
     game = ir(
         """
 game: alone

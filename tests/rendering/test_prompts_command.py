@@ -60,7 +60,7 @@ labels: masked, drawn per run (not sent)
 """
 
 
-def test_the_meaning_of_labels_is_not_among_what_is_sent(file, capsys):
+def test_label_meanings_are_not_sent(file, capsys):
     report = json.loads(output(capsys, file, "--format", "json")[1])
     sent = json.dumps([prompt["messages"] for prompt in report["prompts"]])
     assert not any(name in sent for name in report["labels"]["names"])

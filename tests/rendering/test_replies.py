@@ -42,7 +42,7 @@ def test_a_label_is_its_action(text, name):
         ("I choose bako", "unknown"),
     ],
 )
-def test_what_is_not_a_legal_label_is_a_failure(text, reason):
+def test_non_label_reply_is_a_failure(text, reason):
     assert read_label(text, ("stag", "rest"), BOOK) == ParseFailure(reason, text)
 
 
@@ -57,7 +57,7 @@ ANY = st.text(st.characters(exclude_categories=()), max_size=40)
 
 
 @given(text=NEAR | ANY, legal=st.sets(st.sampled_from(ALL)).map(tuple))
-def test_no_text_becomes_an_action_that_it_does_not_name(text, legal):
+def test_text_never_becomes_an_unnamed_action(text, legal):
     read = read_label(text, legal, BOOK)
     if isinstance(read, ParseFailure):
         assert read.text == text

@@ -70,7 +70,7 @@ def test_every_second_judge_reads_in_the_other_order(tmp_path: Path) -> None:
     assert [options(d)[0] for d in episode.decisions] == ["pro", "con", "pro", "con"]
 
 
-def test_who_always_takes_the_first_gives_no_side_an_advantage(tmp_path: Path) -> None:
+def test_position_swap_cancels_first_option_bias(tmp_path: Path) -> None:
     episode = until(env_of(tmp_path).reset(0), "the end")
     assert {seat: str(amount) for seat, amount in episode.payoffs.items()} == {
         "pro": "1/2", "con": "1/2",

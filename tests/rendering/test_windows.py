@@ -65,7 +65,7 @@ def asked(env: Env, seat: str, step: str) -> list[list[tuple[str, str]]]:
     return [list(d.messages) for d in played(env, 0) if (d.seat, d.step) == (seat, step)]
 
 
-def test_a_chat_keeps_its_last_turns_and_what_happens_once(tmp_path: Path) -> None:
+def test_chat_window_keeps_last_turns(tmp_path: Path) -> None:
     env = load(tmp_path, TALK + "history: {bob: {last: 2}}\n").env()
     whole = load(tmp_path, TALK).env()
     # bob is asked for his creed, then twice a round: his third word is his sixth turn
@@ -108,7 +108,7 @@ def test_notes_that_were_not_taken_stand_for_nothing(tmp_path: Path) -> None:
         episode.step({d.seat: invalid if d.said else d.labels[0] for d in decisions})
 
 
-def test_one_message_tells_what_followed_from_the_last_choices_on(tmp_path: Path) -> None:
+def test_single_message_starts_at_last_choices(tmp_path: Path) -> None:
     game = load(tmp_path, DILEMMA.replace("ROUNDS", "4") + "history: {last: 2}\n")
     for seat in ("row", "column"):
         *_, decision = (d for d in played(game.env(), 3) if d.seat == seat)
@@ -167,9 +167,7 @@ WINDOWS = (
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("silent", [False, True])
-def test_no_prompt_holds_more_of_what_was_said_than_the_bound(
-    tmp_path: Path, window: str, silent: bool
-) -> None:
+def test_prompts_stay_within_the_history_bound(tmp_path: Path, window: str, silent: bool) -> None:
     """Each reply counts with all tokens that it may have; with valid replies the bound is met."""
     text = TALK.replace("{then: forfeit, pay: -1}", "{then: skip, pay: -1}") if silent else TALK
     game = load(tmp_path, f"{text}history: {window}\n")

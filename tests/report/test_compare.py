@@ -33,14 +33,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return made
 
 
-def test_runs_that_differ_in_the_seed_alone_are_one_line(runs: list[Path]) -> None:
+def test_seeds_of_one_recipe_share_a_line(runs: list[Path]) -> None:
     found = lines([gather(run, whole=False) for run in runs])
     assert [[run.folder.name for run in line.runs] for line in found] == [["one", "two"], ["other"]]
     assert [line.name for line in found] == ["games 128, lora.rank 8", "games 64"]
     assert [line.tag for line in found] == ["A", "B"]
 
 
-def test_a_line_is_the_mean_with_its_lowest_and_highest(runs: list[Path]) -> None:
+def test_line_shows_mean_lowest_and_highest(runs: list[Path]) -> None:
     (line, _) = lines([gather(run, whole=False) for run in runs])
     series = _series(line, 0, [0, 3, 4], lambda record: record["reward"]["hunter_1"])
     one, two = (

@@ -90,7 +90,7 @@ def test_the_table_marks_best_replies_and_equilibria(stag):
     assert re.findall(r"<small>(.*?)</small>", text) == ["0%", "1.0%", "1.0%", "98.0%"]
 
 
-def test_a_cell_with_one_best_reply_is_no_equilibrium():
+def test_cell_with_one_best_reply_is_unmarked():
     tree = tabulate(gamedsl.load("prisoners_dilemma").env())
     table = tables.matrix(SimpleNamespace(tree=tree), None)
     cells = {(a, b): c for a, row in table["rows"] for b, c in zip(table["columns"], row)}
@@ -115,7 +115,7 @@ def test_transcripts_come_most_played_first(stag):
     assert re.findall(r"(\d+) \(([\d.]+)%\)", text)[:2] == [("90", "70.3"), ("38", "29.7")]
 
 
-def test_the_portrait_has_basin_edge_course_and_named_equilibria(stag):
+def test_portrait_shows_basins_trajectory_and_equilibria(stag):
     _, text = stag
     portrait = re.search(r'<figure class="portrait">.*?</figure>', text, flags=re.S)[0]
     for style in ("basin", "edge", "stream", "course c1", "mixed"):
@@ -149,7 +149,7 @@ def test_a_run_that_never_made_a_step(copy):
     assert "Prompts as sent" not in said
 
 
-def test_a_game_that_has_changed_since_is_not_used(copy):
+def test_changed_game_is_not_used(copy):
     folder = copy
     file = next((folder / "game").glob("*.yaml"))
     file.write_text(file.read_text().replace("4, 4", "5, 5"))
@@ -179,7 +179,7 @@ def test_many_actions_and_conventions(tmp_path):
     assert "each one of ten equally good conventions" in said
 
 
-def test_more_than_two_players_get_a_list_of_outcomes(tmp_path):
+def test_many_players_get_an_outcome_list(tmp_path):
     names = {f"player_{i}:move": "keep" for i in range(1, 5)}
     text = page(write_run(tmp_path / "run", "public_goods", names))
     assert "◆ keep, keep, keep, keep" in text

@@ -67,21 +67,21 @@ def test_what_the_panel_says():
     assert "█ act0  50%  ▓ act1  50%" in text
 
 
-def test_many_actions_show_the_likeliest_three_and_how_many_more():
+def test_many_actions_show_likeliest_three():
     made, _ = screen(width=100)
     made.start(row(0, actions=10))
     assert "▒ act2  10%  +7" in "\n".join(panel(made))
     made.close()
 
 
-def test_on_a_narrow_terminal_fewer_actions_are_named_and_none_is_cut():
+def test_narrow_terminal_names_fewer_whole_actions():
     made, _ = screen(width=60)
     made.start(row(0, actions=10))
     assert panel(made)[-1].rstrip().endswith("█ act0  10%  +9")
     made.close()
 
 
-def test_off_a_terminal_each_step_is_one_plain_line():
+def test_piped_output_has_one_line_per_step():
     made, out = screen(width=60, tty=False)
     made.start(row(0))
     made.step(row(1))
@@ -95,7 +95,7 @@ def test_off_a_terminal_each_step_is_one_plain_line():
     assert "\x1b" not in out.getvalue()
 
 
-def test_void_rewards_and_missing_numbers_are_shown_as_such():
+def test_void_rewards_and_missing_numbers_are_marked():
     made, out = screen(tty=False)
     made.start({"event": "start", "step": 0, "policy": {}, "exploitability": None})
     made.step({"event": "step", "step": 1, "reward": {"a": None}, "exploitability": None})
@@ -103,7 +103,7 @@ def test_void_rewards_and_missing_numbers_are_shown_as_such():
     assert "exploitability" not in out.getvalue()
 
 
-def test_closing_gives_the_cursor_back_and_may_be_repeated():
+def test_closing_restores_the_cursor_and_repeats():
     made, out = screen()
     with made:
         made.start(row(0))
@@ -124,7 +124,7 @@ def test_sparklines():
 
 
 @pytest.mark.parametrize("room", [1, 7, 24])
-def test_bars_are_exactly_as_wide_as_they_may_be(room):
+def test_bars_fill_their_exact_width(room):
     for probs in (
         {"a": 1 / 3, "b": 1 / 3, "c": 1 / 3},
         {"a": 1.0},

@@ -57,7 +57,7 @@ def test_dominance_and_what_would_have_been_better():
     assert "(cooperate, cooperate) would pay every role more." in text
 
 
-def test_a_settled_outcome_that_is_no_equilibrium_is_called_that():
+def test_settled_non_equilibrium_is_named_so():
     text = told("stag_hunt", {"hunter_1:move": "stag", "hunter_2:move": "hare"})
     assert text.startswith("hunter_1 learned stag and hunter_2 learned hare: (stag, hare), ")
     assert "which is not an equilibrium (hunter_1 would gain 2 by hare)" in text
@@ -106,7 +106,7 @@ def test_rewards_alone_where_there_is_no_tree():
     assert "learned" not in text
 
 
-def test_a_policy_known_in_part_is_not_judged_by_the_tree():
+def test_partial_policy_is_not_judged_by_tree():
     tree = tree_of("stag_hunt")
     last = record(tree, pure(tree, HARE), 4)
     del last["policy"]["hunter_2:move"]

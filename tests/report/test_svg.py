@@ -17,7 +17,7 @@ def test_a_line_goes_up_when_the_value_does():
     assert y1 < y0
 
 
-def test_a_missing_value_breaks_the_line_and_a_lone_one_is_a_dot():
+def test_missing_values_break_lines_and_leave_dots():
     svg = line_chart("t", [1, 2, 3, 4], [Series("a", [1.0, 2.0, None, 3.0], 1)])
     assert len(paths(svg, "line c1")) == 2
     assert svg.count('class="dot c1"') == 1
@@ -30,7 +30,7 @@ def test_one_step_and_flat_values_are_drawn():
     assert line_chart("t", [], []) == ""
 
 
-def test_text_is_escaped_and_described_for_those_who_cannot_see_it():
+def test_text_is_escaped_and_has_descriptions():
     svg = line_chart("a < b", [0, 2], [Series("<script>", [0.25, 0.75], 0)], percent=True)
     root = ElementTree.fromstring(svg)
     assert root[0].text == "a < b"

@@ -98,7 +98,7 @@ def test_words_that_collide_are_marked() -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 40), (60, 12)])
-def test_the_screen_marks_decisions_and_shows_meanings_and_rounds(width: int, height: int) -> None:
+def test_screen_shows_decision_meanings_and_rounds(width: int, height: int) -> None:
     made, out = screen(width, height)
     made.start(START)
     made.step(step(1, 0.0004, alarms=[ALARM], extinct=1, mapping=MAPPING, after=AFTER))
@@ -199,7 +199,7 @@ def test_a_logarithmic_axis_has_even_decades() -> None:
     assert "NaN" not in line_chart("x", [0, 1], [Series("", [1.0, 0.0], 0)], logarithmic=True)
 
 
-def test_a_heat_map_is_as_dark_as_its_values() -> None:
+def test_heat_map_darkness_follows_values() -> None:
     drawn = heat_map("x", ["a"], ["left", "right"], [[0.25, 0.75]], marked=[(0, 1)])
     assert re.findall(r'fill-opacity="([\d.]+)"', drawn) == ["0.250", "0.750"]
     assert "a: right 75%" in drawn

@@ -244,7 +244,7 @@ def test_a_table_is_the_whole_game(name: str) -> None:
     assert all(table.rolls[node] for node in range(len(table)) if node not in ends)
 
 
-def test_what_chance_brings_in_a_table_is_as_likely_as_in_the_game() -> None:
+def test_tabulated_chance_has_exact_odds() -> None:
     table = Table(Generated(programs.game(
         ("a",), [programs.draw("x", {1: Fraction(1, 2000), 2: Fraction(1999, 2000)})], {"a": 0}
     )))  # fmt: skip
@@ -253,7 +253,7 @@ def test_what_chance_brings_in_a_table_is_as_likely_as_in_the_game() -> None:
     assert ends == [1, 2, 2]
 
 
-def test_a_game_of_too_many_histories_is_not_tabulated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_game_is_not_tabulated(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tabulated.LIMIT == 200_000
     monkeypatch.setattr(tabulated, "LIMIT", 3_000)
     monkeypatch.setattr(tabulated, "_TABLES", {})
@@ -297,7 +297,7 @@ def kept(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setattr(generated, "_MODULES", {})
 
 
-def test_a_module_is_written_once_and_says_where_it_comes_from(
+def test_generated_module_is_cached_and_names_its_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept(monkeypatch, tmp_path)
@@ -336,7 +336,7 @@ def test_old_modules_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len([*(tmp_path / "games").glob("*.py")]) == 2
 
 
-def test_a_game_that_cannot_be_written_is_played_by_the_reference(
+def test_ungenerated_game_falls_back_to_interpreter(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     kept(monkeypatch, tmp_path)

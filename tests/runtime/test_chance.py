@@ -24,7 +24,7 @@ def test_copies_are_one_outcome_with_their_weight() -> None:
     assert [lottery.outcome(t) for t in range(lottery.total)] == [0, 0, 1, 2]
 
 
-def test_weights_are_exact_and_those_of_zero_do_not_happen() -> None:
+def test_weights_are_exact_and_zero_never_happens() -> None:
     weights = {"a": Fraction(1, 3), "b": Fraction(0), "c": Fraction(2, 3)}
     lottery = weighted(tuple(weights.items()))
     assert listed(lottery) == {"a": Fraction(1, 3), "c": Fraction(2, 3)}
@@ -35,7 +35,7 @@ def test_weights_are_exact_and_those_of_zero_do_not_happen() -> None:
     ("items", "take"),
     [("abcd", 2), ("aabbc", 2), ("aabbc", 3), ("aaab", 4), ("abc", 0), ("abcabd", 1)],
 )
-def test_a_selection_weighs_each_hand_by_the_ways_to_draw_it(items: str, take: int) -> None:
+def test_selection_weighs_hands_by_multiplicity(items: str, take: int) -> None:
     """The definition: all selections of copies are equally likely; hands that look alike merge."""
     lottery = equally(Bag.of(items), take)
     first = {item: items.index(item) for item in items}
@@ -63,7 +63,7 @@ def test_a_large_selection_is_never_listed() -> None:
     )
 
 
-def test_tickets_are_even_and_depend_on_the_whole_key() -> None:
+def test_tickets_are_even_and_keyed() -> None:
     drawn = Counter(ticket(7, seed, "card", "1.2", "x") for seed in range(7000))
     assert chisquare([drawn[i] for i in range(7)]).pvalue > 0.01
     keys = [
@@ -76,7 +76,7 @@ def test_tickets_are_even_and_depend_on_the_whole_key() -> None:
     assert len({ticket(2**64, *key) for key in keys}) == 5
 
 
-def test_tickets_are_the_same_everywhere_and_cover_large_numbers() -> None:
+def test_tickets_are_portable_and_cover_large_ranges() -> None:
     assert ticket(52, 7, "card", "", "") == 6
     total = comb(1000, 500)
     drawn = [ticket(total, seed) for seed in range(50)]

@@ -43,7 +43,7 @@ from tests.runtime.programs import (
 )  # fmt: skip
 
 
-def test_the_actor_may_be_worked_out_and_me_is_who_acts() -> None:
+def test_actor_may_be_computed_and_me_acts() -> None:
     turns = [
         loop(choose("move", AB, [0, 1, 2, 3], actor=ME, legal=it(mine("may"))), items=AB),
         choose("last", AB, GO, actor=read("who"), condition=eq(ME, "b")),
@@ -60,7 +60,7 @@ def test_the_actor_may_be_worked_out_and_me_is_who_acts() -> None:
     assert asked(history) == [("b", "last")]
 
 
-def test_an_actor_who_is_nobody_or_may_not_act() -> None:
+def test_missing_or_ineligible_actor_is_refused() -> None:
     with pytest.raises(PlayError, match="none cannot act here"):
         start(game(AB, [choose("x", AB, GO, actor=read("who"))], {"a": 0}))
     with pytest.raises(PlayError, match="b cannot act here"):
@@ -69,7 +69,7 @@ def test_an_actor_who_is_nobody_or_may_not_act() -> None:
     assert start(game(AB, [skipped], {"a": 0})).kind == "end"
 
 
-def test_legal_options_stand_in_the_order_of_all_options() -> None:
+def test_legal_options_keep_the_options_order() -> None:
     ir = game(AB, [choose("x", ["a"], [1, 2, 3], legal=it((3, 1)))], {"a": 0})
     assert start(ir).asks[0].legal == ("1", "3")
     with pytest.raises(PlayError, match="7 is no option of `x`"):
@@ -97,7 +97,7 @@ def test_instances_of_actions() -> None:
     assert paid(ir, name_of(("raise", 1, 2))) == 12
 
 
-def test_all_choose_in_the_state_before_and_bodies_run_in_seat_order() -> None:
+def test_joint_choices_precede_bodies_in_seat_order() -> None:
     grab = Action(
         "grab", (), op(">", read("left"), 0),
         (do(put("left", op("-", read("left"), 1)), trace(ME)), show("rest", read("left"))), HERE,
@@ -145,7 +145,7 @@ def test_choices_are_bound_by_variable_and_by_seat() -> None:
     assert played(ir, "1")._state.bindings["log"] == (0, 0, 0, 0)
 
 
-def test_a_choice_may_write_the_actor_s_own_state() -> None:
+def test_choice_may_write_the_actors_state() -> None:
     bid = place("bid", ME, type=range_type(0, 5))
     turns = [choose("bid", AB, [3, 9], joint=True, place=bid)]
     ir = game(AB, turns, {"a": op("-", at(read("bid"), "a"), at(read("bid"), "b"))}, state=[

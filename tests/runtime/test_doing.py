@@ -77,11 +77,11 @@ def test_what_cannot_be_written(value: Any, statement: Any, message: str) -> Non
         stated(value, statement)
 
 
-def test_what_may_be_none_may_be_set_to_none() -> None:
+def test_optional_variable_may_become_none() -> None:
     assert stated(1, put("x", None, type=Option(range_type(0, 5)))) is None
 
 
-def test_a_statement_for_many_sees_the_state_before_it() -> None:
+def test_parallel_statement_reads_the_old_state() -> None:
     def local(name: str) -> ex.Local:
         return ex.Local(ANY, HERE, name)
 

@@ -65,7 +65,7 @@ def test_draws_for_each_are_independent() -> None:
     assert names(history, "a") == ["a.die=x:2", "a.die=y:2"]
 
 
-def test_a_source_may_depend_on_whom_it_is_for() -> None:
+def test_draw_source_may_depend_on_recipient() -> None:
     step = draw("card", mine("hand"), per=(AB,), by_seat=True)
     history = start(game(AB, [step], {"a": 0}, state=[state("hand", {"a": (1,), "b": (2, 3)})]))
     assert [o.name for o in history.outcomes] == ["1"]
@@ -73,7 +73,7 @@ def test_a_source_may_depend_on_whom_it_is_for() -> None:
     assert [o.name for o in history.outcomes] == ["2", "3"]
 
 
-def test_what_is_drawn_from_a_bag_is_taken_out() -> None:
+def test_drawing_from_a_bag_removes_the_value() -> None:
     deck = state("deck", Bag.of(["K", "J", "J", "Q"]), BagType(ANY))
     rank = Enum("Rank", ("J", "Q", "K"))
     turns = [
@@ -142,7 +142,7 @@ def test_hands_are_dealt_without_what_earlier_hands_have() -> None:
     assert [outcome.name for outcome in history.outcomes] == ["2,3"]
 
 
-def test_a_draw_for_nobody_and_the_past_of_one_for_several() -> None:
+def test_draw_for_nobody_and_past_for_several() -> None:
     past = ex.Past(ANY, HERE, "die")
     nobody, both = (draw("die", (1, 2), per=(seats,)) for seats in ((), AB))
     assert start(game(AB, [nobody], {"a": 0})).kind == "end"
@@ -150,12 +150,12 @@ def test_a_draw_for_nobody_and_the_past_of_one_for_several() -> None:
     assert played(ir, 0, 0, 1, 1).payoffs == {"a": 2, "b": 2}
 
 
-def test_a_variable_drawn_for_others_forgets_whom_it_was_drawn_for() -> None:
+def test_redrawn_variable_drops_old_recipients() -> None:
     turns = [draw("die", (1, 2), per=(AB,)), draw("die", (1, 2), per=(("a",),), id="die_2")]
     assert played(game(AB, turns, {"a": op("len", read("die"))}), 0, 0, 0).payoffs["a"] == 1
 
 
-def test_chance_is_keyed_by_seed_step_pass_and_index() -> None:
+def test_chance_key_has_seed_step_pass_index() -> None:
     def drawn(*turns: Any, seed: int = 1) -> list[int]:
         history, found = start(game(AB, turns, {"a": 0})), []
         while history.kind != "end":
@@ -177,7 +177,7 @@ def test_chance_is_keyed_by_seed_step_pass_and_index() -> None:
     assert drawn(draw("card", tuple(range(1000)))) != drawn(dice)
 
 
-def test_who_sees_a_choice_a_draw_and_what_is_shown() -> None:
+def test_readers_of_choices_draws_and_shows() -> None:
     abc = ("a", "b", "c")
     turns = [
         choose("x", ["b"], GO, readers=NOBODY),

@@ -41,7 +41,7 @@ from tests.runtime.programs import (
 )  # fmt: skip
 
 
-def test_steps_run_in_order_and_only_where_their_condition_holds() -> None:
+def test_steps_run_in_order_under_conditions() -> None:
     assert logged(
         do(trace(1)),
         do(trace(2), condition=it(False)),
@@ -56,7 +56,7 @@ def test_a_condition_that_is_none_is_an_error() -> None:
         logged(do(trace(1), condition=read("x")))
 
 
-def test_a_loop_counts_its_passes_from_one_and_keeps_the_last() -> None:
+def test_loop_counts_passes_from_one() -> None:
     assert logged(
         loop(do(trace(read("n"))), times=3, count="n"), do(trace(op("*", 10, read("n"))))
     ) == (1, 2, 3, 30)
@@ -68,7 +68,7 @@ def test_a_loop_of_no_passes_is_skipped() -> None:
     assert logged(loop(do(trace(1)), items=(), item="x", cycle=True), do(trace(2))) == (2,)
 
 
-def test_times_and_items_are_worked_out_when_the_loop_begins() -> None:
+def test_times_and_items_are_fixed_at_entry() -> None:
     grow = put("n", op("+", read("n"), 1))
     assert logged(loop(do(grow, trace(read("n"))), times=read("n")), states=(state("n", 2),)) == (
         3,
@@ -110,14 +110,14 @@ def test_a_bound_that_is_reached() -> None:
     assert run(times=2, until=it(False)) == (1, 1, 9)
 
 
-def test_a_loop_over_seats_lets_each_act_and_gives_the_place_back() -> None:
+def test_seat_loop_restores_the_outer_actor() -> None:
     inner = loop(do(trace(ME)), id="inner", items=("b", "a"))
     outer = loop(do(trace(ME)), inner, do(trace(ME)), items=AB)
     assert logged(outer) == ("a", "b", "a", "a", "b", "b", "a", "b")
     assert logged(outer, do(trace(either(eq(ME, None), 1, 2))))[-1] == 1
 
 
-def test_an_item_that_is_a_variable_does_not_act() -> None:
+def test_variable_loop_item_does_not_act() -> None:
     inner = loop(do(trace(read("x")), trace(ME)), id="inner", items=(1, 2), item="x")
     assert logged(loop(inner, items=("b",)), do(trace(read("x")))) == (1, "b", 2, "b", 2)
 
@@ -126,7 +126,7 @@ def test_a_cycle_goes_round_and_round() -> None:
     assert logged(loop(do(trace(ME)), items=AB, cycle=True, bound=5)) == ("a", "b", "a", "b", "a")
 
 
-def test_a_pass_forgets_what_it_binds_but_not_the_past() -> None:
+def test_pass_forgets_bindings_but_keeps_the_past() -> None:
     turns = [
         loop(
             do(trace(either(eq(read("x"), None), 0, read("x")))),
@@ -167,7 +167,7 @@ def test_each_kind_of_step_can_end_the_game(step: Any, moves: list[Any]) -> None
     assert paid(ir, *moves) == 0
 
 
-def test_a_body_is_one_move_and_the_end_waits_for_it() -> None:
+def test_body_is_one_move_before_the_end() -> None:
     mark = Action("mark", (), None, (do(put("won", True)), do(trace(1))), HERE)
     ir = game(
         AB, [choose("move", ["a"], ["mark"], moves=(mark,)), do(trace(2))],
@@ -184,7 +184,7 @@ def test_a_draw_for_several_is_one_step() -> None:
     assert paid(ir, 0, 1) == 2
 
 
-def test_streams_add_up_and_utility_is_what_is_paid_and_the_payoffs() -> None:
+def test_utility_sums_streams_and_payoffs() -> None:
     turns = [loop(pay("payoffs", {"a": 1, "b": mine("size")}), pay("work", {"a": 3}), times=2)]
     ir = game(
         AB, turns, {"a": 10, "b": 20}, state=[state("size", {"a": 0, "b": Fraction(1, 2)})],
@@ -196,7 +196,7 @@ def test_streams_add_up_and_utility_is_what_is_paid_and_the_payoffs() -> None:
     assert history.streams["idle"] == {"a": -6, "b": 0}
 
 
-def test_without_payoffs_utility_is_what_the_reward_file_splits() -> None:
+def test_utility_without_payoffs_sums_streams() -> None:
     work = ex.Get(ANY, HERE, ex.Stream(ANY, HERE, "work"), ME)
     ir = game(AB, [pay("work", {"a": 3, "b": 4})], split=work)
     assert start(ir).payoffs == start(ir).rewards == {"a": 3, "b": 4}
@@ -211,14 +211,14 @@ def stage(*body: Any, end: Any = None, weight: Any = 1, **payoffs: Any) -> Stage
     return Stage("stage", body, inner, ("move",), end, listed, it(weight), HERE)
 
 
-def test_a_stage_starts_anew_and_its_payoffs_are_weighted() -> None:
+def test_stage_restarts_and_weights_its_payoffs() -> None:
     grow = do(put("pot", op("+", read("pot"), 1)))
     inner = stage(grow, grow, a=read("pot"), b=1, weight=op("**", Fraction(1, 2), read("t")))
     ir = game(AB, [loop(inner, times=2, count="t")], {"a": 100})
     assert start(ir).payoffs == {"a": Fraction(203, 2), "b": Fraction(3, 4)}
 
 
-def test_the_end_of_a_stage_ends_only_itself_and_its_loops() -> None:
+def test_stage_end_ends_only_its_own_loops() -> None:
     grow = do(put("pot", op("+", read("pot"), 1)))
     full, turn = (
         op(">=", read("pot"), 3),
@@ -236,7 +236,7 @@ def test_the_end_of_a_stage_ends_only_itself_and_its_loops() -> None:
     assert logged(bounded, turn) == (2, 0)
 
 
-def test_a_bound_inside_a_body_ends_the_game_or_stage_around_it() -> None:
+def test_bound_in_body_ends_enclosing_game_or_stage() -> None:
     twice = loop(do(trace(1)), times=9, bound=2, until=it(False), at_bound="end")
     dig = choose("move", ["a"], ["dig"], moves=(Action("dig", (), None, (twice,), HERE),))
     payoffs = {"a": op("len", read("log"))}
@@ -250,7 +250,7 @@ def test_a_stage_forgets_what_it_bound() -> None:
     assert logged(inner, inner) == (0, 0)
 
 
-def test_what_is_paid_inside_a_stage_is_weighted_too() -> None:
+def test_payments_inside_a_stage_are_weighted() -> None:
     deep = stage(pay("payoffs", {"a": 1}), pay("work", {"a": 1}), a=2, weight=10)
     outer = Stage("outer", (deep,), (), (), None, (("a", it(5)),), it(2), HERE)
     history = start(game(AB, [pay("payoffs", {"a": 1}), outer], {"a": 0}))

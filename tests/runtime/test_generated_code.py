@@ -182,7 +182,7 @@ def test_lists_have_no_items_before_the_first(index: int, fine: bool, type: t.Ty
 
 @pytest.mark.parametrize("value", [0, 3, 4, -1, None])
 @pytest.mark.parametrize("given", [t.range_type(0, 5), t.range_type(-2, 2), WHOLE, t.Option(SMALL)])
-def test_what_is_stored_is_in_the_range_of_its_place(value: Any, given: t.Type) -> None:
+def test_stored_values_fit_their_range(value: Any, given: t.Type) -> None:
     """Whatever the type of the expression says that it may be."""
     if value is None and not isinstance(given, t.Option):
         return
@@ -209,7 +209,7 @@ def test_lists_grow_to_their_bound(most: int) -> None:
 
 
 @pytest.mark.parametrize("start", [{1: 1, 2: 1, 3: 2}, {3: 1, 1: 2, 2: 1}, {2: 1, 3: 3}])
-def test_bags_are_drawn_from_in_the_order_of_their_type(start: dict[int, int]) -> None:
+def test_bags_are_drawn_in_type_order(start: dict[int, int]) -> None:
     type = t.range_type(1, 3)
     bag, place = state("bag", Bag(start), t.Bag(type)), programs.place("bag", type=t.Bag(type))
     turns = [draw("x", Source("bag", bag=place), id=f"x_{i}", type=type) for i in range(3)]
@@ -218,13 +218,13 @@ def test_bags_are_drawn_from_in_the_order_of_their_type(start: dict[int, int]) -
         agree(game(AB, steps, {"a": read("x")}, state=(bag,)))
 
 
-def test_a_variable_that_a_loop_forgets_is_none_then() -> None:
+def test_loop_forgotten_variable_becomes_none() -> None:
     forgetful = loop(do(put("y", typed("x", SMALL), type=SMALL)), times=2, resets=("x",))
     states = (state("x", 1, SMALL), state("y", 1, SMALL))
     fails(game(AB, [forgetful], {"a": 0}, state=states), "`y` cannot hold this: it is none")
 
 
-def test_legal_options_are_in_the_order_of_the_options() -> None:
+def test_generated_legal_options_keep_the_order() -> None:
     step = choose("x", ["a"], (1, 2, 3), legal=const((3, 1, 3)))
     agree(game(AB, [step], {"a": read("x")}))
     numbers = Action("n", (("i", const((2, 0, 1))),), None, (), HERE)
@@ -238,7 +238,7 @@ def test_legal_options_are_in_the_order_of_the_options() -> None:
     agree(game(AB, [step], {"a": 0}))
 
 
-def test_a_let_reads_the_arguments_of_the_action_that_is_tried() -> None:
+def test_let_reads_the_tried_actions_arguments() -> None:
     small = ex.LetCall(programs.ANY, HERE, "small", (), None)
     test = ex.Logic(t.BOOL, HERE, "and", small, op("!=", read("i"), read("j")))
     several = Action("pair", (("i", const((0, 1, 2))), ("j", const((0, 1, 2)))), test, (), HERE)
@@ -255,7 +255,7 @@ def test_who_chooses_sees_it_whoever_else_does() -> None:
         agree(game(("a", "b", "c"), turns, {"a": 0}))
 
 
-def test_the_end_is_looked_for_whenever_it_may_have_come() -> None:
+def test_end_is_checked_whenever_it_may_hold() -> None:
     """After what changes something that its condition reads, through a let too, and who acts."""
     score = ex.LetCall(programs.ANY, HERE, "score", (), None)
     over = op(">", op("+", score, op("len", read("picked"))), 2)
@@ -275,7 +275,7 @@ def test_the_end_is_looked_for_whenever_it_may_have_come() -> None:
     agree(game(AB, [loop(turn, items=AB, id="turns")], {"a": 0}, end=mine))
 
 
-def test_a_let_is_worked_out_with_what_it_is_given() -> None:
+def test_let_is_evaluated_with_its_arguments() -> None:
     lets = (
         Let("twice", ("x",), op("+", ex.Local(programs.ANY, HERE, "x"), read("n")), False, HERE),
     )
@@ -285,7 +285,7 @@ def test_a_let_is_worked_out_with_what_it_is_given() -> None:
     agree(replace(ir, lets=lets))
 
 
-def test_lets_that_read_lets_twice_take_no_time_to_write() -> None:
+def test_nested_lets_generate_in_linear_time() -> None:
     def read_let(i: int) -> ex.LetCall:
         return ex.LetCall(WHOLE, HERE, f"n{i}", (), None)
 

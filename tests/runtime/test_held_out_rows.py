@@ -129,7 +129,7 @@ def drawn_by(env: gamedsl.Env, seed: int) -> str:
     return found
 
 
-def test_a_share_is_the_same_game_with_another_tree(game: Game) -> None:
+def test_row_share_changes_only_the_tree(game: Game) -> None:
     held, trained = game.of("held_out"), game.of("training")
     assert game.hash == held.hash == trained.hash
     assert game.ir.rules_hash == held.ir.rules_hash
@@ -173,7 +173,7 @@ payoffs: sum
 """
 
 
-def test_draws_in_loops_and_blocks_and_of_several_rows(tmp_path: Path) -> None:
+def test_draws_in_loops_blocks_and_several_rows(tmp_path: Path) -> None:
     found = quiz(tmp_path / "nested", NESTED, name="nested")
     for rows in ("held_out", "training"):
         share = found.of(rows)
@@ -189,7 +189,7 @@ def test_draws_in_loops_and_blocks_and_of_several_rows(tmp_path: Path) -> None:
             assert all(f'"{n},' not in told for n in numbers(found) - numbers(share)), told
 
 
-def test_no_more_is_drawn_than_the_smaller_share_has(tmp_path: Path) -> None:
+def test_draw_count_is_capped_by_smaller_share(tmp_path: Path) -> None:
     few = NESTED.replace("2 of tasks", "20 of tasks")
     with pytest.raises(CompileError, match="20 cannot be drawn from"):
         quiz(tmp_path / "few", few, name="nested")

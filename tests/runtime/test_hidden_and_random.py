@@ -46,7 +46,7 @@ def finish(episode: Episode, last: bool = False) -> Episode:
     return episode
 
 
-def test_chance_is_drawn_from_the_seed_unless_it_is_asked() -> None:
+def test_chance_follows_the_seed_unless_open() -> None:
     env = Env(kuhn())
     episode = env.reset(seed=3)
     assert episode.chance == ()
@@ -70,7 +70,7 @@ def test_chance_is_drawn_from_the_seed_unless_it_is_asked() -> None:
     assert episode.outcome_count == 0
 
 
-def test_seats_see_their_own_cards_and_all_that_is_done() -> None:
+def test_seats_see_own_cards_and_public_actions() -> None:
     episode = Env(kuhn()).reset(chance="asked")
     assert episode.information("first") == "first"
     episode.draw(2)
@@ -179,7 +179,7 @@ def test_forks_are_independent_and_share_their_chance() -> None:
     assert two.transcript["steps"][0]["choices"] == {"a": "2"}
 
 
-def test_play_is_the_same_where_histories_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_play_is_equal_without_history_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     def texts() -> list[str]:
         env = Env(kuhn())
         return [
@@ -206,7 +206,7 @@ def test_seats_actions_and_backends() -> None:
         Env(kuhn(), backend="magic")
 
 
-def test_a_forfeit_costs_the_least_that_chance_and_choices_can_bring() -> None:
+def test_forfeit_costs_the_minimum_over_plays() -> None:
     env = Env(kuhn())
     assert env.least == {"first": -2, "second": -2}
     episode = env.reset(seed=0)

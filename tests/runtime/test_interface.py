@@ -60,7 +60,7 @@ def test_a_decision_says_all_that_is_asked() -> None:
     assert "hunt" not in text
 
 
-def test_an_action_a_label_and_a_failure_are_replies() -> None:
+def test_replies_are_actions_labels_or_failures() -> None:
     env = gamedsl.load(STAG_HUNT).env()
     episode = env.reset(seed=7)
     label_of = dict(zip(episode.decisions[1].legal, episode.decisions[1].labels, strict=True))
@@ -87,7 +87,7 @@ def test_what_is_not_a_legal_label_forfeits(text: str) -> None:
     assert episode.transcript["steps"] == []
 
 
-def test_a_forfeit_costs_the_least_payoff_of_the_game() -> None:
+def test_forfeit_costs_the_minimum_payoff() -> None:
     env = gamedsl.load("prisoners_dilemma").env()
     assert env.least == {"row": 0, "column": 0}
     env = gamedsl.load("biased_rock_paper_scissors").env()
@@ -143,7 +143,7 @@ def test_bad_params_are_diagnosed(params: dict[str, object], code: str) -> None:
     assert problem.span.source.name == f"--param {next(iter(params))}"
 
 
-def test_a_param_of_no_kind_is_a_type_error() -> None:
+def test_unsupported_param_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="a param cannot be a set"):
         gamedsl.load("stag_hunt_n", params={"players": {3}})
 
@@ -235,7 +235,7 @@ def test_one_legal_action_is_taken_without_asking(tmp_path: Path) -> None:
     assert [step["step"] for step in episode.transcript["steps"]] == ["sit", "offer", "answer"]
 
 
-def test_who_has_no_choice_is_not_asked_beside_who_has(tmp_path: Path) -> None:
+def test_seat_without_choice_is_not_asked(tmp_path: Path) -> None:
     text = (
         "game: g\nroles: [a, b]\nactions: {a: [x], b: [x, y]}\nprotocol: simultaneous\n"
         "payoffs: 1 if move.a == move.b else 0\n"
@@ -247,7 +247,7 @@ def test_who_has_no_choice_is_not_asked_beside_who_has(tmp_path: Path) -> None:
     assert episode.transcript["steps"][0]["choices"] == {"a": "x", "b": "y"}
 
 
-def test_a_game_without_any_choice_is_over_at_once(tmp_path: Path) -> None:
+def test_game_without_choices_ends_at_once(tmp_path: Path) -> None:
     text = "game: g\nroles: [a]\nactions: [x]\nprotocol: simultaneous\npayoffs: 3\n"
     assert compiled(tmp_path, text).env().reset().payoffs == {"a": 3}
 
@@ -269,7 +269,7 @@ def test_what_fails_in_play_points_into_the_file(tmp_path: Path) -> None:
     assert episode.payoffs["p_1"] == Fraction(1, 20)
 
 
-def test_a_later_choice_of_the_same_name_does_not_hide_the_others(tmp_path: Path) -> None:
+def test_later_choice_of_same_name_hides_nothing(tmp_path: Path) -> None:
     text = (
         "game: g\nroles: [a, b]\nturns:\n  - {role: [a], choose: x, from: [1, 2]}\n"
         "  - {role: [b], choose: x, from: [1, 2]}\npayoffs: {a: x.a, b: x.b + 10 * x.a}\n"

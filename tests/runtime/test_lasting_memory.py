@@ -54,7 +54,7 @@ def told(episode: Episode, seat: str) -> list[str]:
     return [event.name for event in episode.seen(seat) if event.step in ("earlier", "old_motto")]
 
 
-def test_what_is_written_is_there_in_the_next_episode(game: Game) -> None:
+def test_memory_persists_to_the_next_episode(game: Game) -> None:
     env = game.env()
     first = env.reset(1)
     assert told(first, "bob") == ["be kind"], "the first begins as declared"
@@ -70,7 +70,7 @@ def test_what_is_written_is_there_in_the_next_episode(game: Game) -> None:
     assert second.memory == left, "so far nothing new was written"
 
 
-def test_the_same_memory_and_seed_are_the_same_episode(game: Game) -> None:
+def test_equal_memory_and_seed_repeat_the_episode(game: Game) -> None:
     left = lived(game.env().reset(0), "A").memory
     one, two = (lived(game.env().reset(5, memory=left), "B") for _ in range(2))
     assert dump(one) == dump(two)
@@ -116,7 +116,7 @@ def test_a_memory_is_of_its_game(game: Game, memory: Any, why: str) -> None:
         game.env().reset(0, memory=memory)
 
 
-def test_what_lasts_is_a_rule_and_written_within_its_limit(game: Game, tmp_path: Path) -> None:
+def test_persistent_state_is_a_bounded_rule(game: Game, tmp_path: Path) -> None:
     path = tmp_path / "day.yaml"
     path.write_text(LIFE.replace("lasts: run, ", "").replace("life", "day"), encoding="utf-8")
     assert gamedsl.load(path).ir.rules_hash != game.ir.rules_hash

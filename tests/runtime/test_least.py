@@ -34,7 +34,7 @@ def test_a_forfeit_costs_it() -> None:
 @pytest.mark.parametrize(
     "name", ["hanabi", "commons", "pursuit", "bargaining", "nim", "repeated_prisoners_dilemma"]
 )
-def test_no_play_pays_less_or_more_than_the_bounds(name: str) -> None:
+def test_payoffs_stay_within_their_bounds(name: str) -> None:
     env = gamedsl.load(name).env()
     spans = {seat: Payoffs(env.ir, seat).interval() for seat in env.seats}
     for seed in range(6):

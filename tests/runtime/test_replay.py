@@ -311,7 +311,7 @@ talk, run seed 0, seed 0
 payoffs: ann 0, bob 0"""
 
 
-def test_what_was_said_stands_apart_and_prints_nothing_odd(tmp_path: Path) -> None:
+def test_spoken_text_is_indented_and_sanitised(tmp_path: Path) -> None:
     game = written(tmp_path, TALK)
     episode = game.env().reset()
     episode.step({"ann": ParseFailure("truncated", "a \x1b[2J")})
@@ -323,7 +323,7 @@ def test_what_was_said_stands_apart_and_prints_nothing_odd(tmp_path: Path) -> No
     assert again.text == TOLD
 
 
-def test_what_ended_a_game_in_words_is_told_after_the_tries_before_it(tmp_path: Path) -> None:
+def test_words_replay_ends_with_the_failure(tmp_path: Path) -> None:
     game = written(tmp_path, TALK)
     episode = game.env().reset()
     episode.step({"ann": ""})

@@ -76,7 +76,7 @@ def replies(episode: Episode, **texts: str) -> None:
     episode.step(texts)
 
 
-def test_said_text_is_stripped_and_joint_says_are_blind(tmp_path: Path) -> None:
+def test_said_text_is_stripped_and_mutually_blind(tmp_path: Path) -> None:
     env = load(tmp_path, TALK)
     episode = env.reset()
     assert [d.seat for d in episode.decisions] == ["ann", "bob"]
@@ -88,7 +88,7 @@ def test_said_text_is_stripped_and_joint_says_are_blind(tmp_path: Path) -> None:
     assert episode.payoffs == {"ann": 1, "bob": 0}
 
 
-def test_a_json_reply_has_the_fields_that_are_read(tmp_path: Path) -> None:
+def test_json_reply_has_the_declared_fields(tmp_path: Path) -> None:
     episode = load(tmp_path, GUESS).reset(seed=1)
     assert episode.decisions[0].schema is not None
     replies(episode, ann='I say {"n": 3}, surely')

@@ -49,14 +49,14 @@ def test_scores_are_of_what_was_paid(written: Callable[[str], Path], backend: st
     assert episode.rewards == {"ann": 11, "bob": Fraction(-19, 2)}
 
 
-def test_what_is_paid_has_its_name_in_scores_alone(written: Callable[[str], Path]) -> None:
+def test_streams_are_named_only_in_scores(written: Callable[[str], Path]) -> None:
     inside = GAME.replace("payoffs: 1 if go.me == spend else 0", "payoffs: coins.me")
     found = compile_file(written(inside)).diagnostics
     assert [d.code for d in found] == ["GD0301"]
     assert found[0].span.text == "coins"
 
 
-def test_a_variable_of_the_name_of_a_stream_is_the_variable(
+def test_variable_shadows_stream_of_same_name(
     written: Callable[[str], Path],
 ) -> None:
     text = GAME.replace("turns:", "state: {coins: {per: role, start: 7}}\nturns:", 1)

@@ -46,7 +46,7 @@ def test_a_value_is_read_back_from_its_name(type: ty.Type, value: object) -> Non
     assert value_of(name_of(value), type, SEATS) == value
 
 
-def test_a_name_of_another_type_is_none_of_its_values() -> None:
+def test_foreign_name_is_not_a_type_value() -> None:
     for name, type in [("blue", CARD.types[0]), ("red,4x", CARD), ("{1 2", ty.Set(ty.WHOLE))]:
         with pytest.raises(ValueError, match="is not"):
             value_of(name, type, SEATS)
@@ -90,7 +90,7 @@ def test_a_board_is_drawn_as_a_grid() -> None:
     assert episode.table.splitlines()[0] == "board:"
 
 
-def test_of_a_hidden_list_and_bag_only_the_length_is_told() -> None:
+def test_hidden_collections_reveal_only_length() -> None:
     env = loaded("small_hanabi").env()
     episode = env.reset(seed=1)
     view = episode.view("player_1")

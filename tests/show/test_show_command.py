@@ -26,7 +26,7 @@ PRINTED = re.findall(r"```\n\$ gamedsl (show .+)\n((?:.*\n)+?)```", PAGES[1].rea
 
 
 @pytest.mark.parametrize("command", DRAWN)
-def test_the_pictures_of_the_documentation_are_up_to_date(command: str, tmp_path: Path) -> None:
+def test_documentation_pictures_are_current(command: str, tmp_path: Path) -> None:
     words = shlex.split(command)
     picture = ROOT / words[-1]
     words[-1] = str(tmp_path / picture.name)
@@ -112,7 +112,7 @@ def test_lines_are_cut_to_the_width() -> None:
     assert rendered([line], width=17) == "half of this goes"
 
 
-def test_colours_are_there_only_where_they_are_asked_for() -> None:
+def test_colours_appear_only_on_request() -> None:
     assert (
         rendered([[TextRun("x", "f0 strong"), TextRun("y")]], colour=True)
         == "\x1b[38;5;32;1mx\x1b[0my"

@@ -51,7 +51,7 @@ def test_a_duplicate_is_not_dominated() -> None:
     assert cells_of(table([(1, 1)], [(1, 1)])).dominated == {}
 
 
-def test_a_game_of_three_has_a_table_for_each_action_of_the_first() -> None:
+def test_three_player_game_has_tables_per_action() -> None:
     shown = lines(views("stag_hunt_n"), "table")
     assert "hunter_1: stag" in shown
     assert "hunter_1: hare" in shown
@@ -81,7 +81,7 @@ def test_nothing_overlaps_in_a_table(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_overlaps_in_flow_charts_and_tables_of_sight(name: str) -> None:
+def test_flow_and_sight_pictures_have_no_overlaps(name: str) -> None:
     for view in ("flow", "sight"):
         picture = Picture(views(name).picture(view))
         assert picture.overlaps() == [], view
@@ -110,12 +110,12 @@ def test_the_flow_of_a_game_in_words() -> None:
     assert "who is in turn says speech: a text" in lines(views("debate"), "flow")[4]
 
 
-def test_referees_are_seen_in_the_flow_and_in_the_table_of_sight() -> None:
+def test_referees_appear_in_flow_and_sight_views() -> None:
     assert "judge choose at once verdict: pro, con" in lines(views("debate"), "flow")[-2]
     assert lines(views("debate"), "sight")[1].split() == ["pro", "con", "judge"]
 
 
-def test_the_flow_says_what_the_names_in_the_payoffs_mean() -> None:
+def test_flow_defines_the_names_in_payoffs() -> None:
     assert lines(views("kuhn_poker"), "flow")[-4:] == [
         "     each gets stake if me == winner else -stake",
         "       bettor is first if open == bet else second if reply == bet else none",
@@ -126,7 +126,7 @@ def test_the_flow_says_what_the_names_in_the_payoffs_mean() -> None:
     assert "wrong" not in shown.partition("each gets")[2]
 
 
-def test_every_step_stands_in_the_flow_with_its_line() -> None:
+def test_flow_shows_every_step_with_its_line() -> None:
     shown = "\n".join(lines(views("leduc_poker"), "flow"))
     for piece in (
         "10  ○ deal card from deck · seen by owner", "betting_round:25  ↻ go round first, second",
@@ -192,7 +192,7 @@ def test_parts_of_a_record_are_named(tmp_path: Path) -> None:
     assert rows["card"] == (Glance(False, "all"), Glance(False, "some", "rank"))
 
 
-def test_what_is_known_at_a_step_is_not_called_seen(tmp_path: Path) -> None:
+def test_known_values_are_not_called_seen(tmp_path: Path) -> None:
     path = tmp_path / "driver.yaml"
     path.write_text(
         "game: driver\nroles: [ann, bob]\nturns:\n"

@@ -55,7 +55,7 @@ def test_a_whole_tree_is_that_of_the_solver(name: str, params: dict[str, str]) -
 
 
 @pytest.mark.parametrize(("name", "params"), SMALL)
-def test_nothing_overlaps_in_the_tree_of_a_small_game(name: str, params: dict[str, str]) -> None:
+def test_small_tree_has_no_overlaps(name: str, params: dict[str, str]) -> None:
     picture = Picture(views(name, params).picture("tree"))
     assert picture.overlaps() == []
     assert picture.outside() == []
@@ -70,9 +70,7 @@ def test_no_line_runs_through_a_name(name: str, params: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_nothing_overlaps_in_the_top_of_a_large_tree(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_tree_top_has_no_overlaps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gamedsl.view.game.extensive.COUNTED", 150)
     shown = views(name, limit=60)
     assert not shown.tree.whole
@@ -110,7 +108,7 @@ def test_one_dashed_set_says_that_moves_are_simultaneous() -> None:
     assert len(Picture(views("ultimatum").picture("tree")).dashed()) == 0
 
 
-def test_deals_are_ordered_so_that_information_sets_are_neighbours() -> None:
+def test_deals_are_ordered_by_information_set() -> None:
     root = views("kuhn_poker").tree.root
     apart = 0
     homes: dict[int, list[int]] = {}
@@ -130,7 +128,7 @@ def test_what_is_cut_is_counted() -> None:
     assert sum(below) + len(below) == top.nodes == 418
 
 
-def test_a_long_list_of_children_is_cut_with_its_count() -> None:
+def test_long_child_lists_are_folded_with_count() -> None:
     root = views("lewis_signaling", limit=20).tree.root
     assert [child.kind for child in root.children] == ["chance"] * 3 + ["more"]
     assert root.children[-1].beyond == 35_960 - 3
@@ -149,7 +147,7 @@ def trees() -> st.SearchStrategy[Node]:
 
 @settings(max_examples=60, deadline=None)
 @given(trees(), st.data())
-def test_no_two_nodes_of_a_row_are_too_near(root: Node, data: st.DataObject) -> None:
+def test_nodes_of_a_row_keep_distance(root: Node, data: st.DataObject) -> None:
     nodes = list(root.walk())
     wide = data.draw(st.lists(st.sampled_from([6.0, 20.0, 40.0]), min_size=len(nodes),
                               max_size=len(nodes)))  # fmt: skip
@@ -176,7 +174,7 @@ def test_nodes_of_an_information_set_share_a_row() -> None:
     assert abs(across[late] - across[early]) >= 10
 
 
-def test_two_sets_that_come_before_one_another_are_drawn_by_depth() -> None:
+def test_mutually_preceding_sets_are_drawn_by_depth() -> None:
     first = Node("decision", info=0, children=[Node("decision", info=1)])
     second = Node("decision", info=1, children=[Node("decision", info=0)])
     rows = rows_of(Node("chance", children=[first, second]))
@@ -201,7 +199,7 @@ def test_the_order_of_many_outcomes_gets_better() -> None:
     assert spread(root.children) < spread(ring)
 
 
-def test_a_picture_to_the_right_is_as_wide_as_its_rows() -> None:
+def test_horizontal_tree_is_as_wide_as_rows() -> None:
     figure = tree_picture(views("kuhn_poker").tree)
     assert figure.width < 600
     assert figure.height < 760

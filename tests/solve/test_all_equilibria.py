@@ -143,7 +143,7 @@ def test_every_mixture_of_a_component_is_an_equilibrium():
     assert seen > 10
 
 
-def test_vertices_of_a_square_and_of_a_cut_one():
+def test_vertices_of_square_and_truncated_square():
     square = [[F(1), F(0)], [F(0), F(1)]]
     assert {v.point for v in vertices(square)} == {(0, 0), (0, 1), (1, 0), (1, 1)}
     cut = [*square, [F(2, 3), F(2, 3)]]
@@ -189,7 +189,7 @@ def test_what_is_found_has_no_regret_and_names():
     assert found.pick == 0
 
 
-def test_three_seats_get_their_pure_equilibria_and_it_is_said():
+def test_three_seats_get_pure_equilibria_with_note():
     found = study(tabulate(gamedsl.load("stag_hunt_n").env()))
     assert [one.names[:2] for one in found.found] == [("pure", "strict")] * 2
     assert not found.complete
@@ -197,7 +197,7 @@ def test_three_seats_get_their_pure_equilibria_and_it_is_said():
     assert study(tabulate(gamedsl.load("public_goods").env())).complete
 
 
-def test_a_zero_sum_table_too_large_to_enumerate_still_has_its_value(monkeypatch):
+def test_large_zero_sum_table_has_its_value(monkeypatch):
     monkeypatch.setattr(polytope, "MANY_RAYS", 2)
     found = study(matrix_tree(*ROCK))
     (only,) = found.found

@@ -57,7 +57,7 @@ def test_rewards_are_not_payoffs():
     assert nash_conv(tree, giving, "payoffs").nash_conv == pytest.approx(0.5)
 
 
-def test_a_seat_that_never_acts_and_a_game_without_decisions():
+def test_idle_seats_and_games_without_decisions():
     builder = TreeBuilder(["acts", "watches"])
     builder.terminal([3, -2])
     tree = builder.tree()

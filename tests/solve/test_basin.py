@@ -125,7 +125,7 @@ def test_ultimatum_depends_on_how_the_responder_starts():
     assert calm.margin > 0.05
 
 
-def test_the_tipping_start_leads_elsewhere_and_the_one_before_does_not():
+def test_tipping_start_is_minimal():
     tree = matrix_tree(*STAG_HUNT)
     start = at(tree, 0.6, 0.7)
     result = predict_basin(tree, start)
@@ -159,7 +159,7 @@ def test_shared_coupling_moves_named_actions_together():
     assert speed[0] < 0
 
 
-def test_trajectories_start_at_the_start_and_end_at_the_prediction():
+def test_trajectories_run_from_start_to_prediction():
     tree = matrix_tree(*STAG_HUNT)
     (line,) = trajectories(tree, [at(tree, 0.5)], "independent")
     assert line[0] == pytest.approx([0.5] * 4)

@@ -48,7 +48,7 @@ def test_iterations_are_those_of_open_spiel(name, variant, iterations):
 
 
 @pytest.mark.slow
-def test_a_thousand_iterations_on_leduc_are_those_of_open_spiel():
+def test_leduc_iterations_equal_open_spiel():
     """To the last digits where sums are in the same order; else as good, but not the same."""
     pyspiel = pytest.importorskip("pyspiel")
     game = pyspiel.load_game("leduc_poker")
@@ -115,7 +115,7 @@ def test_biased_rock_paper_scissors():
     assert solution.method == "CFR+, 3,000 iterations"
 
 
-def test_a_game_of_no_constant_sum_and_of_three_seats():
+def test_general_sum_game_of_three_seats():
     """A dominant action is found anywhere; what is not promised is said."""
     tree = tabulate(public_goods_env(3, 2))
     solution = cfr(tree, 200)
@@ -186,7 +186,7 @@ def test_what_there_is_not_is_refused(what, says):
         cfr(matrix_tree(*PENNIES), **{"iterations": 10, **what})
 
 
-def test_solvers_load_numpy_late_and_say_what_is_missing():
+def test_solvers_load_numpy_late_with_help():
     code = (
         "import sys, gamedsl.solve as s\n"
         "assert not {'numpy', 'scipy'} & set(sys.modules)\n"

@@ -54,7 +54,7 @@ def test_hawk_dove_is_asymmetric_and_strict():
     ]  # fmt: skip
 
 
-def test_weak_dominance_and_an_equilibrium_that_is_not_strict():
+def test_weak_dominance_and_non_strict_equilibrium():
     tree = matrix_tree([[(1, 1), (0, 1)], [(0, 0), (0, 0)]], ("up", "down"), ("left", "right"))
     assert dominant_actions(tree) == {"row": ("up", "weakly")}
     strict = {e.text: e.strict for e in pure_equilibria(tree).found}
@@ -69,7 +69,7 @@ def test_rock_paper_scissors_mixtures():
     assert list(biased["column"].values()) == [3 * seventh, 3 * seventh, seventh]
 
 
-def test_a_mixture_that_an_unused_action_beats_is_no_equilibrium():
+def test_mixture_beaten_by_unused_action_is_refused():
     actions = ("heads", "tails", "out")
     rows = [[(1, -1), (-1, 1), (-9, -9)], [(-1, 1), (1, -1), (-9, -9)], [(3, 0), (3, 0), (3, 3)]]
     tree = matrix_tree(rows, actions)

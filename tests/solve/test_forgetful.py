@@ -40,7 +40,7 @@ def game(text: str, folder: Path) -> gamedsl.Game:
     return gamedsl.load(path)
 
 
-def test_a_tree_of_imperfect_recall_must_be_asked_for(tmp_path: Path) -> None:
+def test_imperfect_recall_tree_needs_request(tmp_path: Path) -> None:
     env = game(DRIVER, tmp_path).env()
     with pytest.raises(ImperfectRecall, match="driver:first"):
         tabulate(env)
@@ -50,7 +50,7 @@ def test_a_tree_of_imperfect_recall_must_be_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("on", "value"), [(0, 0), (1, 1), (Fraction(2, 3), Fraction(4, 3))])
-def test_what_the_driver_earns_by_drawing_at_each_exit(
+def test_absent_minded_driver_behavioural_value(
     on: Fraction, value: Fraction, tmp_path: Path
 ) -> None:
     """Going on with probability p is worth 4p(1 - p) + p², at most 4/3 (Piccione and Rubinstein

@@ -50,7 +50,7 @@ def test_hidden_information_is_refused():
         solve_positions(gamedsl.load("kuhn_poker"))
 
 
-def test_tic_tac_toe_is_a_draw_in_5478_boards():
+def test_tic_tac_toe_has_5478_boards_and_draws():
     found = solve_positions(gamedsl.load("tic_tac_toe"))
     assert (found.positions, found.histories) == (5_478, 549_946)
     assert found.solution.values == found.solution.regrets == {"x": 0, "o": 0}
@@ -103,7 +103,7 @@ payoffs:
 """
 
 
-def test_what_a_payoff_reads_at_the_end_keeps_positions_apart(tmp_path):
+def test_payoff_reads_separate_positions(tmp_path):
     """ann's first choice is read only when all is over; her last must follow it."""
     path = tmp_path / "memory.yaml"
     path.write_text(MEMORY.replace("actions: [left, right]\n", ""), encoding="utf-8")
@@ -140,14 +140,14 @@ def test_repeated_dilemma_is_defection_in_every_stage():
     assert all(row.get("defect") == 1 for row in found.solution.policy.values())
 
 
-def test_stages_of_a_repeated_coordination_take_the_better_equilibrium():
+def test_repeated_coordination_takes_the_better_equilibrium():
     found = solve_stages(tabulate(gamedsl.load("repeated_stag_hunt", {"rounds": 2}).env()))
     assert found.solution.values == {"hunter_1": 8, "hunter_2": 8}
     assert found.solution.nash_conv == 0
     assert found.choices > 0
 
 
-def test_goofspiel_by_stages_has_the_value_of_its_linear_program():
+def test_goofspiel_stage_value_equals_linear_program():
     found = solve_stages(tabulate(gamedsl.load("goofspiel").env()))
     assert set(found.solution.values.values()) == set(found.solution.regrets.values()) == {0}
 
@@ -222,6 +222,6 @@ def test_one_seat_is_solved_by_its_best_reply():
     assert found.solution.values == {"guesser": F(3, 4)}
 
 
-def test_seats_that_are_not_paid_alike_are_no_team():
+def test_unequally_paid_seats_are_no_team():
     with pytest.raises(ValueError, match="not paid alike"):
         team_optimum(matrix_tree(*PRISONERS))

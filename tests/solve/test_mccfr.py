@@ -40,7 +40,7 @@ def third_to_act(walker):
 @pytest.mark.parametrize(
     ("updated", "sampled", "weight"), [(0, 1, 10), (1, 1, 4), (0, 0.5, 20), (2, 1, 0)]
 )
-def test_averages_weigh_a_seat_by_its_own_choices_alone(updated, sampled, weight):
+def test_averages_weigh_own_reach_only(updated, sampled, weight):
     """What brought play here is divided out: the choices of the seat that neither acts nor is
     updated, and how likely those of the updated one were sampled."""
     walker = External(shipped("kuhn_poker_n")[0], 0, "payoffs")
@@ -69,7 +69,7 @@ def test_seeds_reproduce():
         assert one != other
 
 
-def test_several_who_choose_at_once_are_blind_to_each_other():
+def test_joint_choosers_are_mutually_blind():
     policy = mccfr(shipped("prisoners_dilemma")[0], 300)
     assert len(policy.visited) == 2
     assert all(row["defect"] > 0.95 for row in policy.visited.values())

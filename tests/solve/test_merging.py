@@ -101,7 +101,7 @@ def test_what_is_hidden_is_as_likely(view: str, reasons: list[str], tmp_path: Pa
     assert [difference.reason for difference in found.differences] == reasons
 
 
-def test_legal_actions_may_tell_what_a_prompt_does_not(tmp_path: Path) -> None:
+def test_legal_actions_may_reveal_hidden_state(tmp_path: Path) -> None:
     text = """\
 game: template
 roles: [a, b]

@@ -42,7 +42,7 @@ def future(state: State, known: dict, met: Counter) -> int:
 
 
 @pytest.mark.parametrize("backend", ["generated", "interpreter"])
-def test_a_position_is_the_same_in_every_kernel_of_its_kind(backend, monkeypatch):
+def test_positions_agree_across_kernels(backend, monkeypatch):
     """Also where a game's module is loaded anew, as no process keeps all of them."""
 
     def walked() -> list:
@@ -100,7 +100,7 @@ def test_equal_positions_of_shipped_games_have_equal_futures(name, params):
     assert met["histories"] == count_histories(kernel, 10_000)
 
 
-def test_what_no_rule_reads_is_no_part_of_a_position():
+def test_unread_state_is_outside_positions():
     assert unread(gamedsl.load("tic_tac_toe").ir) == {"move", "cell"}
     assert unread(gamedsl.load("nim").ir) == {"move", "pile", "count"}
     assert unread(gamedsl.load("kuhn_poker").ir) == set()

@@ -35,7 +35,7 @@ def test_kuhn_pokers_family_of_equilibria():
         assert ends(ranges, answer, "call") == (call, call)
 
 
-def test_both_ends_of_kuhn_poker_are_equilibria_and_what_lies_outside_is_not():
+def test_kuhn_range_ends_are_equilibria():
     tree = shipped("kuhn_poker")[1]
     ranges = equilibrium_ranges(tree)
 
@@ -73,7 +73,7 @@ def test_each_set_of_connected_equilibria_has_an_interval():
     assert joined([(Fraction(1, 2), Fraction(1)), (Fraction(0), Fraction(1, 2))]) == ((0, 1),)
 
 
-def test_a_set_that_no_equilibrium_comes_to_has_no_range():
+def test_unreached_set_has_no_range():
     """The first seat may end the game for 1; what it plays on with is worth at most 0."""
     builder = TreeBuilder(["one", "two"])
     root = builder.decision(InfoSet("root", "one", "one", "go", ("stop", "on")))
@@ -110,7 +110,7 @@ def test_subgame_perfect_equilibria_where_a_responder_may_tie():
     assert [ends(ranges, "offer", o) for o in "012"] == [(0, 1), (0, 1), (0, 0)]
 
 
-def test_stages_of_one_equilibrium_each_and_games_without_a_method():
+def test_ranges_by_stages_and_unsupported_games():
     ranges = equilibrium_ranges(shipped("public_goods")[1])
     assert (ranges.method, ends(ranges, "player_1:move", "keep")) == ("strict dominance", (1, 1))
     assert equilibrium_ranges(shipped("stag_hunt_n")[1]) is None

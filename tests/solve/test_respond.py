@@ -110,7 +110,7 @@ def test_kuhn_equilibrium_has_value_minus_one_eighteenth():
     assert result.values == {"first": Fraction(-1, 18), "second": Fraction(1, 18)}
 
 
-def test_a_best_response_does_not_depend_on_what_its_seat_plays_now():
+def test_best_response_ignores_own_policy():
     """Not even where that seat's own policy never lets a decision be reached."""
     tree = kuhn_tree()
     policy = uniform(tree)

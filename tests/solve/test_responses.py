@@ -16,7 +16,7 @@ from gamedsl.solve.rounding import rounded
 F = Fraction
 
 
-def test_the_path_begins_at_uniform_play_and_each_point_is_a_response():
+def test_qre_path_starts_uniform_and_responds():
     """λ (Q(stag) - Q(hare)) is the difference of the logs of the probabilities."""
     found = qre_path(matrix_tree(*STAG_HUNT))
     assert found.points[0].precision == 0
@@ -28,7 +28,7 @@ def test_the_path_begins_at_uniform_play_and_each_point_is_a_response():
     assert [p.precision for p in found.points] == sorted(p.precision for p in found.points)
 
 
-def test_the_limit_of_the_stag_hunt_is_risk_dominant():
+def test_stag_hunt_qre_limit_is_risk_dominant():
     found = qre_path(matrix_tree(*STAG_HUNT))
     assert found.arrived
     assert found.solution.policy["row"]["hare"] > 0.99
@@ -44,7 +44,7 @@ def test_limits_that_are_mixed(game, row):
     assert list(found.solution.policy["row"].values()) == pytest.approx(row, abs=5e-3)
 
 
-def test_a_known_point_of_matching_pennies_with_a_prize():
+def test_known_qre_of_asymmetric_matching_pennies():
     """Row gets 9 for heads against heads: p = 1 / (1 + e^(λ (2 - 12 q))) and
     q = 1 / (1 + e^(λ (4 p - 2)))."""
     tree = matrix_tree([[(9, -1), (-1, 1)], [(-1, 1), (1, -1)]], ("heads", "tails"))
@@ -84,7 +84,7 @@ def test_floats_near_an_equilibrium_are_rounded_to_it():
     assert (found.exact, found.nash_conv) == (True, 0)
 
 
-def test_floats_that_are_not_near_one_are_left_alone():
+def test_distant_floats_stay_unrounded():
     tree = matrix_tree(*STAG_HUNT)
     assert rounded(tree, near(tree, 0.1), "payoffs") is None
 

@@ -57,7 +57,7 @@ def test_it_earns_its_value(file, kuhn):
     assert abs(fmean(earned) + 1 / 18) < 4 * stdev(earned) / sqrt(GAMES)
 
 
-def test_a_policy_over_positions_wins_what_can_be_won(tmp_path):
+def test_position_policy_wins_the_game_value(tmp_path):
     """The first to move has a winning start in this nim, and loses to nobody."""
     path, params = tmp_path / "nim.json", {"piles": [2, 3, 4]}
     assert main(["solve", "nim", "--param", "piles=[2, 3, 4]", "--save", str(path)]) == 0
@@ -123,7 +123,7 @@ def test_an_information_set_that_is_not_there(kuhn):
     assert SavedPlayer({}, elsewhere="uniform").odds(decision, episode) == [0.5, 0.5]
 
 
-def test_a_sampled_policy_plays_on_where_it_knows_nothing(tmp_path, monkeypatch):
+def test_sampled_policy_plays_at_unknown_sets(tmp_path, monkeypatch):
     monkeypatch.setattr(large, "GAMES", 20)
     path = tmp_path / "policy.json"
     argv = ["solve", "liars_dice", "--param", "faces=3", "--method", "mccfr", "--iterations", "3"]

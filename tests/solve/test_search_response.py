@@ -45,7 +45,7 @@ def test_nothing_is_gained_at_an_equilibrium():
     assert bound.at_least == max(0, bound.gain - 1.96 * bound.error)
 
 
-def test_a_reply_is_compared_with_the_policy_it_replaces():
+def test_response_gain_is_against_current_policy():
     """Also a bad one: its gain is below 0, and by how much is right."""
     game, tree = shipped("kuhn_poker")
     actions = {s.key: s.actions[0] for s in tree.info_sets if s.seat == "second"}

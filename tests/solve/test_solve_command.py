@@ -102,7 +102,7 @@ GAMES = [
 
 
 @pytest.mark.parametrize(("name", "params", "said"), GAMES)
-def test_texts_fit_a_terminal_and_say_what_was_done(name, params, said):
+def test_solver_text_fits_terminal_and_names_methods(name, params, said):
     report = solve(gamedsl.load(name, params))
     text = render(report)
     assert said in text
@@ -266,7 +266,7 @@ def test_places_where_no_policy_can_be_kept(tmp_path, capsys):
     assert "cannot be written" in err
 
 
-def test_large_games_are_sampled_and_nothing_is_called_exact(capsys, monkeypatch):
+def test_large_games_are_sampled_never_exact(capsys, monkeypatch):
     monkeypatch.setattr(large, "GAMES", 100)
     argv = ["repeated_prisoners_dilemma", "--limit", "500", "--iterations", "20", "--rows", "3"]
     code, out, _ = printed(capsys, *argv)
@@ -277,7 +277,7 @@ def test_large_games_are_sampled_and_nothing_is_called_exact(capsys, monkeypatch
     assert printed(capsys, *argv)[1] == out  # equal seeds, equal answers
 
 
-def test_a_sampled_policy_of_a_small_game_is_held_against_best_replies(capsys):
+def test_sampled_policy_is_measured_by_best_responses(capsys):
     out = printed(capsys, "kuhn_poker", "--method", "mccfr", "--iterations", "200")[1]
     assert "the best replies were worked out: NashConv is their sum" in out
 

@@ -50,7 +50,7 @@ def test_an_action_that_only_a_mixture_beats():
     assert all(3 * only.by[name] > 1 for name in ("up", "down"))
 
 
-def test_a_mixture_that_only_equals_an_action_beats_it_not():
+def test_equal_mixture_does_not_dominate():
     rows = [[(2, 0), (0, 0)], [(0, 0), (2, 0)], [(1, 0), (1, 0)]]
     this = table(rows, ("up", "down", "safe"), ("left", "right"))
     assert gone(eliminate(this, "strictly")) == gone(eliminate(this, "weakly")) == []
@@ -93,7 +93,7 @@ def test_prices_need_welfare_above_zero():
     assert welfare(table(*PENNIES), []) is None
 
 
-def test_security_is_the_value_of_a_zero_sum_game():
+def test_security_level_equals_zero_sum_value():
     this = table(zero_sum([[3, -1], [-2, 1]]), ("up", "down"))
     row, column = security(this, 0), security(this, 1)
     assert (row.value, column.value) == (F(1, 7), F(-1, 7))
@@ -101,7 +101,7 @@ def test_security_is_the_value_of_a_zero_sum_game():
     assert row.exact
 
 
-def test_security_in_the_stag_hunt_is_to_hunt_hares():
+def test_stag_hunt_security_is_hare():
     found = security(table(*STAG_HUNT), 0)
     assert (found.value, found.mixture) == (2, {"stag": 0, "hare": 1})
 
@@ -129,7 +129,7 @@ def test_a_dominant_action_leaves_one_correlated_equilibrium():
     assert found.ranges["row"] == (1, 1)
 
 
-def test_correlated_equilibria_of_a_zero_sum_game_pay_its_value():
+def test_zero_sum_correlated_equilibria_pay_the_value():
     assert correlated(table(*BIASED_ROCK)).ranges == {"row": (0, 0), "column": (0, 0)}
 
 
@@ -149,7 +149,7 @@ def test_basins():
     assert basins(matrix_tree(*BIASED_ROCK)) is None
 
 
-def test_the_flow_of_the_policy_gradient_ends_where_it_is_said_to():
+def test_policy_gradient_flow_reaches_the_prediction():
     """The same starting points under `gamedsl.solve.flow`, which goes through the tree instead."""
     import numpy as np
 

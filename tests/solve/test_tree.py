@@ -22,7 +22,7 @@ from gamedsl.solve.tree import CHANCE, ImperfectRecall
 from tests.runtime.programs import AB, choose, draw, game, it, kuhn, mine, state
 
 
-def test_simultaneous_step_is_one_blind_decision_node_per_actor():
+def test_simultaneous_step_has_blind_nodes_per_actor():
     tree = tabulate(public_goods_env(3, Fraction(2)))
     assert [info.seat for info in tree.info_sets] == ["player_1", "player_2", "player_3"]
     assert [len(nodes) for nodes in tree.members] == [1, 2, 4]
@@ -30,7 +30,7 @@ def test_simultaneous_step_is_one_blind_decision_node_per_actor():
     assert tree.roles == ("player", "player", "player")
 
 
-def test_sequential_game_has_an_information_set_for_each_thing_seen():
+def test_sequential_game_has_infosets_per_observation():
     tree = tabulate(ultimatum_env())
     assert {info.key for info in tree.info_sets} == {
         "proposer:offer", "responder:answer to low", "responder:answer to fair",
@@ -52,7 +52,7 @@ def test_shipped_games(name, nodes, sets, stag):
 
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "prisoners_dilemma"])
-def test_the_tree_is_the_same_whoever_runs_the_rules(name):
+def test_trees_agree_across_kernels(name):
     game = gamedsl.load(name)
     trees = [tabulate(game.env(backend=backend)) for backend in BACKENDS]
     assert len(trees) == 3
@@ -76,7 +76,7 @@ def test_parents_come_before_children():
     assert all(child > node for node, row in enumerate(tree.children) for child in row)
 
 
-def test_a_tree_above_the_limit_is_refused_at_once():
+def test_oversized_tree_is_refused_at_once():
     played = []
 
     class Counting(FakeEnv):
@@ -117,7 +117,7 @@ def test_chance_is_a_node_with_its_odds():
     assert expected(tree, uniform(tree))["first"] == Fraction(1, 8)
 
 
-def test_nodes_with_one_way_on_are_there_if_asked_for():
+def test_forced_nodes_are_included_on_request():
     turns = [draw("sure", {"yes": 1}), choose("x", AB, [1, 2], joint=True, legal=mine("may"))]
     ir = game(AB, turns, {"a": 0}, state=[state("may", {"a": (1, 2), "b": (2,)})])
     assert len(tabulate(Env(ir))) == 3

@@ -36,7 +36,7 @@ def test_values_are_rationals_without_regret(name, params, value):
 
 
 @pytest.mark.slow
-def test_leduc_is_worth_what_is_known_and_more_digits():
+def test_leduc_value_matches_known_digits():
     found = solve_zero_sum(tabulate(gamedsl.load("leduc_poker").env()))
     assert abs(found.values["first"] + 0.0856064) < 1e-7
     assert found.exact
@@ -56,7 +56,7 @@ def test_other_games_are_refused():
         solve_zero_sum(matrix_tree(*PRISONERS))
 
 
-def test_where_no_vertex_is_recovered_floats_are_called_floats(monkeypatch):
+def test_float_solutions_are_labelled_floats(monkeypatch):
     monkeypatch.setattr(programs, "MARGINS", ())
     found = solve_zero_sum(kuhn_tree())
     assert not found.exact
@@ -82,7 +82,7 @@ def test_a_wrong_answer_shows_in_its_regrets(monkeypatch):
     assert found.nash_conv > Fraction(1, 2)
 
 
-def test_a_vertex_that_is_not_optimal_is_not_certified(monkeypatch):
+def test_non_optimal_vertex_is_not_certified(monkeypatch):
     """max x + y with x + 2y <= 4, 3x + y <= 6; the floats claim the vertex (2, 0)."""
     import numpy as np
 
@@ -101,7 +101,7 @@ def test_a_vertex_that_is_not_optimal_is_not_certified(monkeypatch):
     assert not maximise(program).exact
 
 
-def test_prices_of_rows_that_do_not_hold_back_certify_nothing(monkeypatch):
+def test_slack_row_prices_certify_nothing(monkeypatch):
     """max x with x <= 4 and x <= 2; the floats put a price on the wrong row."""
     import numpy as np
 
@@ -127,7 +127,7 @@ def test_linear_systems():
     assert solve_linear(rows[:1], 2, [0.25, 0.75]) in ([Fraction(1, 4), Fraction(3, 4)],)
 
 
-def test_without_scipy_it_is_said_how_to_get_it(monkeypatch):
+def test_missing_scipy_is_reported_with_command(monkeypatch):
     import importlib.util
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

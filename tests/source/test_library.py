@@ -47,7 +47,7 @@ def flow(root: Mapping, name: str) -> str:
     return ", ".join(f"{e.key.text}: {e.value.span.text}" for e in node)
 
 
-def test_entries_are_replaced_added_and_deleted_in_their_places(folder: Path) -> None:
+def test_extends_replaces_adds_and_deletes_entries(folder: Path) -> None:
     root = load(folder, "params: {b: [4, 5], d: 6, a: null}\n").root
     assert flow(root, "params") == "b: [4, 5], c: 3, d: 6"
 
@@ -102,7 +102,7 @@ def test_problems_of_the_base_are_reported_there(folder: Path) -> None:
     assert [(d.code, d.span.source.name) for d in problems.found] == [("GD0101", "base.yaml")]
 
 
-def test_a_local_file_wins_with_a_note_and_never_finds_itself(folder: Path) -> None:
+def test_local_file_wins_with_note(folder: Path) -> None:
     shipped = library.locate("game", "chicken", folder / "user.yaml")
     assert shipped is not None
     assert shipped.parent == library.shipped_folder() / "games"
@@ -117,7 +117,7 @@ def test_a_local_file_wins_with_a_note_and_never_finds_itself(folder: Path) -> N
     assert [(d.code, d.severity) for d in problems.found] == [("GD0115", "note")]
 
 
-def test_a_local_file_of_another_kind_does_not_stand_in_the_way(folder: Path) -> None:
+def test_local_file_of_other_kind_is_skipped(folder: Path) -> None:
     (folder / "simultaneous.yaml").write_text("game: simultaneous\nextends: base\n")
     found = library.locate("protocol", "simultaneous", folder / "user.yaml")
     assert found == library.shipped_folder() / "protocols" / "simultaneous.yaml"
@@ -139,7 +139,7 @@ def test_arguments(folder: Path) -> None:
     assert library.resolve_argument("stag_hunt") == Path("stag_hunt")
 
 
-def test_the_libraries_of_a_wheel_lie_in_the_package(
+def test_wheel_libraries_are_in_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "gamedsl"
@@ -153,7 +153,7 @@ def test_the_libraries_of_a_wheel_lie_in_the_package(
 
 
 @pytest.mark.parametrize("kind", ["game", "protocol", "reward"])
-def test_every_shipped_file_loads_and_is_named_as_it_is_found(kind: library.Kind) -> None:
+def test_shipped_files_load_under_their_names(kind: library.Kind) -> None:
     names = library.shipped(kind)
     assert names
     for name in names:

@@ -214,7 +214,7 @@ def test_the_heads_are_those_of_the_schema() -> None:
     assert found == [sections.PARAM_KEYS]
 
 
-def test_every_key_of_a_step_goes_with_its_head() -> None:
+def test_every_step_key_belongs_to_its_head() -> None:
     """Every key of one head, put into the step of another, is told to belong to the first."""
     branches = check.schema("game")["$defs"]["step"]["anyOf"]
     loops = {"each", "until", "count", "at_most", *heads.STEP_HEADS}
@@ -266,7 +266,7 @@ def test_where_payoffs_may_be_missing(step: str, rest: str, missing: bool, tmp_p
     assert told == (["`payoffs` is missing"] if missing else [])
 
 
-def test_a_game_that_extends_sets_params_that_are_maps(tmp_path: Path) -> None:
+def test_extending_game_sets_map_params(tmp_path: Path) -> None:
     base = "game: base\nroles: [a]\npayoffs: 1\nprotocol: simultaneous\nparams:\n"
     base += "  copies: {1: 3, 2: 2}\n  sizes: {default: {small: 1}, about: Sizes.}\n"
     game = "game: x\nextends: base\nparams: {copies: {1: 1}, sizes: {large: 2}}\n"

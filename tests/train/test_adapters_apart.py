@@ -66,9 +66,7 @@ def each_has_its_own(found: Mapping[str, float]) -> bool:
     return found["ann"] > 0.4 and found["bob"] < 0.1
 
 
-def test_each_adapter_learns_what_its_role_is_paid_for(
-    game: Game, trained: tuple[RunFolder, Writing]
-) -> None:
+def test_adapters_learn_their_roles_reward(game: Game, trained: tuple[RunFolder, Writing]) -> None:
     _, policy = trained
     found = habits(game, policy, OWN)
     assert each_has_its_own(found), found

@@ -47,7 +47,7 @@ def test_mean_of_the_group_weighted_by_games() -> None:
     assert (found.samples, found.void) == (8, 0)
 
 
-def test_gains_and_losses_of_one_action_are_kept_apart() -> None:
+def test_gains_and_losses_are_kept_separate() -> None:
     found = weighed(batch(history(1, sample(0, 0, "p"), p=5), history(1, sample(0, 0, "p"), p=1)))
     assert found.gains_A[0].tolist() == [2, 0]
     assert found.losses_A[0].tolist() == [-2, 0]
@@ -59,7 +59,7 @@ def test_exact() -> None:
     assert found.sums_A[0].tolist() == [0, 0]
 
 
-def test_each_role_step_occurrence_deal_and_group_has_its_own_mean() -> None:
+def test_baselines_are_per_role_step_and_group() -> None:
     for first, second in (
         (sample(0, 0, "p"), sample(0, 0, "q")),
         (sample(0, 0, "p", step="s"), sample(0, 0, "p", step="t")),

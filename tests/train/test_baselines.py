@@ -84,7 +84,7 @@ def test_what_was_paid_already_is_no_return(compiled) -> None:
     assert max(float(abs(found.sums_A[n] / found.counts_A[n]).max()) for n in third) <= 1
 
 
-def test_payments_of_rounds_are_worth_what_the_reward_file_says() -> None:
+def test_round_payments_follow_the_reward_file() -> None:
     game = gamedsl.load("spread", params={"horizon": 3})
     episode = game.env().reset(seed=3)
     assert rewards_so_far(game.ir, episode.paid) == {}
@@ -96,7 +96,7 @@ def test_payments_of_rounds_are_worth_what_the_reward_file_says() -> None:
         assert any(half.values())
 
 
-def test_a_mean_that_holds_the_game_itself_shrinks_all_alike(compiled) -> None:
+def test_own_game_in_mean_shrinks_uniformly(compiled) -> None:
     """By a share of 1/n, n being the games in the mean; for an information set by what its number
     of games makes of that."""
     every = Exhaustive(compiled(ASK))
@@ -107,7 +107,7 @@ def test_a_mean_that_holds_the_game_itself_shrinks_all_alike(compiled) -> None:
     assert every.mean(2, baseline="information_set") == pytest.approx(wanted * shares, abs=1e-9)
 
 
-def test_seats_that_share_a_mean_pay_for_each_other(compiled) -> None:
+def test_shared_mean_couples_the_seats(compiled) -> None:
     """In `PAIR` to work earns its doer 1 and the other 8. With two games, a mean over both seats
     says not to; leaving the game out does not."""
     every = Exhaustive(compiled(PAIR))

@@ -167,7 +167,7 @@ def test_learning_against_a_player_is_a_best_reply(compiled, tmp_path: Path) -> 
     assert run.records()[0]["prediction"] is None
 
 
-def test_what_a_player_who_cannot_tell_does_is_not_claimed(compiled, tmp_path: Path) -> None:
+def test_unknown_player_odds_are_not_claimed(compiled, tmp_path: Path) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(game, roles={"responder": {"player": "random"}}, steps=2)
     policy = policy_of(game, recipe)
@@ -188,7 +188,7 @@ class Stateful:
         return Action(decision.legal[int(self._rng.integers(len(decision.legal)))])
 
 
-def test_a_run_with_players_resumes_to_the_same_numbers(compiled, tmp_path: Path) -> None:
+def test_run_with_players_resumes_to_same_numbers(compiled, tmp_path: Path) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(game, steps=5, roles={"responder": {"player": "random"}})
 
@@ -207,7 +207,7 @@ def test_a_run_with_players_resumes_to_the_same_numbers(compiled, tmp_path: Path
     assert run.records()[1]["reward"] != run.records()[4]["reward"]
 
 
-def test_a_player_that_cannot_be_had_is_named_at_its_place(compiled) -> None:
+def test_unavailable_player_is_reported_at_its_place(compiled) -> None:
     game = compiled(OFFER)
     settings = parse_overrides(["roles.responder.player=policy:nowhere.json"])
     problems = Problems()

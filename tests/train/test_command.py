@@ -66,7 +66,7 @@ def test_a_run_and_its_folder(game_file: Path, capsys: pytest.CaptureFixture[str
     assert untimed(open_run(Path("runs/dilemma-tiny-0-2")).records()) == untimed(records)
 
 
-def test_the_copy_of_a_game_compiles_with_its_words(
+def test_copied_game_compiles_with_its_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -156,7 +156,7 @@ def test_checkpoints_are_safe_to_load(game_file: Path) -> None:
     assert content["format"] == 2
 
 
-def test_a_warning_is_given_once_and_not_again_by_a_resume(
+def test_warning_is_not_repeated_by_resume(
     game_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     game_file.write_text(DILEMMA + "train: {project: {fit: 0.5}}\n", encoding="utf-8")
@@ -169,7 +169,7 @@ def test_a_warning_is_given_once_and_not_again_by_a_resume(
     assert "pool.size" not in capsys.readouterr().err
 
 
-def test_rewards_that_move_equilibria_are_refused_where_these_are_held(
+def test_equilibrium_moving_rewards_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With the plays that show it, and before a model is loaded."""
@@ -185,7 +185,7 @@ def test_rewards_that_move_equilibria_are_refused_where_these_are_held(
     assert main(asked) == 0
 
 
-def test_a_run_ends_by_saying_what_each_role_adds(
+def test_summary_states_each_roles_contribution(
     game_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _train("dilemma.yaml", "--model", "tabular", "--steps", "2", "--out", "run") == 0

@@ -69,7 +69,7 @@ def test_only_what_the_policy_is_asked_counts(compiled: Callable[[str], Game]) -
     assert [(one.seat, one.room) for one in seats if one] == [("bob", 500), ("ann", 9)]
 
 
-def test_a_loop_without_an_end_has_no_bound_and_is_not_refused() -> None:
+def test_unbounded_loop_has_no_context_bound() -> None:
     told = Context("ann", "line", 300, None, 30, 4096, "tiny").told()
     assert told == "330 tokens in 4 random games, and no bound, of 4,096 that the model reads"
 
@@ -90,7 +90,7 @@ def test_it_is_refused_where_the_model_reads_less(
 
 
 @pytest.mark.parametrize("dry", [True, False])
-def test_a_run_that_would_outgrow_its_model_does_not_begin(
+def test_run_beyond_model_context_is_refused(
     dry: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a window the same game begins."""

@@ -45,7 +45,7 @@ def _step(game, **settings) -> tuple[list[float], list[float]]:
 
 @pytest.mark.parametrize("method", ["grpo", "magnet"])
 @pytest.mark.parametrize("inner_steps", [1, 2])
-def test_a_step_changes_log_odds_by_so_much_at_most(compiled, method: str, inner_steps) -> None:
+def test_step_limits_log_odds_change(compiled, method: str, inner_steps) -> None:
     game = compiled(DILEMMA)
     for model in ("tabular", "tiny") if inner_steps == 1 else ("tabular",):
         given = {"model": model, "method": method, "inner_steps": inner_steps}

@@ -80,7 +80,7 @@ def test_what_replays_draw_is_right_on_average(compiled, text: str, replays: int
     assert np.mean(found, axis=0) == pytest.approx(wanted, abs=0.1)
 
 
-def test_what_is_dropped_gives_its_weight_to_the_rest() -> None:
+def test_dropped_weight_goes_to_the_rest() -> None:
     """Of five points three are drawn by weight; all weights sum to what they did, and each point's
     is its own on average."""
     weights = [0.4, 0.1, 0.1, 0.1, 0.1]
@@ -169,7 +169,7 @@ def test_credit_by_hand(compiled) -> None:
     assert np.array(found) == pytest.approx(np.array(wanted))
 
 
-def test_replays_of_played_games_are_those_of_the_whole_tree(compiled) -> None:
+def test_sampled_replays_agree_with_whole_tree(compiled) -> None:
     """In bundles, with chance asked for: means of many games against every way they can go."""
     game = compiled(ASK)
     recipe = recipe_of(game, credit="counterfactual", games=200_000, group_by="deal")

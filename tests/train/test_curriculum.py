@@ -90,7 +90,7 @@ def test_success_is_counted_level_by_level(copy) -> None:
     assert levels == [1, 1, 1, 2, 2, 2, 2, 3, 3, 3]
 
 
-def test_a_level_that_is_not_passed_is_not_left(copy, tmp_path: Path) -> None:
+def test_curriculum_stays_until_level_is_passed(copy, tmp_path: Path) -> None:
     recipe = recipe_of(copy, steps=12, **PLAN | {"lr": 1e-9})
     run, outcome = _climbed(copy, tmp_path / "run", recipe)
     assert outcome.finished
@@ -110,7 +110,7 @@ def test_levels_go_on_after_a_stop(copy, tmp_path: Path, stop: int) -> None:
     assert kept[0]["number"] > 0
 
 
-def test_bounds_are_those_of_all_plays_or_of_the_form() -> None:
+def test_reward_bounds_come_from_plays_or_form() -> None:
     """Of a table, and of a game that is too large to list."""
     game = gamedsl.load("prisoners_dilemma")
     assert bounds_of(game, recipe_of(game)) == {"row": (0, 5), "column": (0, 5)}

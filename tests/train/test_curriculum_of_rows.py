@@ -113,7 +113,7 @@ def learned(run: RunFolder) -> float:
     return float(np.mean(odds))
 
 
-def test_rows_that_teach_are_drawn_more_and_learned_sooner(of_rows: Build, tmp_path: Path) -> None:
+def test_informative_rows_are_drawn_more_often(of_rows: Build, tmp_path: Path) -> None:
     game, found = of_rows(QUIZ), {}
     for name, plan in (("chance", {}), ("success", ROWS)):
         recipe = recipe_of(game, steps=30, lr=3e-5, **SHAPE, **plan)
@@ -224,7 +224,7 @@ def test_odds_are_those_of_the_variance(of_rows: Build, text: str) -> None:
     assert (again.odds() == rows.odds()).all()
 
 
-def test_success_has_a_scale_where_no_bounds_are_known(of_rows: Build) -> None:
+def test_success_is_scaled_without_bounds(of_rows: Build) -> None:
     """That of what was paid so far: the odds are those of the game whose bounds are known."""
     game = of_rows(QUIZ)
     recipe = recipe_of(game, **ROWS)
@@ -263,7 +263,7 @@ def test_plays_that_pay_the_same_have_no_success(of_rows: Build) -> None:
         dry_run(game, recipe, Cast(game.ir, recipe), print)
 
 
-def test_a_row_is_given_and_all_else_is_drawn(of_rows: Build) -> None:
+def test_fixed_row_leaves_other_draws_random(of_rows: Build) -> None:
     game = of_rows(QUIZ)
     env, numbers = game.env(), set()
     for seed in range(20):

@@ -68,7 +68,7 @@ def _learned(folder: Path) -> tuple[list[dict[str, Any]], dict[str, torch.Tensor
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_run_ends_with_a_checkpoint_and_goes_on(
+def test_ended_run_has_checkpoint_and_resumes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
 ) -> None:
     """In the middle of a step: what was learned until then is kept, what was called is counted,
@@ -114,9 +114,7 @@ def test_tokens_are_counted_too(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert 85 <= kept.parts["budget"]["tokens"] == 10 * len(served.asked)
 
 
-def test_nothing_else_may_change_in_a_run_that_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_resume_refuses_other_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _resume(tmp_path, "--set", "budget.calls=9", "--set", "lr=1") == 2
     assert "--set cannot be changed" in capsys.readouterr().err
 

@@ -85,7 +85,7 @@ def test_known_odds_are_lessons_as_they_are(compiled) -> None:
     assert sorted(found.values()) == [[0, 1], [0, 1], [0.25, 0.75], [0.75, 0.25], *wary]
 
 
-def test_a_player_of_unknown_odds_is_asked_a_few_times(compiled) -> None:
+def test_unknown_odds_are_sampled(compiled) -> None:
     game, player = compiled(HIDDEN), Silent()
     found = _found(_played(game, player))
     assert player.asked == ASKED * len(found) == ASKED * 6
@@ -182,7 +182,7 @@ WARM = {
 TABLE = {**WARM, "model": "tabular", "warm_up__lr": 1e-3}
 
 
-def test_the_policy_comes_to_play_as_the_player_does(compiled) -> None:
+def test_policy_imitates_the_player(compiled) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(game, **WARM)
     policy = policy_of(game, recipe)
@@ -200,7 +200,7 @@ def test_the_policy_comes_to_play_as_the_player_does(compiled) -> None:
     ]
 
 
-def test_it_ends_when_nothing_gets_better_and_keeps_the_best(compiled) -> None:
+def test_warm_up_stops_early_with_best_weights(compiled) -> None:
     """What is held out here is the opposite of what is learned."""
     game = compiled(OFFER)
     recipe = recipe_of(game, **{**WARM, "warm_up__patience": 2})

@@ -37,7 +37,7 @@ def leduc():
     return gamedsl.load("leduc_poker")
 
 
-def test_all_of_many_decisions_are_measured_where_that_is_asked_for(leduc) -> None:
+def test_every_decision_is_measured_on_request(leduc) -> None:
     """936 decisions; uniform play of Leduc poker has a NashConv of 1709/360."""
     recipe = recipe_of(leduc, games=64, exploitability="on")
     policy = policy_of(leduc, recipe)
@@ -51,7 +51,7 @@ def test_all_of_many_decisions_are_measured_where_that_is_asked_for(leduc) -> No
     assert not Gauge(leduc.env(tokenizer=policy.tokenizer), left_open).known
 
 
-def test_all_of_a_language_of_32_words_is_known() -> None:
+def test_language_of_32_words_is_measured_exactly() -> None:
     """64 decisions, and 32 cubed courses of play: target, word and guess."""
     found = survey(gamedsl.load("lewis_signaling", params={"shown": 32}).env(), 0)
     assert found is not None
@@ -90,7 +90,7 @@ def test_small_batches_fit_what_one_step_does_not(compiled) -> None:
     assert _fitted(game)[1] > 0.6 * wanted
 
 
-def test_a_pass_takes_every_prompt_once_in_fours_that_share_a_beginning(compiled) -> None:
+def test_fit_batches_group_prompts_by_prefix(compiled) -> None:
     learner, gauge = _learner(compiled(PARITY), model="words", project__batch=8)
     goal, adam = Goal(learner, gauge.queries, []), Adam(learner, adapts=True, batch=8)
     passes = [list(adam._parts(goal, step, tries)) for step, tries in ((1, 0), (1, 0), (1, 1))]
@@ -106,7 +106,7 @@ def test_a_pass_takes_every_prompt_once_in_fours_that_share_a_beginning(compiled
 
 
 @pytest.mark.parametrize(("base", "grows"), [("policy", False), ("target", True)])
-def test_a_target_goes_on_from_the_policy_or_from_the_target_before(compiled, base, grows) -> None:
+def test_targets_start_from_policy_or_last_target(compiled, base, grows) -> None:
     """The policy stays where it is, since nothing is fitted."""
     game = compiled(DILEMMA)
     learner, gauge = _learner(game, lr=1e-30, project__base=base, project__fitter="adam",
@@ -126,7 +126,7 @@ def test_a_target_goes_on_from_the_policy_or_from_the_target_before(compiled, ba
     assert bool(kept["targets"]) == grows
 
 
-def test_a_fit_by_batches_is_resumed_to_the_same_numbers(compiled, tmp_path) -> None:
+def test_batched_fit_resumes_to_the_same_numbers(compiled, tmp_path) -> None:
     game = compiled(PARITY)
     recipe = recipe_of(
         game, model="words", method="project", steps=5, games=256, checkpoint_every=100, lr=0.002,

@@ -64,7 +64,7 @@ def test_the_target_of_mirror_descent_by_hand() -> None:
     assert found.exp().tolist() == pytest.approx([x / sum(raw) for x in raw], rel=1e-6)
 
 
-def test_a_target_changes_log_odds_by_so_much_at_most() -> None:
+def test_target_limits_log_odds_change() -> None:
     even = torch.tensor([0.5, 0.5]).log()
     found = target(even, even, torch.tensor([3.0, -3.0]), eta=1.0, alpha=0.0, change=0.5)
     assert float(found[0] - found[1]) == pytest.approx(0.5)
@@ -107,7 +107,7 @@ def test_the_policy_is_brought_to_its_targets(compiled) -> None:
     assert off > 0.05
 
 
-def test_a_rate_is_halved_by_each_try_that_was_worse_unless_it_is_held(compiled) -> None:
+def test_rate_is_halved_after_worse_tries(compiled) -> None:
     """Of two tries the first is too long and the second goes back: 1/2, then 11/10."""
     game = compiled(DILEMMA)
     given = {"method": "project", "project__fitter": "adam", "lr": 2.0, "inner_steps": 2}
@@ -119,7 +119,7 @@ def test_a_rate_is_halved_by_each_try_that_was_worse_unless_it_is_held(compiled)
         assert record["lr"] == pytest.approx(2.0 * factors)
 
 
-def test_decisions_that_no_game_came_to_are_pulled_to_the_magnet(compiled) -> None:
+def test_unvisited_decisions_move_to_the_magnet(compiled) -> None:
     game = compiled(DILEMMA)
     recipe = recipe_of(game, method="project", magnet__weight=[1, 1], project__eta=[1, 1])
     learner, measured = _learner(game, recipe)
@@ -210,7 +210,7 @@ def test_without_its_magnet_it_does_not_get_there(kuhn, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("method", ["grpo", "magnet", "project"])
-def test_samples_are_all_that_a_sampled_run_learns_from(
+def test_sampled_run_learns_only_from_samples(
     compiled, tmp_path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     """With garbage for everything that is solved or tabulated, or with no solver at all, all that

@@ -122,9 +122,7 @@ def test_labels_are_equal_in_tokens_for_all(game: Game) -> None:
     assert (True, False) in lengths(tiny)
 
 
-def test_where_labels_cannot_be_equal_in_tokens_it_says_so(
-    game: Game, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unequal_label_lengths_are_reported(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
     count = type(opened(game).models[0].tokenizer).count
     monkeypatch.setattr(HFTokenizer, "count", lambda self, text: count(self, text) + hash(text))
     with pytest.raises(TrainError, match="of one token count in the tokenizer of each model"):
@@ -183,7 +181,7 @@ def test_no_gradient_crosses(game: Game) -> None:
     assert any(not torch.equal(moved[name], held[name]) for name in held)
 
 
-def test_a_reply_counts_by_the_mean_length_of_its_models_replies(game: Game) -> None:
+def test_reply_weight_uses_mean_reply_length(game: Game) -> None:
     policy = opened(game)
     worth = [one for one in worth_of(game, played(game, policy)) if one.utterance.written]
     short = [
@@ -225,7 +223,7 @@ def test_replies_are_those_of_each_model_alone(game: Game) -> None:
         assert model.generate([request(adapter, number)])[0].reply_ids == reply.reply_ids
 
 
-def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(game: Game, tmp_path: Path) -> None:
+def test_stopped_run_resumes_to_the_same_numbers(game: Game, tmp_path: Path) -> None:
     shape = {"steps": 2, "games": 4, "group_size": 4}
     recipe = recipe_of(game, checkpoint_every=1, **shape)
     for name, stops in (("whole", False), ("parts", True)):
@@ -299,7 +297,7 @@ def test_closed_games_are_trained_with_models_of_roles(
     same(tmp_path / "whole", tmp_path / "parts")
 
 
-def test_what_a_player_says_is_learned_by_the_model_of_its_role(game: Game) -> None:
+def test_roles_model_imitates_its_player(game: Game) -> None:
     """Tokens are those of each model; the player is the referee too, and of that nothing is
     learned."""
     recipe = recipe_of(game, **{"warm_up.expert": "random", "warm_up.games": 6})

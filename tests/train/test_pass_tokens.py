@@ -65,7 +65,7 @@ def _worth(game: Game) -> list[Worth]:
     "settings", [{"pass_tokens": 1}, {"pass_tokens": 300}, {"recompute": "on"}],
     ids=["a row a pass", "some rows a pass", "layers computed again"],
 )  # fmt: skip
-def test_an_update_is_the_same_whatever_a_pass_may_hold(
+def test_update_is_independent_of_pass_tokens(
     compiled: Callable[[str], Game], settings: dict[str, Any]
 ) -> None:
     game = compiled(TALK)
@@ -82,7 +82,7 @@ def test_an_update_is_the_same_whatever_a_pass_may_hold(
         assert settings["pass_tokens"] == 1 or max(many) <= settings["pass_tokens"]
 
 
-def test_closed_games_and_whole_models_have_the_same_setting(
+def test_pass_tokens_applies_to_closed_and_full(
     compiled: Callable[[str], Game],
 ) -> None:
     game, seen = compiled(CLOSED), {}

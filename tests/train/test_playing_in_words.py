@@ -119,7 +119,7 @@ class Talker:
         return [Answered("b") for _ in posed]
 
 
-def test_players_who_answer_for_many_games_are_asked_together(
+def test_batched_players_are_asked_together(
     compiled: Callable[[str], Game],
 ) -> None:
     talker = Talker()

@@ -55,7 +55,7 @@ def _cast(game, recipe, **opponents: Player) -> Cast:
     return Cast(game.ir, recipe, None, None, opponents)
 
 
-def test_self_play_cycles_and_the_mixture_of_the_pool_does_not(tmp_path: Path) -> None:
+def test_self_play_cycles_and_pool_mixture_does_not(tmp_path: Path) -> None:
     game = gamedsl.load(RPS)
     alone, _ = run_of(game, recipe_of(game, **CYCLING), tmp_path / "alone")
     last = [record["exploitability"] for record in alone.records()[-21:-1]]
@@ -69,7 +69,7 @@ def test_self_play_cycles_and_the_mixture_of_the_pool_does_not(tmp_path: Path) -
     assert found["members"] == list(range(0, 61, 4))
 
 
-def test_the_policy_has_one_seat_and_groups_have_one_line_up(compiled) -> None:
+def test_groups_share_one_line_up(compiled) -> None:
     game = compiled(DILEMMA)
     recipe = recipe_of(game, games=8000, opponents={"self": 3, "one": 1, "two": 4})
     policy = policy_of(game, recipe)
@@ -92,7 +92,7 @@ def test_the_policy_has_one_seat_and_groups_have_one_line_up(compiled) -> None:
     assert seats[0] == pytest.approx(seats[1], rel=0.2)  # the policy's seat goes round
 
 
-def test_groups_of_their_own_seed_have_a_line_up_each(compiled) -> None:
+def test_separately_seeded_groups_have_own_line_ups(compiled) -> None:
     game = compiled(ANEW)
     recipe = recipe_of(game, games=32, group_size=8, opponents={"one": 1})
     policy = policy_of(game, recipe)
@@ -109,7 +109,7 @@ def test_groups_of_their_own_seed_have_a_line_up_each(compiled) -> None:
         (ANEW, {"model": "tiny", "games": 32, "pool__sampling": "uniform", "pool__games": 8}),
     ],
 )
-def test_a_run_with_a_pool_resumes_to_the_same_numbers(
+def test_run_with_pool_resumes_to_same_numbers(
     compiled, tmp_path: Path, text: str, settings: dict
 ) -> None:
     game = compiled(text)
@@ -147,7 +147,7 @@ def _pool(game, recipe, folder: Path) -> Pool:
     return Pool(RunFolder(folder), recipe, policy, Cast(game.ir, recipe), [])
 
 
-def test_who_wins_most_against_the_policy_is_met_most(compiled, tmp_path: Path) -> None:
+def test_strongest_opponents_are_drawn_most(compiled, tmp_path: Path) -> None:
     game = compiled(DILEMMA)
     recipe = recipe_of(game, opponents={"pool": 1}, pool__power=2)
     pool = _pool(game, recipe, tmp_path / "run")
@@ -236,7 +236,7 @@ labels: masked
 """
 
 
-def test_a_mixture_of_a_side_of_several_seats_is_not_judged(compiled) -> None:
+def test_mixture_over_several_seats_is_not_judged(compiled) -> None:
     """Guards who both play one of two members are always at the same door, and such that draw one
     each only half of the time."""
     game = compiled(TEAM)

@@ -46,7 +46,7 @@ def moved(before: dict[str, torch.Tensor], after: dict[str, torch.Tensor]) -> fl
 
 @pytest.mark.parametrize("schedule", ["constant", "linear"])
 @pytest.mark.parametrize("words", [False, True], ids=["closed", "words"])
-def test_each_adapter_goes_as_far_as_its_own_rate(
+def test_adapters_move_by_their_own_rate(
     compiled: Callable[[str], Game], tmp_path: Path, words: bool, schedule: str
 ) -> None:
     """The first step of AdamW moves a number by its rate, whatever its gradient; the second step
@@ -79,7 +79,7 @@ def test_each_adapter_goes_as_far_as_its_own_rate(
     assert seen[1]["row"] > 3 * seen[1]["column"]
 
 
-def test_an_adapter_of_another_size_is_the_one_that_all_of_that_size_are() -> None:
+def test_adapter_sizes_do_not_affect_each_other() -> None:
     """Beside one of the usual size: the same numbers at first, the same gradient, and the same
     files as where all are of that size."""
     small, query = LoraSpec(4, 8), Query((("user", "Which?"),), ("yes", "no way"), "b")
@@ -103,7 +103,7 @@ def test_an_adapter_of_another_size_is_the_one_that_all_of_that_size_are() -> No
     assert ranks == {"a": 8, "b": 4}
 
 
-def test_a_run_goes_on_and_is_read_as_it_was(
+def test_run_with_rates_resumes_and_reads_back(
     compiled: Callable[[str], Game], tmp_path: Path
 ) -> None:
     game = compiled(DILEMMA)
@@ -127,7 +127,7 @@ def test_a_run_goes_on_and_is_read_as_it_was(
         assert len(player.odds(column, episode)) == 2
 
 
-def test_adapters_of_a_fast_role_alone_are_one_group(compiled: Callable[[str], Game]) -> None:
+def test_single_role_rate_makes_one_group(compiled: Callable[[str], Game]) -> None:
     """One rate for all is one group of parameters, as checkpoints have always had it."""
     game = compiled(DILEMMA)
     for settings, shares in (({}, [1.0]), (APART, [4.0, 1.0])):

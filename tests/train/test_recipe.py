@@ -36,7 +36,7 @@ def test_defaults_then_file_then_command_line(compiled) -> None:
     assert (recipe.betas, recipe.lr) == ((0.0, 0.99), 0.001)
 
 
-def test_every_key_is_a_field_and_every_default_is_right(compiled) -> None:
+def test_recipe_keys_match_fields_and_defaults(compiled) -> None:
     game = compiled(DILEMMA)
     problems = Problems()
     given = [override(key.name, key.default) for key in table().values() if key.kind != "map"]

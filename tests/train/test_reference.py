@@ -10,7 +10,7 @@ from gamedsl.train.reference import Reference
 from tests.train.conftest import OFFER, policy_of, recipe_of
 
 
-def test_queries_met_late_are_scored_by_the_first_policy(compiled) -> None:
+def test_late_queries_use_the_reference_policy(compiled) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(game, model="tiny")
     policy = policy_of(game, recipe)

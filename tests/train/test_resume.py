@@ -88,7 +88,7 @@ def test_what_a_checkpoint_does_not_have_is_forgotten(compiled, tmp_path: Path, 
     assert not list(run.path.rglob(".partial-*"))
 
 
-def test_a_run_that_goes_on_has_no_adapters_of_another_step(compiled, tmp_path: Path) -> None:
+def test_resumed_run_has_no_stale_adapters(compiled, tmp_path: Path) -> None:
     """A run that ended is extended, and killed: its player is that of its last checkpoint."""
 
     class Kill:

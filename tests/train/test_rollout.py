@@ -36,7 +36,7 @@ def test_joint_counts_vary_as_independent_games_do() -> None:
     assert np.var(first) == pytest.approx(50 * 0.2 * 0.8, rel=0.08)  # binomial
 
 
-def test_many_joint_actions_are_exactly_games_one_by_one() -> None:
+def test_bundled_rollouts_equal_single_games() -> None:
     pi = [np.full(10, 0.1)] * 4
     outcomes, counts = sample_joint(np.random.default_rng(3), pi, 500)
     rng = np.random.default_rng(3)

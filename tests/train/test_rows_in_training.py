@@ -125,9 +125,7 @@ def test_evaluation_draws_what_is_held_out(
     assert 0 < share_of_odd(every) < 1
 
 
-def test_a_run_is_evaluated_on_what_it_never_saw(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_evaluation_uses_held_out_rows(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A tabular policy has learned nothing of the rows that were held out."""
     run = trained(files, "quiz", "model=tabular", "steps=40", "lr=0.1")
     capsys.readouterr()

@@ -45,7 +45,7 @@ payoffs: 1 if (move.matcher == move.hider) == (me == matcher) else -1
         ("project", {"project__fitter": "adam", "betas": [0.9, 0.99]}),
     ],
 )
-def test_the_adapter_of_a_role_that_is_held_stays_to_the_last_bit(
+def test_held_role_adapter_is_bit_identical(
     compiled, tmp_path: Path, method: str, settings: dict
 ) -> None:
     """With momentum, decay and a magnet at work on the other."""

@@ -50,7 +50,7 @@ def test_moves_go_where_they_should(queries: list[Query]) -> None:
         assert torch.equal(was, now)
 
 
-def test_a_wrong_response_is_put_right_by_what_moves_do(queries: list[Query]) -> None:
+def test_wrong_best_response_is_corrected(queries: list[Query]) -> None:
     """Expecting a fifth of what moves do overshoots for ever, unless it learns from them."""
     for learns in (True, False):
         policy = TabularPolicy(("one", "two"))

@@ -13,7 +13,7 @@ from tests.train.conftest import recipe_of, run_of
 ROUNDS = ["cooperate, cooperate", "cooperate, defect", "defect, cooperate", "defect, defect"]
 
 
-def test_rates_after_each_outcome_are_those_of_the_policy(tmp_path: Path) -> None:
+def test_rates_after_outcomes_match_the_policy(tmp_path: Path) -> None:
     game = gamedsl.load("repeated_prisoners_dilemma", {"rounds": 2})
     recipe = recipe_of(game, steps=2, games=4096, lr=2e-4, exploitability="off")
     run, _ = run_of(game, recipe, tmp_path / "run")
@@ -30,7 +30,7 @@ def test_rates_after_each_outcome_are_those_of_the_policy(tmp_path: Path) -> Non
                 assert told == pytest.approx(last["policy"][key]["probs"])
 
 
-def test_rounds_that_are_not_shown_are_told_as_far_as_they_were_seen(tmp_path: Path) -> None:
+def test_hidden_rounds_are_reported_as_observed(tmp_path: Path) -> None:
     path = tmp_path / "blind.yaml"
     path.write_text(
         "game: blind\nprotocol:\n"
@@ -41,7 +41,7 @@ def test_rounds_that_are_not_shown_are_told_as_far_as_they_were_seen(tmp_path: P
     assert list(run.records()[-2]["after"]["row:move"]) == ["first round", "cooperate", "defect"]
 
 
-def test_a_stage_whose_decisions_may_be_left_out_is_not_told(tmp_path: Path) -> None:
+def test_optional_stage_decisions_are_not_reported(tmp_path: Path) -> None:
     stage = tmp_path / "stage.yaml"
     stage.write_text(
         "game: stage\nroles: [a, b]\nturns:\n  - {role: a, choose: x, from: [l, r]}\n"
@@ -53,7 +53,7 @@ def test_a_stage_whose_decisions_may_be_left_out_is_not_told(tmp_path: Path) -> 
     assert tellers(gamedsl.load(tmp_path / "game.yaml").ir) == ()
 
 
-def test_a_loop_in_which_all_choose_is_told_without_a_stage(tmp_path: Path) -> None:
+def test_joint_loop_is_reported_without_stage(tmp_path: Path) -> None:
     """The iterated prisoner's dilemma shows the last round alone, so that what is done after it is
     the policy itself."""
     game = gamedsl.load("iterated_prisoners_dilemma")

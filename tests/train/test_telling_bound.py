@@ -12,9 +12,7 @@ from tests.train.conftest import DILEMMA, HIDDEN, recipe_of, run_of
 
 
 @pytest.mark.parametrize("text", [DILEMMA, HIDDEN])
-def test_a_bound_is_below_what_is_exact_and_not_far(
-    compiled: Any, tmp_path: Path, text: str
-) -> None:
+def test_lower_bound_is_close_to_exact(compiled: Any, tmp_path: Path, text: str) -> None:
     game = compiled(text)
     settings = {"steps": 2, "games": 64, "lr": 1e-4}
     exact, _ = run_of(game, recipe_of(game, **settings), tmp_path / "exact")

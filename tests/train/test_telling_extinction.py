@@ -31,7 +31,7 @@ def looks(watch: Watch, *bets: float) -> list[str]:
     return [" ".join(alarm["event"] for alarm in row) for row in rows]
 
 
-def test_an_action_that_equilibria_play_raises_one_alarm_until_it_is_back() -> None:
+def test_extinct_equilibrium_action_raises_one_alarm() -> None:
     watch = Watch(1e-3, BLUFF)
     assert looks(watch, 0.2, 0.002, 0.0009, 0.0002, 0.0011) == ["", "", "extinct", "", ""]
     assert watch.gone == {("jack", "bet")}
@@ -45,20 +45,20 @@ def test_what_no_near_equilibrium_plays_may_go() -> None:
     assert looks(Watch(1e-3, mixed), 0.5, 0.0001) == ["", "extinct"]
 
 
-def test_a_tie_of_subgame_perfect_equilibria_asks_for_neither_action() -> None:
+def test_tied_equilibria_require_neither_action() -> None:
     tie = ranges("subgame-perfect equilibria", jack={"bet": [[0, 1]], "check": [[0, 1]]})
     assert looks(Watch(1e-3, tie), 0.5, 0.0001) == ["", ""]
     best = ranges("subgame-perfect equilibria", jack={"bet": [[1, 1]], "check": [[0, 0]]})
     assert looks(Watch(1e-3, best), 0.5, 0.0001) == ["", "extinct"]
 
 
-def test_without_ranges_only_what_goes_from_a_mixed_decision() -> None:
+def test_without_ranges_mixed_losses_raise_alarms() -> None:
     assert looks(Watch(1e-3, None), 0.5, 0.0001) == ["", "extinct"]
     assert looks(Watch(1e-3, None), 0.5, 0.1, 0.01, 0.002, 0.0009) == [""] * 5
     assert looks(Watch(1e-3, None), 0.0001, 0.0001) == ["", ""]
 
 
-def test_without_ranges_a_tree_says_whether_an_action_is_missed() -> None:
+def test_without_ranges_tree_judges_missing_actions() -> None:
     for gain, says in ((0.5, "extinct"), (0.0, "")):
         watch = Watch(1e-3, None, lambda policy, gain=gain: {"jack": {"bet": gain, "check": 0.0}})
         assert looks(watch, 0.5, 0.0001) == ["", says]
@@ -73,7 +73,7 @@ def test_an_alarm_in_words() -> None:
     assert said(alarm) == "jack: bet has died out, at 0.0004; equilibria play it with 0.00 to 0.33"
 
 
-def test_inside_a_range_is_near_one_of_its_intervals() -> None:
+def test_in_range_is_near_an_interval() -> None:
     hunt = ranges(a={"stag": [[0, 0], [0.6, 0.7], [1, 1]], "hare": [[0, 0], [0.3, 0.4], [1, 1]]})
     for stag, fits in ((0.04, True), (0.06, False), (0.56, True), (0.5, False), (0.97, True)):
         policy = record(a={"stag": stag, "hare": 1 - stag})["policy"]
@@ -81,7 +81,7 @@ def test_inside_a_range_is_near_one_of_its_intervals() -> None:
     assert inside(hunt, {}) == {}
 
 
-def test_a_bluff_dies_under_plain_gradients_and_the_run_says_so(tmp_path: Path) -> None:
+def test_extinct_bluff_is_reported(tmp_path: Path) -> None:
     game = gamedsl.load("kuhn_poker")
     bluff = {"first": {"open": {"bet": 0.02}}}
     recipe = recipe_of(
@@ -118,9 +118,7 @@ def test_a_run_that_goes_on_remembers_its_alarms(tmp_path: Path) -> None:
     assert untimed(stopped.records()) == untimed(whole.records())
 
 
-def test_a_game_for_which_no_method_knows_all_equilibria_has_no_ranges(
-    compiled: Any, tmp_path: Path
-) -> None:
+def test_unsolvable_game_has_no_ranges(compiled: Any, tmp_path: Path) -> None:
     game = compiled(DILEMMA)
     run, _ = run_of(game, recipe_of(game, steps=1, exploitability="off"), tmp_path / "run")
     start, step, _ = run.records()

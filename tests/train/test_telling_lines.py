@@ -14,7 +14,7 @@ from tests.train.conftest import HIDDEN, recipe_of, run_of
 NIM = {"games": 32, "lr": 1e-5, "lines_every": 2, "steps": 3, "model": "words"}
 
 
-def test_lines_are_counted_at_the_start_and_every_so_often(tmp_path: Path) -> None:
+def test_losing_lines_are_counted_at_intervals(tmp_path: Path) -> None:
     """In piles of 1 and 2 who begins wins, by one move alone; in every other line it may lose."""
     game = gamedsl.load("nim", params={"piles": [1, 2], "misere": False})
     run, _ = run_of(game, recipe_of(game, **NIM), tmp_path / "untaught")
@@ -29,9 +29,7 @@ def test_lines_are_counted_at_the_start_and_every_so_often(tmp_path: Path) -> No
     assert first["wins"] > 0
 
 
-def test_of_a_game_in_which_something_is_hidden_there_are_none(
-    compiled: Any, tmp_path: Path
-) -> None:
+def test_hidden_information_has_no_line_count(compiled: Any, tmp_path: Path) -> None:
     game = compiled(HIDDEN)
     with pytest.raises(TrainError, match="everybody sees everything"):
         run_of(game, recipe_of(game, lines_every=1), tmp_path / "run")

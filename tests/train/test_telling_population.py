@@ -20,12 +20,12 @@ def test_a_pool_is_summed_up() -> None:
     )
 
 
-def test_nothing_is_claimed_of_a_game_too_large_for_it() -> None:
+def test_large_game_has_no_line_count() -> None:
     said = population({**FOUND, "mixture": "uniform", "exploitability": None})
     assert "even mixture" in said
     assert "ploitability" not in said
 
 
-def test_of_sides_of_several_seats_only_the_last_policy_is_judged() -> None:
+def test_several_seat_sides_judge_last_policy() -> None:
     said = population({**FOUND, "exploitability": {"last": 1.5}})
     assert said.endswith(" step 4. The last policy's exploitability is 1.500.")

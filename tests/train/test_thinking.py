@@ -54,7 +54,7 @@ def test_thoughts_and_actions_are_learned(compiled: Callable[[str], Game], tmp_p
     assert max(step["sampler_gap"] for step in steps) < 1e-3
 
 
-def test_only_what_was_drawn_is_trained_of_a_thought(compiled: Callable[[str], Game]) -> None:
+def test_only_sampled_thought_tokens_are_trained(compiled: Callable[[str], Game]) -> None:
     """The tags that were put around a thought, and all of the answer, are no trained tokens."""
     game = compiled(PICK)
     recipe = recipe_of(game)
@@ -131,7 +131,7 @@ def odds_of(policy: Writing, one: Utterance, temperature: float) -> float:
     return float(torch.stack(score).log_softmax(0)[one.choice.action])
 
 
-def test_a_thinking_run_that_was_stopped_goes_on_to_the_same_numbers(
+def test_thinking_run_resumes_to_the_same_numbers(
     compiled: Callable[[str], Game], tmp_path: Path
 ) -> None:
     game = compiled(PICK)
@@ -157,9 +157,7 @@ def test_a_thinking_run_that_was_stopped_goes_on_to_the_same_numbers(
     assert [r | {"seconds": 0} for r in parts] == [r | {"seconds": 0} for r in whole]
 
 
-def test_free_replies_are_read_in_a_game_of_labels(
-    compiled: Callable[[str], Game], tmp_path: Path
-) -> None:
+def test_free_replies_are_parsed_as_labels(compiled: Callable[[str], Game], tmp_path: Path) -> None:
     game = compiled(PICK.replace("respond: {form: tag, think: 6, at_limit: close}\n", ""))
     assert not game.ir.in_words
     steps = steps_of(game, recipe_of(game, steps=1, replies="free"), tmp_path / "run")

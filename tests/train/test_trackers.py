@@ -73,9 +73,7 @@ class Kept:
         assert summary
 
 
-def test_what_is_measured_at_the_end_is_sent_with_the_last_step(
-    compiled: Any, tmp_path: Path
-) -> None:
+def test_final_measures_are_sent_with_last_step(compiled: Any, tmp_path: Path) -> None:
     game, kept = compiled(DILEMMA), Kept()
     recipe = recipe_of(game, steps=2, contributions="on")
     with Guarded("wandb", lambda: kept, print) as observer:
@@ -88,7 +86,7 @@ def test_what_is_measured_at_the_end_is_sent_with_the_last_step(
     assert kept.sent[-1][1] == {f"contributions/{role}": found[role] for role in ("row", "column")}
 
 
-def test_tables_are_sent_where_a_word_changes_and_at_the_end() -> None:
+def test_tables_are_sent_on_change_and_end() -> None:
     kept = Kept()
     steps = [("x", 0.6), ("x", 0.7), ("z", 0.6), ("z", 0.8)]
     with Guarded("wandb", lambda: kept, print) as observer:
@@ -133,9 +131,7 @@ class Broken:
 
 
 @pytest.mark.parametrize("fails", ["later", "at once"])
-def test_what_a_tracker_raises_is_said_once_and_training_goes_on(
-    compiled: Any, tmp_path: Path, fails: str
-) -> None:
+def test_tracker_errors_do_not_stop_training(compiled: Any, tmp_path: Path, fails: str) -> None:
     game, heard, broken = compiled(DILEMMA), list[str](), Broken()
 
     def make() -> Broken:

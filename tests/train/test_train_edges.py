@@ -39,9 +39,7 @@ payoffs: 1 if move.a == move.b else 0
 """
 
 
-def test_project_resumes_to_the_same_bits_beside_a_role_that_is_not_trained(
-    compiled, tmp_path: Path
-) -> None:
+def test_project_resumes_beside_an_untrained_role(compiled, tmp_path: Path) -> None:
     game = compiled(HIDDEN)
     recipe = recipe_of(
         game, model="tiny", method="project", games=64, steps=4, checkpoint_every=1,
@@ -68,7 +66,7 @@ def test_project_goes_on_at_the_next_level(tmp_path: Path) -> None:
     assert set(levels) == {1, 2}
 
 
-def test_a_pool_is_judged_beside_a_role_that_is_not_trained(compiled, tmp_path: Path) -> None:
+def test_pool_is_judged_beside_untrained_role(compiled, tmp_path: Path) -> None:
     game = compiled(THREE)
     recipe = recipe_of(
         game, games=32, steps=2, opponents__self=0.5, opponents__pool=0.5, pool__every=1,
@@ -95,7 +93,7 @@ def test_the_policy_takes_every_seat_as_often(compiled, tmp_path, games: int, si
     assert sum(asked) == 8 * games
 
 
-def test_tokens_are_those_of_one_step_where_nothing_is_imitated(compiled, tmp_path: Path) -> None:
+def test_token_estimate_without_imitation_is_one_step(compiled, tmp_path: Path) -> None:
     same = DILEMMA.replace("3, 3", "1, 1").replace("0, 5", "1, 1").replace("5, 0", "1, 1")
     game = compiled(same.replace("labels: masked", "labels: {masked: alien, per: episode}"))
     recipe = recipe_of(game, method="expert", games=16, steps=5)
@@ -104,14 +102,14 @@ def test_tokens_are_those_of_one_step_where_nothing_is_imitated(compiled, tmp_pa
     assert max(tokens) < 2 * min(tokens)
 
 
-def test_an_action_without_samples_is_worth_what_the_others_are() -> None:
+def test_unsampled_action_takes_the_mean_value() -> None:
     """A bad prompt's advantages are below 0; that speaks for nothing that was not tried."""
     zero = [np.zeros(3)]
     weights = Weights(zero, [np.array([-4.0, -2.0, 0.0])], [np.array([2.0, 2.0, 0.0])], 4, 0)
     assert action_values(weights)[0].tolist() == [-2.0, -1.0, -1.5]
 
 
-def test_a_magnet_that_moved_is_the_policy_that_is_played(compiled) -> None:
+def test_moved_magnet_equals_the_played_policy(compiled) -> None:
     game = compiled(DILEMMA)
     recipe = recipe_of(game, method="magnet", temperature=2, magnet__every=1, magnet__floor=1e-9)
     policy = policy_of(game, recipe)

@@ -140,7 +140,7 @@ class Counting:
         return ParseFailure("empty") if self.said % 3 == 1 else f"note {self.said}"
 
 
-def test_a_group_begins_with_what_the_first_valid_game_before_it_left(
+def test_group_memory_comes_from_first_valid_game(
     compiled: Callable[[str], Game],
 ) -> None:
     game = compiled(LASTING)
@@ -164,7 +164,7 @@ def test_a_group_begins_with_what_the_first_valid_game_before_it_left(
     assert asked.seat == "asker"
 
 
-def test_memories_stay_where_all_games_of_a_group_fail(compiled: Callable[[str], Game]) -> None:
+def test_memory_stays_where_a_group_fails(compiled: Callable[[str], Game]) -> None:
     game = compiled(LASTING)
     recipe = recipe_of(game, **{"roles.teller.player": "talker"})
     policy = writer(open_policy(game, recipe_of(game), print))
@@ -179,7 +179,7 @@ def test_memories_stay_where_all_games_of_a_group_fail(compiled: Callable[[str],
 @pytest.mark.parametrize(
     ("text", "settings"), [(SPEAK, {}), (LASTING, {"roles.teller.player": "random"})]
 )
-def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(
+def test_stopped_run_resumes_to_the_same_numbers(
     compiled: Callable[[str], Game], tmp_path: Path, text: str, settings: dict[str, Any]
 ) -> None:
     game = compiled(text)
@@ -262,7 +262,7 @@ def test_what_is_for_closed_decisions_is_refused(
     assert any(found.code == "GD0704" for found in problems.found)
 
 
-def test_a_recipe_with_every_setting_written_out_is_taken(compiled: Callable[[str], Game]) -> None:
+def test_recipe_with_every_setting_is_accepted(compiled: Callable[[str], Game]) -> None:
     """As a run that is taken up has it: what is for closed decisions is there, at its default."""
     recipe = recipe_of(compiled(SPEAK), steps=3)
     given = [override(key, value) for key, value in recipe.as_dict().items()]

@@ -83,7 +83,7 @@ def _file(game: Game, path: Path, said: list[str]) -> str:
     return f"file:{path}"
 
 
-def test_a_run_begins_where_what_is_said_is_likely(
+def test_warm_up_makes_valid_replies_likely(
     compiled: Callable[[str], Game], tmp_path: Path
 ) -> None:
     """Held-out games say so, of the policy that took the first step."""
@@ -106,7 +106,7 @@ def test_a_run_begins_where_what_is_said_is_likely(
     assert loss["warm"] < 0.8 < 4 < loss["cold"]
 
 
-def test_the_tokens_of_replies_are_learned_and_no_others(compiled: Callable[[str], Game]) -> None:
+def test_only_reply_tokens_are_imitated(compiled: Callable[[str], Game]) -> None:
     """In the model's own tokens with the end of the turn; of a role that a player holds none."""
     learnt, kept = _chats(compiled(COUNT))
     assert (learnt.games, kept.games, len(learnt)) == (18, 2, 18)
@@ -138,7 +138,7 @@ def test_the_gradient_is_that_of_the_mean_loss(compiled: Callable[[str], Game]) 
     assert learn - learnt.fit(policy).loss == pytest.approx(rate * square, rel=0.1)
 
 
-def test_a_file_is_learned_from_but_for_what_was_not_valid(
+def test_invalid_transcript_replies_are_not_imitated(
     compiled: Callable[[str], Game], tmp_path: Path
 ) -> None:
     game = compiled(SHORT)
@@ -159,7 +159,7 @@ def test_a_file_is_learned_from_but_for_what_was_not_valid(
         _chats(other, **settings)
 
 
-def test_what_a_player_writes_is_learned_as_it_is_written(
+def test_player_replies_are_imitated_verbatim(
     compiled: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Chatty:
@@ -181,7 +181,7 @@ def test_what_a_player_writes_is_learned_as_it_is_written(
 @pytest.mark.parametrize(
     ("expert", "said"), [("fixed:yes", "chooses among options"), ("randm", "no player `randm`")]
 )
-def test_a_player_that_cannot_be_learned_from_is_said(
+def test_unusable_teacher_is_reported(
     compiled: Callable[[str], Game], expert: str, said: str
 ) -> None:
     with pytest.raises(TrainError, match=said):
@@ -217,7 +217,7 @@ class _StopInWarmUp:
     step = end = start
 
 
-def test_a_run_that_was_stopped_in_it_or_after_it_comes_to_the_same_numbers(
+def test_stopped_warm_up_resumes_to_same_numbers(
     compiled: Callable[[str], Game], tmp_path: Path
 ) -> None:
     game = compiled(SHORT)
