@@ -20,10 +20,10 @@ from gamedsl.engine.storage import (
     nested,
     part,
     path_of,
+    planned_writes,
     stored,
     with_less,
     with_more,
-    writes,
 )
 from gamedsl.ir.evaluate import Budget, Scope, evaluate, none_here
 from gamedsl.ir.expr import Expr
@@ -136,7 +136,7 @@ class GameState:
                 self.bindings.pop(f"{name}@by", None)
 
     def carry_out(self, statement: Statement, me: str | None) -> None:
-        for write in writes(statement, self.scope(me)):
+        for write in planned_writes(statement, self.scope(me)):
             self.spend(1, statement.span)
             variable, value = apply(write, self.bindings.get)
             self.spend_on(value, statement.span, write.path)

@@ -6,18 +6,20 @@ so that a copy of a state is a copy of one dict.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from gamedsl.diagnostics.spans import Span
 from gamedsl.engine.kernel import PlayError
 from gamedsl.ir.evaluate import Scope, evaluate, none_here
 from gamedsl.ir.expr import Build, Collect, Local
-from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Key, Place, Statement
+from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Key, Place, Statement, Write
 from gamedsl.ir.types import (
     NONE,
     Bag,
+    Bool,
+    Enum,
     Grid,
     List,
     Never,
@@ -27,7 +29,9 @@ from gamedsl.ir.types import (
     PerSeat,
     PerValue,
     Record,
+    Seat,
     Set,
+    Text,
     Tuple,
     Type,
     Union,
@@ -90,52 +94,67 @@ def _inside(value: Any, key: Any, span: Span) -> Any:
 
 
 def misfit(value: Any, type: Type) -> str | None:
-    """Why a value cannot be stored under a type: none where a value is needed, a number out of
-    range, a list too long; else None. Everything else is proved when the game is compiled."""
-    if value is None and not isinstance(type, Option | NoneType | Never | Union):
+    """Returns why a value cannot be stored under a type: none where a value is needed, a number out
+    of range, a list too long. None if it can; all else is proved when the game is compiled."""
+    if value is None and not admits_none(type):
         return "it is none"
-    if not _bounded(type):
+    if value is None or not is_bounded(type):
         return None
     match type:
-        case Number(low=int() as low, high=int() as high):
-            if not low <= value <= high:
-                return f"{name_of(value)} is not from {low} to {high}"
+        case Number(low=low, high=high):
+            if low is None or high is None or low <= value <= high:
+                return None
+            return f"{name_of(value)} is not from {low} to {high}"
         case Option(of=inner):
-            return None if value is None else misfit(value, inner)
-        case List(of=inner, length=length, at_most=most):
-            bounds = [bound for bound in (length, most) if bound is not None]
-            if bounds and len(value) > min(bounds):
-                return f"the list has {len(value)} items, more than {min(bounds)}"
-            return _first(value, inner)
+            return misfit(value, inner)
+        case List(of=inner):
+            most = most_items(type)
+            if most is not None and len(value) > most:
+                return f"the list has {len(value)} items, more than {most}"
+            return _first_misfit(value, inner)
         case Grid(of=inner) | Set(of=inner) | Bag(of=inner):
-            return _first(value, inner)
+            return _first_misfit(value, inner)
         case PerSeat(of=inner) | PerValue(of=inner):
-            return _first(value.values(), inner)
-        case Tuple() | Record():
-            types = type.types if isinstance(type, Record) else type.of
+            return _first_misfit(value.values(), inner)
+        case Tuple(of=types) | Record(types=types):
             return next(filter(None, map(misfit, value, types)), None)
-    return None
+        case Bool() | Enum() | Seat() | NoneType() | Text() | Never() | Union():
+            return None
+    assert_never(type)
 
 
-def _first(values: Any, type: Type) -> str | None:
+def _first_misfit(values: Iterable[Any], type: Type) -> str | None:
     return next(filter(None, (misfit(value, type) for value in values)), None)
 
 
+def admits_none(type: Type) -> bool:
+    """Returns whether none may be stored under a type."""
+    return isinstance(type, Option | NoneType | Never | Union)
+
+
+def most_items(type: List) -> int | None:
+    """Returns how many items a list of a type may have; None if there is no bound."""
+    bounds = [bound for bound in (type.length, type.at_most) if bound is not None]
+    return min(bounds, default=None)
+
+
 @lru_cache(maxsize=4096)
-def _bounded(type: Type) -> bool:
-    """Whether a type bounds a number or a list somewhere."""
+def is_bounded(type: Type) -> bool:
+    """Returns whether a type bounds a number or a list somewhere, which is checked in play."""
     match type:
         case Number(low=low):
             return low is not None
-        case List(of=inner, length=length, at_most=most):
-            return length is not None or most is not None or _bounded(inner)
+        case List(of=inner):
+            return most_items(type) is not None or is_bounded(inner)
         case Option(of=inner) | Set(of=inner) | Bag(of=inner) | Grid(of=inner):
-            return _bounded(inner)
+            return is_bounded(inner)
         case PerSeat(of=inner) | PerValue(of=inner):
-            return _bounded(inner)
+            return is_bounded(inner)
         case Tuple(of=types) | Record(types=types):
-            return any(map(_bounded, types))
-    return False
+            return any(map(is_bounded, types))
+        case Bool() | Enum() | Seat() | NoneType() | Text() | Never() | Union():
+            return False
+    assert_never(type)
 
 
 def fitting(value: Any, type: Type, place: Place, span: Span) -> Any:
@@ -167,63 +186,70 @@ def with_less(collection: Any, value: Any) -> Any:
     return (*collection[:at], *collection[at + 1 :])
 
 
-class Write(NamedTuple):
-    """A statement with its place and value worked out, ready to be carried out."""
+class PlannedWrite(NamedTuple):
+    """A statement that writes one place, with the place and the value worked out."""
 
-    statement: Assign | Add | Drop | DropItem
+    statement: Write
     path: Path
     value: Any
 
 
-def writes(statement: Statement, scope: Scope) -> list[Write]:
-    """What a statement writes, all worked out in the state before it."""
-    if not isinstance(statement, ForEach):
-        expr = statement.index if isinstance(statement, DropItem) else statement.value
-        value = evaluate(expr, scope)
-        if value is None and isinstance(statement, DropItem):
-            raise none_here(expr)
-        return [Write(statement, path_of(statement.place, scope), value)]
-    found = [
-        write
-        for row in evaluate(_rows(statement), scope)
-        for write in writes(statement.body, _bound(scope, statement.targets, row))
-    ]
-    found.sort(key=lambda write: isinstance(write.statement, DropItem) and -write.value)
-    _require_apart(found)
-    return found
+def planned_writes(statement: Statement, scope: Scope) -> list[PlannedWrite]:
+    """Returns the writes of a statement, all worked out in the state before it."""
+    match statement:
+        case Assign() | Add() | Drop():
+            value = evaluate(statement.value, scope)
+            return [PlannedWrite(statement, path_of(statement.place, scope), value)]
+        case DropItem():
+            index = evaluate(statement.index, scope)
+            if index is None:
+                raise none_here(statement.index)
+            return [PlannedWrite(statement, path_of(statement.place, scope), index)]
+        case ForEach():
+            found = [
+                write
+                for row in evaluate(_rows(statement), scope)
+                for write in planned_writes(statement.body, _bound(scope, statement.targets, row))
+            ]
+            found.sort(key=lambda write: isinstance(write.statement, DropItem) and -write.value)
+            _require_one_value(found)
+            return found
+    assert_never(statement)
 
 
-def apply(write: Write, get: Callable[[str], Any]) -> tuple[str, Any]:
-    """Carry out a write: the variable it is to, and that variable's new value.
+def apply(write: PlannedWrite, get: Callable[[str], Any]) -> tuple[str, Any]:
+    """Carries out a write. Returns the variable that it changes, and the variable's new value.
 
-    `get` gives a variable's value now. PlayError where the place does not hold what is dropped, or
-    may not hold what is stored.
+    `get` returns the present value of a variable. Raises PlayError where the place does not hold
+    the value to drop, or may not hold the value to store.
     """
     statement, path, value = write
     place, span = statement.place, statement.span
     whole = get(place.variable)
-    if isinstance(statement, Assign):
-        return place.variable, stored(whole, path, fitting(value, place.type, place, span), span)
-    old = part(whole, path, span)
     match statement:
+        case Assign():
+            new = fitting(value, place.type, place, span)
         case Add():
-            new = fitting(with_more(old, value), place.type, place, span)
+            new = fitting(with_more(part(whole, path, span), value), place.type, place, span)
         case Drop():
             try:
-                new = with_less(old, value)
+                new = with_less(part(whole, path, span), value)
             except KeyError:
-                held = f"{statement.value.span.text} in {place.span.text}"
+                membership = f"{statement.value.span.text} in {place.span.text}"
                 raise PlayError(
                     f"there is no {name_of(value)} to drop", span,
-                    help=f"drop it where it is there: `if: {held}`",
+                    help=f"drop it where it is there: `if: {membership}`",
                 ) from None  # fmt: skip
         case DropItem():
+            old = part(whole, path, span)
             _inside(old, value, span)
             new = (*old[:value], *old[value + 1 :])
+        case _:
+            assert_never(statement)
     return place.variable, stored(whole, path, new, span)
 
 
-def _require_apart(found: list[Write]) -> None:
+def _require_one_value(found: list[PlannedWrite]) -> None:
     """The order of the elements must not matter: no place is given two different values."""
     given: dict[tuple[str, Path], Any] = {}
     for statement, path, value in found:

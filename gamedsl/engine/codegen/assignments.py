@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from gamedsl.engine.codegen.bounds import rows
-from gamedsl.engine.codegen.expressions import Expressions, Reader
-from gamedsl.engine.codegen.facts import Facts, takes_none
+from gamedsl.engine.codegen.expressions import CodeScope, Expressions
+from gamedsl.engine.codegen.facts import GameFacts
 from gamedsl.engine.codegen.writer import Lines, type_literal
 from gamedsl.engine.flow import Flow
-from gamedsl.engine.storage import misfit
+from gamedsl.engine.storage import admits_none, is_bounded, misfit, most_items
 from gamedsl.ir.expr import Const, Expr
-from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Key, Place, Statement
+from gamedsl.ir.statements import (
+    Add,
+    Assign,
+    Drop,
+    DropItem,
+    ForEach,
+    Key,
+    Place,
+    Statement,
+    Write,
+    write_of,
+)
 from gamedsl.ir.types import (
     Bag,
     Bool,
@@ -25,15 +38,17 @@ from gamedsl.ir.types import (
     Record,
     Seat,
     Set,
+    Text,
     Tuple,
     Type,
-)
+    Union,
+)  # fmt: skip
 
 
-class Storing:
+class AssignmentWriter:
     """Writes what changes variables."""
 
-    def __init__(self, make: Expressions, run: Flow, facts: Facts) -> None:
+    def __init__(self, make: Expressions, run: Flow, facts: GameFacts) -> None:
         self.flagged = facts.flagged
         self._make = make
         self._flow = run
@@ -77,15 +92,15 @@ class Storing:
 
     # places
 
-    def path(self, place: Place, reader: Reader) -> list[str]:
+    def path(self, place: Place, scope: CodeScope) -> list[str]:
         """The codes of the keys of a place."""
-        return [self._key(key, reader) for key in place.keys]
+        return [self._key(key, scope) for key in place.keys]
 
-    def _key(self, key: Key, reader: Reader) -> str:
+    def _key(self, key: Key, scope: CodeScope) -> str:
         if key.kind == "field":
             return str(key.size[0])
         assert key.expr is not None
-        code = self._make.value(key.expr, reader)
+        code = self._make.value(key.expr, scope)
         if key.kind == "cell":
             rows, columns = key.size
             return f"{self._make.module.table('CELL', f'cells_of({rows}, {columns})')}[{code}]"
@@ -148,115 +163,86 @@ class Storing:
 
     # statements
 
-    def statement(self, lines: Lines, statement: Statement, reader: Reader) -> None:
+    def statement(self, lines: Lines, statement: Statement, scope: CodeScope) -> None:
+        """Writes the code of a statement."""
         lines.source(statement.span)
-        if isinstance(statement, ForEach):
-            self._for_each(lines, statement, reader)
-            return
-        make, place = self._make, statement.place
-        path = self.path(place, reader)
-        if isinstance(statement, Assign):
-            code = make.value(statement.value, reader)
-            self.store(lines, place, path, self.fitting(code, statement.value, place.type))
-            return
-        if path and not all(_is_simple(key) for key in path):
+        match statement:
+            case ForEach():
+                self._for_each(lines, statement, scope)
+            case Assign() | Add() | Drop() | DropItem():
+                self._write_once(lines, statement, scope)
+            case _:
+                assert_never(statement)
+
+    def _write_once(self, lines: Lines, write: Write, scope: CodeScope) -> None:
+        place, changes = write.place, not isinstance(write, Assign)
+        path = self.path(place, scope)
+        if changes and path and not all(_is_simple(key) for key in path):
             lines(f"path = ({', '.join(path)},)")
             path = [f"path[{i}]" for i in range(len(path))]
-        old = self.part(place, path)
-        if isinstance(statement, DropItem):
-            code = make.value(statement.index, reader)
-            self.store(lines, place, path, f"without_item({old}, {code})", there=True)
-        elif isinstance(statement, Drop):
-            code = make.value(statement.value, reader)
-            self.store(lines, place, path, f"with_less({old}, {code})", there=True)
-        else:
-            code = make.value(statement.value, reader)
-            self.store(
-                lines,
-                place,
-                path,
-                self.added(
-                    old,
-                    code,
-                    statement.value.type,
-                    place.type,
-                    is_some=make.is_some(statement.value),
-                ),
-                there=True,
-            )
+        code = self._make.value(_operand(write), scope)
+        self.store(lines, place, path, self._new(write, path, code), there=changes)
+
+    def _new(self, write: Write, path: list[str], code: str) -> str:
+        """Returns the code of the new value at a path; `code` is that of the write's operand."""
+        place = write.place
+        match write:
+            case Assign(value=value):
+                return self.fitting(code, value, place.type)
+            case Add(value=value):
+                some = self._make.is_some(value)
+                return self.added(
+                    self.part(place, path), code, value.type, place.type, is_some=some
+                )
+            case Drop():
+                return f"with_less({self.part(place, path)}, {code})"
+            case DropItem():
+                return f"without_item({self.part(place, path)}, {code})"
+        assert_never(write)
 
     def added(
         self, old: str, code: str, value: Type, type: Type, *, is_some: bool = False
     ) -> str:  # fmt: skip
         """The code of a collection with one more item, of the type `value`, if it may hold it."""
         match type:
-            case List(of=inner, length=length, at_most=most):
-                code = self.fit(code, value, inner, is_some=is_some) if _bounded(type) else code
-                bounds = [bound for bound in (length, most) if bound is not None]
-                more = f"{old} + ({code},)"
-                return f"few({more}, {min(bounds)})" if bounds else more
+            case List(of=inner):
+                code = self.fit(code, value, inner, is_some=is_some) if is_bounded(type) else code
+                most, more = most_items(type), f"{old} + ({code},)"
+                return more if most is None else f"few({more}, {most})"
             case Set(of=inner) | Bag(of=inner):
-                code = self.fit(code, value, inner, is_some=is_some) if _bounded(inner) else code
+                code = self.fit(code, value, inner, is_some=is_some) if is_bounded(inner) else code
                 return f"with_more({old}, {code})"
         return self.checked(f"with_more({old}, {code})", type)
 
-    def _for_each(self, lines: Lines, statement: ForEach, reader: Reader) -> None:
-        """All that is written is worked out first; then it is carried out."""
-        leaf: Statement = statement
-        heads = []
-        while isinstance(leaf, ForEach):
-            heads.append(leaf)
-            leaf = leaf.body
+    def _for_each(self, lines: Lines, statement: ForEach, scope: CodeScope) -> None:
+        """Writes the code that works out all writes first, and then carries them out."""
+        write = write_of(statement)
         lines("found = []")
-        self._rows(lines, heads, leaf, reader)
-        place = leaf.place
+        self._rows(lines, statement, scope)
+        place = write.place
         keys = [f"path[{i}]" for i in range(len(place.keys))]
-        if isinstance(leaf, Assign):
-            loop = "for path, value in settled_on(found).items():"
-        elif isinstance(leaf, DropItem):
-            loop = "for path, value in sorted(found, key=lambda row: -row[1]):"
-        else:
-            loop = "for path, value in found:"
-        with lines.block(loop):
-            old = self.part(place, keys)
-            if isinstance(leaf, Assign):
-                new = self.fitting("value", leaf.value, place.type)
-            elif isinstance(leaf, DropItem):
-                new = f"without_item({old}, value)"
-            elif isinstance(leaf, Drop):
-                new = f"with_less({old}, value)"
-            else:
-                new = self.added(
-                    old,
-                    "value",
-                    leaf.value.type,
-                    place.type,
-                    is_some=self._make.is_some(leaf.value),
-                )
-            self.store(lines, place, keys, new, there=not isinstance(leaf, Assign))
+        with lines.block(f"for path, value in {_in_order(write)}:"):
+            new = self._new(write, keys, "value")
+            self.store(lines, place, keys, new, there=not isinstance(write, Assign))
 
-    def _rows(
-        self, lines: Lines, heads: list[ForEach], leaf: Assign | Add | Drop | DropItem,
-        reader: Reader,
-    ) -> None:  # fmt: skip
+    def _rows(self, lines: Lines, statement: Statement, scope: CodeScope) -> None:
+        """Writes the loops that append the path and the operand of each write to `found`."""
         make = self._make
-        if not heads:
-            path = "".join(f"{key}, " for key in self.path(leaf.place, reader)).rstrip()
-            value = leaf.index if isinstance(leaf, DropItem) else leaf.value
-            lines(f"found.append((({path}), {make.value(value, reader)}))")
+        if not isinstance(statement, ForEach):
+            path = "".join(f"{key}, " for key in self.path(statement.place, scope)).rstrip()
+            lines(f"found.append((({path}), {make.value(_operand(statement), scope)}))")
             return
-        head = heads[0]
-        names = {name: f"{name}_" for name in head.targets}
-        inner = reader.bound(**names)
-        source = make.elements(head.source, reader, keyed=head.keyed)
-        if make.is_beyond(rows(head)):
+        names = {name: f"{name}_" for name in statement.targets}
+        inner = scope.bound(**names)
+        source = make.elements(statement.source, scope, keyed=statement.keyed)
+        if make.is_beyond(rows(statement)):
             source = "beyond()"
         with lines.block(f"for {', '.join(names.values())} in {source}:"):
-            if head.condition is not None:
-                with lines.block(f"if {make.truth(head.condition, inner)}:"):
-                    self._rows(lines, heads[1:], leaf, inner)
+            if statement.condition is not None:
+                with lines.block(f"if {make.truth(statement.condition, inner)}:"):
+                    self._rows(lines, statement.body, inner)
             else:
-                self._rows(lines, heads[1:], leaf, inner)
+                self._rows(lines, statement.body, inner)
 
     # what may be stored
 
@@ -273,11 +259,11 @@ class Storing:
         """The code of a value of one type that may be stored under another."""
         if not _contains(type, value):
             if isinstance(type, List) and isinstance(value, List):
-                bounds = [b for b in (type.length, type.at_most) if b is not None]
-                if bounds and _contains(List(type.of), value):
-                    return f"few({code}, {min(bounds)})"
+                most = most_items(type)
+                if most is not None and _contains(List(type.of), value):
+                    return f"few({code}, {most})"
             return self.checked(code, type)
-        return code if is_some or takes_none(type) else f"some({code})"
+        return code if is_some or admits_none(type) else f"some({code})"
 
     def checked(self, code: str, type: Type) -> str:
         """The code of a value, checked in play."""
@@ -286,57 +272,63 @@ class Storing:
                 return f"in_range({code}, {low}, {high})"
             case Option(of=Number(low=int() as low, high=int() as high)):
                 return f"in_range_or_none({code}, {low}, {high})"
-        if not _bounded(type):
-            return code if takes_none(type) else f"some({code})"
+        if not is_bounded(type):
+            return code if admits_none(type) else f"some({code})"
         return f"fits({code}, {self._make.module.table('TYPE', type_literal(type))})"
 
 
-def _bounded(type: Type) -> bool:
-    """Whether a type says something that is not proved when the game is compiled."""
-    match type:
-        case Number(low=low):
-            return low is not None
-        case Bool() | Enum() | Seat() | NoneType() | Never():
-            return False
-        case Option(of=inner) | Set(of=inner) | Bag(of=inner) | Grid(of=inner):
-            return _bounded(inner)
-        case PerSeat(of=inner) | PerValue(of=inner):
-            return _bounded(inner)
-        case List(of=inner, length=length, at_most=most):
-            return length is not None or most is not None or _bounded(inner)
-        case Tuple(of=types) | Record(types=types):
-            return any(map(_bounded, types))
-    return False
-
-
 def _contains(type: Type, value: Type) -> bool:
-    """Whether every value of one type, none aside, may be stored under another without a check."""
-    if not _bounded(type):
+    """Returns whether every value of the type `value`, none aside, may be stored under `type`
+    without a check."""
+    if not is_bounded(type):
         return True
-    match type, value:
-        case Option(of=inner), Option(of=other):
-            return _contains(inner, other)
-        case Option(of=inner), _:
-            return _contains(inner, value)
-        case Number(low=int() as low, high=int() as high), Number(low=int() as a, high=int() as b):
-            return low <= a and b <= high
-        case List(of=inner, length=length, at_most=most), List(of=other, length=n, at_most=m):
-            bounds = [bound for bound in (length, most) if bound is not None]
-            known = n if m is None else m
-            return (not bounds or (known is not None and known <= min(bounds))) and _contains(
-                inner, other
-            )
-        case (Set(of=inner), Set(of=other)) | (Bag(of=inner), Bag(of=other)):
-            return _contains(inner, other)
-        case (Grid(of=inner), Grid(of=other)) | (PerSeat(of=inner), PerSeat(of=other)):
-            return _contains(inner, other)
-        case PerValue(of=inner), PerValue(of=other):
-            return _contains(inner, other)
-        case ((Tuple() | Record()), (Tuple() | Record())):
-            wanted = type.types if isinstance(type, Record) else type.of
-            given = value.types if isinstance(value, Record) else value.of
+    match type:
+        case Option(of=inner):
+            return _contains(inner, value.of if isinstance(value, Option) else value)
+        case Number(low=low, high=high):
+            if low is None or high is None or not isinstance(value, Number):
+                return False
+            if value.low is None or value.high is None:
+                return False
+            return low <= value.low and value.high <= high
+        case List(of=inner):
+            if not isinstance(value, List):
+                return False
+            most = most_items(type)
+            known = value.length if value.at_most is None else value.at_most
+            few = most is None or (known is not None and known <= most)
+            return few and _contains(inner, value.of)
+        case Set(of=inner) | Bag(of=inner) | Grid(of=inner) | PerSeat(of=inner):
+            if not isinstance(value, Set | Bag | Grid | PerSeat):
+                return False
+            return value.__class__ is type.__class__ and _contains(inner, value.of)
+        case PerValue(of=inner):
+            return isinstance(value, PerValue) and _contains(inner, value.of)
+        case Tuple(of=wanted) | Record(types=wanted):
+            if not isinstance(value, Tuple | Record):
+                return False
+            given = value.of if isinstance(value, Tuple) else value.types
             return len(wanted) == len(given) and all(map(_contains, wanted, given))
-    return False
+        case Bool() | Enum() | Seat() | NoneType() | Text() | Never() | Union():
+            return True
+    assert_never(type)
+
+
+def _operand(write: Write) -> Expr:
+    """Returns the expression of a write: the value that is stored or dropped, or the index."""
+    return write.index if isinstance(write, DropItem) else write.value
+
+
+def _in_order(write: Write) -> str:
+    """Returns the code of what a `for` found, in an order in which it can be written."""
+    match write:
+        case Assign():
+            return "settled_on(found).items()"
+        case DropItem():
+            return "sorted(found, key=lambda row: -row[1])"
+        case Add() | Drop():
+            return "found"
+    assert_never(write)
 
 
 def _is_simple(code: str) -> bool:

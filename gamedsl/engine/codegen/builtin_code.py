@@ -6,7 +6,7 @@ row is for.
 
 from __future__ import annotations
 
-from gamedsl.engine.codegen.expressions import Expressions, Inline, Reader
+from gamedsl.engine.codegen.expressions import CodeScope, Expressions, Inline
 from gamedsl.engine.codegen.knowing import apart
 from gamedsl.engine.codegen.observations import memorable
 from gamedsl.engine.codegen.writer import Lines, literal
@@ -47,8 +47,8 @@ from gamedsl.ir.types import (
 LARGE = 1 << (MAX_BITS - 1)
 
 
-def _codes(make: Expressions, expr: Apply, reader: Reader) -> list[str]:
-    return [make.code(argument, reader) for argument in expr.arguments]
+def _codes(make: Expressions, expr: Apply, scope: CodeScope) -> list[str]:
+    return [make.code(argument, scope) for argument in expr.arguments]
 
 
 def _numbers(expr: Apply) -> bool:
@@ -59,10 +59,10 @@ def _wholes(expr: Apply) -> bool:
     return all(isinstance(a.type, Number) and a.type.whole for a in expr.arguments)
 
 
-def _arithmetic(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _arithmetic(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     if not _numbers(expr):
         return None
-    left, right = _codes(make, expr, reader)
+    left, right = _codes(make, expr, scope)
     code = f"({left} {expr.function} {right})"
     if not _wholes(expr):
         return f"exact{code}"
@@ -70,26 +70,26 @@ def _arithmetic(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     return code if most is not None and most < LARGE else f"whole{code}"
 
 
-def _whole_division(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _whole_division(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     if not _wholes(expr):
         return None
-    left, right = _codes(make, expr, reader)
+    left, right = _codes(make, expr, scope)
     return f"({left} {expr.function} {right})"
 
 
-def _negation(make: Expressions, expr: Apply, reader: Reader) -> str | None:
-    return f"(-{make.code(expr.arguments[0], reader)})" if _numbers(expr) else None
+def _negation(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
+    return f"(-{make.code(expr.arguments[0], scope)})" if _numbers(expr) else None
 
 
-def _equality(make: Expressions, expr: Apply, reader: Reader) -> str:
-    left, right = _codes(make, expr, reader)
+def _equality(make: Expressions, expr: Apply, scope: CodeScope) -> str:
+    left, right = _codes(make, expr, scope)
     if right == "None" and isinstance(expr.arguments[0], Read | Local | Get | Field | LetCall):
         return f"({left} {'is' if expr.function == '==' else 'is not'} None)"
     return f"({left} {expr.function} {right})"
 
 
-def _order(make: Expressions, expr: Apply, reader: Reader) -> str | None:
-    left, right = (make.code(argument, reader) for argument in expr.arguments[:2])
+def _order(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
+    left, right = (make.code(argument, scope) for argument in expr.arguments[:2])
     if len(expr.arguments) == 2:
         return f"({left} {expr.function} {right})"
     ranks = _ranks(make, expr.arguments[2])
@@ -103,24 +103,24 @@ def _ranks(make: Expressions, order: Expr) -> str | None:
     return make.module.table("RANK", literal({value: i for i, value in enumerate(order.value)}))
 
 
-def _not(make: Expressions, expr: Apply, reader: Reader) -> str:
-    return f"(not {make.truth(expr.arguments[0], reader)})"
+def _not(make: Expressions, expr: Apply, scope: CodeScope) -> str:
+    return f"(not {make.truth(expr.arguments[0], scope)})"
 
 
-def _range(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _range(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     size = make.bounds.known_size(expr)
     if size is None or size > MAX_ITEMS:
         return None
-    low, high = _codes(make, expr, reader)
+    low, high = _codes(make, expr, scope)
     return f"tuple(range({low}, {high} + 1))"
 
 
-def _index(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _index(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     ranks = _ranks(make, expr.arguments[1])
-    return ranks and f"{ranks}[{make.code(expr.arguments[0], reader)}]"
+    return ranks and f"{ranks}[{make.code(expr.arguments[0], scope)}]"
 
 
-def _other(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _other(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     seats = expr.arguments[1]
     if not isinstance(seats, Const):
         return None
@@ -129,17 +129,17 @@ def _other(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     if expr.function == "other":
         table = {seat: rest[0] for seat, rest in others.items() if rest}
         return (
-            f"{make.module.table('OTHER', literal(table))}[{make.code(expr.arguments[0], reader)}]"
+            f"{make.module.table('OTHER', literal(table))}[{make.code(expr.arguments[0], scope)}]"
         )
     table_name = make.module.table("OTHERS", literal(others))
-    return f"{table_name}[{make.code(expr.arguments[0], reader)}]"
+    return f"{table_name}[{make.code(expr.arguments[0], scope)}]"
 
 
-def _membership(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _membership(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     value, collection = expr.arguments
     if make.bounds.known_size(value) is None:
         return None
-    left, right = _codes(make, expr, reader)
+    left, right = _codes(make, expr, scope)
     match plain(collection.type):
         case PerSeat() | PerValue():
             right = f"{right}.values()"
@@ -150,37 +150,37 @@ def _membership(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     return f"({left} {expr.function} {right})"
 
 
-def _quantifier(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _quantifier(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     """`all` and `any` of truth values that are gone through here."""
     (source,) = expr.arguments
     sought = expr.function == "any"
     if isinstance(source, Collect):
         if not make.is_truth(source.item):
             return None
-        code = f"[{make.comprehension(source, reader, ordered=False)}]"
+        code = f"[{make.comprehension(source, scope, ordered=False)}]"
         return f"({sought} {'in' if sought else 'not in'} {code})"
     return None
 
 
-def _count(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _count(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     first, *wanted = expr.arguments
     if not wanted:
         if isinstance(first, Collect) and make.is_truth(first.item):
-            return f"sum([{make.comprehension(first, reader, ordered=False)}])"
+            return f"sum([{make.comprehension(first, scope, ordered=False)}])"
         return None
     if isinstance(first.type, List | Grid) and make.bounds.known_size(first) is not None:
-        return f"{make.code(first, reader)}.count({make.code(wanted[0], reader)})"
+        return f"{make.code(first, scope)}.count({make.code(wanted[0], scope)})"
     if isinstance(first.type, PerSeat) and isinstance(wanted[0].type, Enum | Seat | Bool | Number):
-        code = make.code(wanted[0], reader)
-        return f"list({make.code(first, reader)}.values()).count({code})"
+        code = make.code(wanted[0], scope)
+        return f"list({make.code(first, scope)}.values()).count({code})"
     return None
 
 
-def _size(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _size(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     (collection,) = expr.arguments
-    code = make.code(collection, reader)
+    code = make.code(collection, scope)
     if isinstance(collection, Collect):
-        return f"len([{make.comprehension(collection, reader, ordered=False)}])"
+        return f"len([{make.comprehension(collection, scope, ordered=False)}])"
     match plain(collection.type):
         case List() | Set() | Grid() | PerSeat() | PerValue():
             known = make.bounds.known_size(collection) is not None
@@ -190,60 +190,60 @@ def _size(make: Expressions, expr: Apply, reader: Reader) -> str | None:
     return None
 
 
-def _sum(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _sum(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     (collection,) = expr.arguments
     inner = getattr(collection.type, "of", None)
     if not isinstance(inner, Number):
         return None
     if isinstance(collection, Collect):
-        code = f"sum([{make.comprehension(collection, reader, ordered=False)}])"
+        code = f"sum([{make.comprehension(collection, scope, ordered=False)}])"
     else:
         if isinstance(collection.type, Tuple):
             return None
-        code = f"sum({make.items(collection, reader, ordered=False)})"
+        code = f"sum({make.items(collection, scope, ordered=False)})"
     if not inner.whole:
         return f"exact({code})"
     return f"whole({code})"
 
 
-def _extreme(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _extreme(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     first, *rest = expr.arguments
     if isinstance(first.type, Number):
-        return f"{expr.function}({', '.join(_codes(make, expr, reader))})" if rest else None
+        return f"{expr.function}({', '.join(_codes(make, expr, scope))})" if rest else None
     if isinstance(first.type, Tuple):
         return None
     inner = getattr(first.type, "of", None)
     if not rest and isinstance(inner, Number):
-        return f"{expr.function}({make.items(first, reader, ordered=False)})"
+        return f"{expr.function}({make.items(first, scope, ordered=False)})"
     ranks = _ranks(make, rest[0]) if rest and isinstance(inner, Enum) else None
     if ranks is None:
         return None
-    return f"{expr.function}({make.items(first, reader)}, key={ranks}.__getitem__)"
+    return f"{expr.function}({make.items(first, scope)}, key={ranks}.__getitem__)"
 
 
-def _to_list(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _to_list(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     (collection,) = expr.arguments
     match plain(collection.type):
         case List():
-            code = make.sized(collection, reader)
+            code = make.sized(collection, scope)
             return code if isinstance(collection, Apply | Collect) else f"tuple({code})"
         case PerSeat() | PerValue() | Set():
-            return f"tuple({make.items(collection, reader)})"
+            return f"tuple({make.items(collection, scope)})"
     return None
 
 
-def _to_set(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _to_set(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     (collection,) = expr.arguments
     if isinstance(collection, Collect):
-        remembered = _remembered_set(make, collection, reader)
-        code = f"frozenset([{make.comprehension(collection, reader, ordered=False)}])"
+        remembered = _remembered_set(make, collection, scope)
+        code = f"frozenset([{make.comprehension(collection, scope, ordered=False)}])"
         return remembered or code
     if isinstance(collection.type, List | Set | PerSeat | PerValue):
-        return f"frozenset({make.items(collection, reader, ordered=False)})"
+        return f"frozenset({make.items(collection, scope, ordered=False)})"
     return None
 
 
-def _remembered_set(make: Expressions, expr: Collect, reader: Reader) -> str | None:
+def _remembered_set(make: Expressions, expr: Collect, scope: CodeScope) -> str | None:
     """A set made from another, as a function of it and of what else is read, whose values are kept:
     play makes the same few sets again and again."""
     source = plain(expr.source.type)
@@ -255,7 +255,7 @@ def _remembered_set(make: Expressions, expr: Collect, reader: Reader) -> str | N
     if not all(memorable(part.type) for part in (*early, expr.source)):
         return None
     names = {id(part): f"h{i}" for i, part in enumerate(early)}
-    inner = Reader(found=names, locals={name: f"{name}_" for name in expr.targets})
+    inner = CodeScope(found=names, locals={name: f"{name}_" for name in expr.targets})
     if any(_reads(part, set(expr.targets), names) for part in parts):
         return None
     name = make.module.name("set_of")
@@ -267,7 +267,7 @@ def _remembered_set(make: Expressions, expr: Collect, reader: Reader) -> str | N
     target = ", ".join(inner.locals.values())
     lines(f"return frozenset([{make.code(expr.item, inner)} for {target} in items{test}])")
     make.module.add(lines)
-    key = ", ".join(make.code(part, reader) for part in (expr.source, *early))
+    key = ", ".join(make.code(part, scope) for part in (expr.source, *early))
     return f"remembered({make.module.own('SETS', '{}')}, {name}, ({key},))"
 
 
@@ -283,17 +283,17 @@ def _reads(expr: Expr, names: set[str], found: dict[int, str]) -> bool:
     return True
 
 
-def _slots(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _slots(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     (items,) = expr.arguments
-    return f"tuple(range(len({make.sized(items, reader)})))"
+    return f"tuple(range(len({make.sized(items, scope)})))"
 
 
-def _end(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _end(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     (items,) = expr.arguments
     place = 0 if expr.function == "first" else -1
     if make.bounds.known_size(items) is None:
         return None
-    return f"end(some({make.code(items, reader)}), {place})"
+    return f"end(some({make.code(items, scope)}), {place})"
 
 
 # grids
@@ -307,8 +307,8 @@ def _is_grid(expr: Apply) -> bool:
     return isinstance(expr.arguments[0].type, Grid)
 
 
-def _full(make: Expressions, expr: Apply, reader: Reader) -> str | None:
-    return f"(None not in {make.code(expr.arguments[0], reader)})" if _is_grid(expr) else None
+def _full(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
+    return f"(None not in {make.code(expr.arguments[0], scope)})" if _is_grid(expr) else None
 
 
 def grid_size(expr: Apply) -> tuple[int, int] | None:
@@ -324,39 +324,39 @@ def places(rows: int, columns: int) -> tuple[tuple[int, int], ...]:
     return tuple((row, column) for row in range(rows) for column in range(columns))
 
 
-def _cells(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _cells(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     size = grid_size(expr)
     if size is None or not make.is_some(expr.arguments[0]):
         return None
     return make.module.constant(places(*size))
 
 
-def _empty(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _empty(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     size = grid_size(expr)
     if size is None:
         return None
     cells = make.module.constant(places(*size))
-    grid = make.code(expr.arguments[0], reader)
+    grid = make.code(expr.arguments[0], scope)
     return f"tuple([p for p, v in zip({cells}, {grid}) if v is None])"
 
 
-def _lowest(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _lowest(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     size = grid_size(expr)
     if size is None:
         return None
     cells = make.module.constant(places(*size))
-    grid = make.code(expr.arguments[0], reader)
+    grid = make.code(expr.arguments[0], scope)
     return f"tuple([{cells}[at] for at in {make.lowest(*size)}({grid})])"
 
 
-def _line(make: Expressions, expr: Apply, reader: Reader) -> str | None:
+def _line(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     """The value of a line, kept beside its grid (`storing`)."""
     size, lined = grid_size(expr), lined_grid(expr)
-    if size is None or lined is None or lined[0] in reader.held:
+    if size is None or lined is None or lined[0] in scope.held:
         return None
     grid, length = lined
     masks, line = make.module.slot("m", grid), make.module.slot("l", f"{grid}_{length}")
-    again = f"lined(s, {masks!r}, {line!r}, {make.code(expr.arguments[0], reader)}, "
+    again = f"lined(s, {masks!r}, {line!r}, {make.code(expr.arguments[0], scope)}, "
     return f"(s.{line} if s.{line} is not UNKNOWN else {again}{length}, {size[0]}, {size[1]}))"
 
 
@@ -383,8 +383,8 @@ PARTS = "@parts"
 """No function of the language: all parts of the records or tuples in a collection."""
 
 
-def _parts(make: Expressions, expr: Apply, reader: Reader) -> str:
-    return f"set().union(*{make.items(expr.arguments[0], reader, ordered=False)})"
+def _parts(make: Expressions, expr: Apply, scope: CodeScope) -> str:
+    return f"set().union(*{make.items(expr.arguments[0], scope, ordered=False)})"
 
 
 INLINE: dict[str, Inline] = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gamedsl.engine import flow
-from gamedsl.engine.codegen.assignments import Storing
-from gamedsl.engine.codegen.control_flow import Around, Jumps
-from gamedsl.engine.codegen.expressions import Expressions, Reader
-from gamedsl.engine.codegen.observations import Telling
-from gamedsl.engine.codegen.options import Options
+from gamedsl.engine.codegen.assignments import AssignmentWriter
+from gamedsl.engine.codegen.control_flow import Jumps, StepContext
+from gamedsl.engine.codegen.expressions import CodeScope, Expressions
+from gamedsl.engine.codegen.observations import ObservationWriter
+from gamedsl.engine.codegen.options import OptionWriter
 from gamedsl.engine.codegen.writer import Lines, literal
 from gamedsl.engine.storage import misfit
 from gamedsl.ir.expr import Me
@@ -17,21 +17,21 @@ from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 
 
-class Choices:
+class ChoiceWriter:
     """Writes the operation `Ask`, and what follows when it is answered."""
 
     def __init__(
-        self, ir: GameIR, run: flow.Flow, make: Expressions, storing: Storing, telling: Telling,
-        jumps: Jumps, around: Mapping[str, Around],
+        self, ir: GameIR, run: flow.Flow, make: Expressions, assignments: AssignmentWriter,
+        observations: ObservationWriter, jumps: Jumps, contexts: Mapping[str, StepContext],
     ) -> None:  # fmt: skip
         self._ir = ir
         self._flow = run
         self._make = make
-        self._storing = storing
-        self._telling = telling
+        self._assignments = assignments
+        self._observations = observations
         self._jumps = jumps
-        self._options = Options(make, storing)
-        self._around = around
+        self._options = OptionWriter(make, assignments)
+        self._contexts = contexts
 
     # asking
 
@@ -45,11 +45,11 @@ class Choices:
         if step.actor is None:
             lines(f"me = {step.actors[0]!r}")
         else:
-            lines(f"me = {self._make.value(step.actor, Reader('s.me'))}")
+            lines(f"me = {self._make.value(step.actor, CodeScope('s.me'))}")
         if step.condition is not None:
-            with lines.block(f"if not {self._make.holds(step.condition, Reader('me'))}:"):
+            with lines.block(f"if not {self._make.holds(step.condition, CodeScope('me'))}:"):
                 lines(f"return {self._jumps.to(op.after)}")
-        acting = self._around[step.id].acting if isinstance(step.actor, Me) else ()
+        acting = self._contexts[step.id].acting if isinstance(step.actor, Me) else ()
         if step.actor is not None and not (acting and set(acting) <= set(step.actors)):
             with lines.block(f"if me not in {literal(step.actors)}:"):
                 lines("refuse()")
@@ -77,7 +77,7 @@ class Choices:
         lines("asked, legal, knows = [], [], []")
         with lines.block(f"for me in {literal(step.actors)}:"):
             if step.condition is not None:
-                with lines.block(f"if not {self._make.holds(step.condition, Reader('me'))}:"):
+                with lines.block(f"if not {self._make.holds(step.condition, CodeScope('me'))}:"):
                     lines("continue")
             self._options.legal(lines, step)
             with lines.block("if found:"):
@@ -97,7 +97,7 @@ class Choices:
 
     def _knows(self, step: Choose) -> str:
         """The code of the names of what `me` knows."""
-        entries = (self._make.value(entry.value, Reader("me")) for entry in step.knows or ())
+        entries = (self._make.value(entry.value, CodeScope("me")) for entry in step.knows or ())
         return f"({''.join(f'name_of({code}), ' for code in entries)})"
 
     def _stop(self, lines: Lines, place: int) -> None:
@@ -130,25 +130,25 @@ class Choices:
         self._make.module.later(
             f"asks_{place} = Asks({place}, {step.id!r}, took_{place}, "
             f"{{seat: {names} for seat in {literal(step.actors)}}}, "
-            f"{stage_slot(self._make, self._around[step.id])!r})"
+            f"{stage_slot(self._make, self._contexts[step.id])!r})"
         )
 
     def _take_one(self, lines: Lines, place: int, op: flow.Ask) -> None:
-        step, storing = op.step, self._storing
+        step, assignments = op.step, self._assignments
         lines("(place,) = places")
         lines(f"seat = {step.actors[0]!r}" if step.actor is None else "(seat,) = s.asked")
         lines(f"value = {self._options.values(step, 'seat')}[place]")
         if step.place is not None:
-            path = storing.path(step.place, Reader("seat"))
-            storing.store(lines, step.place, path, self._fitting(step))
+            path = assignments.path(step.place, CodeScope("seat"))
+            assignments.store(lines, step.place, path, self._fitting(step))
         else:
-            storing.bind(lines, step.variable, "value")
-        storing.remember(lines, step.variable)
+            assignments.bind(lines, step.variable, "value")
+        assignments.remember(lines, step.variable)
         if step.variable in self._flow.by_seat:
             slot = self._make.module.slot("b", step.variable)
             lines(f"s.{slot} = {{**s.{slot}, seat: value}}")
         name = f"{self._options.names(step, 'seat')}[place]"
-        self._telling.tell(
+        self._observations.tell(
             lines, step, step.type, owner="seat", seat="seat", name=name, value="value"
         )
         after = f"return {self._jumps.to(place + 1)}"
@@ -159,24 +159,24 @@ class Choices:
             lines(after)
 
     def _take_all(self, lines: Lines, place: int, op: flow.Ask) -> None:
-        step, storing = op.step, self._storing
+        step, assignments = op.step, self._assignments
         lines("seats = s.asked")
         values = f"{self._options.values(step, 'seat')}[place]"
         lines(f"picked = [{values} for seat, place in zip(seats, places)]")
         lines("chosen = dict(zip(seats, picked))")
         if step.place is not None:
-            path = storing.path(step.place, Reader("seat"))
+            path = assignments.path(step.place, CodeScope("seat"))
             lines(f"paths = [({', '.join(path)},) for seat in seats]")
             with lines.block("for path, value in zip(paths, picked):"):
                 keys = [f"path[{i}]" for i in range(len(path))]
-                storing.store(lines, step.place, keys, self._fitting(step))
+                assignments.store(lines, step.place, keys, self._fitting(step))
         else:
-            variable = storing.variable(step.variable)
-            storing.bind(lines, step.variable, f"{{**({variable} or EMPTY), **chosen}}")
-        storing.remember(lines, step.variable)
+            variable = assignments.variable(step.variable)
+            assignments.bind(lines, step.variable, f"{{**({variable} or EMPTY), **chosen}}")
+        assignments.remember(lines, step.variable)
         with lines.block("for seat, place, value in zip(seats, places, picked):"):
             name = f"{self._options.names(step, 'seat')}[place]"
-            self._telling.tell(
+            self._observations.tell(
                 lines, step, step.type, owner="seat", seat="seat", name=name, value="value"
             )
         if not op.bodies:
@@ -219,7 +219,7 @@ class Choices:
         (action,) = (action for action in step.moves if action.name == name)
         lines("s.me = seat")
         for i, (parameter, _) in enumerate(action.parameters):
-            self._storing.bind(lines, parameter, f"value[{i + 1}]")
+            self._assignments.bind(lines, parameter, f"value[{i + 1}]")
         lines(f"return {self._jumps.to(first)}")
 
     def end_body(self, lines: Lines, place: int, op: flow.Ask) -> None:
@@ -241,9 +241,9 @@ class Choices:
         assert step.place is not None
         type = step.place.type
         fits = all(misfit(o.value, type) is None for options in step.options for o in options)
-        return "value" if fits else self._storing.checked("value", type)
+        return "value" if fits else self._assignments.checked("value", type)
 
 
-def stage_slot(make: Expressions, here: Around) -> str:
+def stage_slot(make: Expressions, here: StepContext) -> str:
     """The slot of what was paid before the stage that is around a step; empty where none is."""
     return make.module.slot("k", here.stage) if here.stage is not None else ""

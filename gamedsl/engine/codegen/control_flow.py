@@ -1,16 +1,35 @@
-"""Which operations begin a function, because something jumps to them; and where jumps end."""
+"""Control flow of a game's operations: jump targets, the loops and stages around a step, and the
+checks for the end of the game that can be left out.
+
+A check that fails is known to fail until something that its condition reads is written. This is
+followed through the operations, along all paths that play can take.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import prod
+from typing import assert_never
 
 from gamedsl.engine import flow
 from gamedsl.engine.codegen.expressions import Expressions
 from gamedsl.ir.builtins import values
 from gamedsl.ir.expr import Const, Expr
-from gamedsl.ir.program import Choose, Draw, Loop, Stage, Step, substeps
-from gamedsl.ir.statements import ForEach, Statement
+from gamedsl.ir.program import (
+    Block,
+    Call,
+    Choose,
+    Do,
+    Draw,
+    Loop,
+    Pay,
+    Show,
+    Stage,
+    Step,
+    walk_with_path,
+)
+from gamedsl.ir.statements import write_of
 
 STRAIGHT = (flow.Run, flow.Tell, flow.Credit, flow.Check, flow.Test)
 """Operations that may stand inside an `if`."""
@@ -19,8 +38,8 @@ STRAIGHT = (flow.Run, flow.Tell, flow.Credit, flow.Check, flow.Test)
 class Jumps:
     """The jumps among the operations of a game.
 
-    `heads` are the places where functions begin; `ifs` are conditions with nothing inside but what
-    always goes on with the next operation or leaves the function.
+    `heads` are the operations that begin a function. `ifs` are conditions whose bodies always go on
+    with the next operation or leave the function, so that they can be written as `if`.
     """
 
     def __init__(self, ops: tuple[flow.Op, ...]) -> None:
@@ -30,7 +49,7 @@ class Jumps:
         self.heads = {self._end(place) for place in targets}
 
     def to(self, place: int) -> str:
-        """The function that begins at a place, or where an empty jump from there leads."""
+        """Returns the function that an operation begins, or to which an empty jump leads."""
         return f"at_{self._end(place)}"
 
     def _end(self, place: int) -> int:
@@ -41,7 +60,7 @@ class Jumps:
         return place
 
     def _is_if(self, place: int, end: int) -> bool:
-        """Whether a condition can be an `if` that ends before another place."""
+        """Returns whether a condition can be an `if` that ends before another operation."""
         op = self._ops[place]
         if not isinstance(op, flow.Test) or op.otherwise > end:
             return False
@@ -52,10 +71,11 @@ class Jumps:
         )
 
     def _targets(self, place: int, op: flow.Op) -> set[int]:
-        """Where play may go on after an operation, if not with the next one of its function."""
+        """Returns the operations at which play may go on after one, without the next one of the
+        same function."""
         match op:
-            case flow.Test(otherwise=otherwise) if place not in self.ifs:
-                return {otherwise}
+            case flow.Test(otherwise=otherwise):
+                return set() if place in self.ifs else {otherwise}
             case flow.Check(over=over):
                 return {over}
             case flow.Pass(after=after, over=over):
@@ -67,104 +87,104 @@ class Jumps:
                     {over} if over >= 0 else set()
                 )
             case flow.Chance(step=step):
-                return {place + 1} | ({place} if is_several(step) else set())
-        return set()
+                return {place + 1} | ({place} if draws_several(step) else set())
+            case flow.Enter() | flow.Return() | flow.Tell() | flow.Run() | flow.Credit():
+                return set()
+            case flow.Consult() | flow.Begin() | flow.Close() | flow.Stop():
+                return set()
+        assert_never(op)
 
 
-def is_several(step: Draw) -> bool:
-    """Whether chance draws more than once at a step."""
-    count = 1
-    for index in step.per:
-        count *= len(index)
-    return count > 1
+def draws_several(step: Draw) -> bool:
+    """Returns whether chance draws more than once at a step."""
+    return prod(map(len, step.per)) > 1
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class StepContext:
     """The loops around a step, outermost first; the outermost stage around it, if there is one; and
-    who may be acting (empty: nothing is known). Loops and stages by their ids."""
+    the seats that may be acting (empty: nothing is known). Loops and stages by their ids."""
 
     loops: tuple[str, ...] = ()
     stage: str | None = None
     acting: tuple[str, ...] = ()
 
 
-def around(steps: tuple[Step, ...]) -> dict[str, Around]:
-    """What is around each step, by its id."""
-    found: dict[str, Around] = {}
-    _note(steps, Around(), found)
-    return found
+def step_contexts(steps: tuple[Step, ...]) -> dict[str, StepContext]:
+    """Returns the context of each step, by its id. It is the same whenever the step runs."""
+    return {step.id: _context(path) for step, path in walk_with_path(steps)}
 
 
-def _note(steps: tuple[Step, ...], here: Around, found: dict[str, Around]) -> None:
-    for step in steps:
-        found[step.id] = inner = here
-        if isinstance(step, Choose):
-            inner = replace(inner, acting=step.actors)
-        elif isinstance(step, Loop):
-            inner = replace(inner, loops=(*here.loops, step.id))
-            if is_for_seats(step):
-                items = step.items
-                seats = values(items.value) if isinstance(items, Const) else ()
-                inner = replace(inner, acting=seats)
-        elif isinstance(step, Stage):
-            inner = replace(inner, stage=here.stage or step.id)
-        _note(substeps(step), inner, found)
-
-
-def is_for_seats(loop: Loop) -> bool:
-    """Whether who acts changes in a loop."""
-    return loop.items is not None and loop.item is None
+def _context(path: tuple[Step, ...]) -> StepContext:
+    loops = tuple(step.id for step in path if isinstance(step, Loop))
+    stage = next((step.id for step in path if isinstance(step, Stage)), None)
+    acting: tuple[str, ...] = ()
+    for step in path:
+        match step:
+            case Choose(actors=actors):
+                acting = actors
+            case Loop(items=items) if step.in_turn:
+                acting = values(items.value) if isinstance(items, Const) else ()
+            case Loop() | Block() | Stage() | Draw() | Show() | Do() | Pay() | Call():
+                pass
+            case _:
+                assert_never(step)
+    return StepContext(loops, stage, acting)
 
 
 ME = "@me"
-"""Stands for who acts, among the names of variables."""
+"""Stands for the acting seat, among the names of variables."""
 
 
-def needless(ops: tuple[flow.Op, ...], make: Expressions) -> set[int]:
-    """The places of checks that need not be made."""
+def needless_checks(ops: tuple[flow.Op, ...], make: Expressions) -> set[int]:
+    """Returns the checks that need not be made, as positions in the list of operations."""
     ends = {id(op.end): op.end for op in ops if isinstance(op, flow.Check)}
-    found: set[int] = set()
+    needless: set[int] = set()
     for end in ends.values():
-        checked = _checked(ops, end, make)
-        found |= {
+        checked = _known_to_fail(ops, end, make)
+        needless |= {
             place for place, op in enumerate(ops)
             if isinstance(op, flow.Check) and op.end is end and checked[place]
         }  # fmt: skip
-    return found
+    return needless
 
 
-def _checked(ops: tuple[flow.Op, ...], end: Expr, make: Expressions) -> list[bool]:
-    """For each operation, whether a condition is known not to hold before it."""
+def _known_to_fail(ops: tuple[flow.Op, ...], end: Expr, make: Expressions) -> list[bool]:
+    """Returns, for each operation, whether a condition is known not to hold before it."""
     reads = make.variables(end) | ({ME} if make.reads_me(end) else set())
-    asked = {first: place for place, op in enumerate(ops)
-             if isinstance(op, flow.Ask) for _, first in op.bodies}  # fmt: skip
-    ways: list[list[tuple[int, bool | None]]] = []
-    """For each operation, where play goes on, and what is known there; None: what was before."""
-    for place, op in enumerate(ops):
-        written = _writes(op)
-        same = None if written is not None and not written & reads else False
-        if isinstance(op, flow.Check) and op.end is end:
-            ways.append([(place + 1, True), (op.over, False)])
-        elif isinstance(op, flow.Return):
-            home = asked[max(first for first in asked if first <= place)]
-            ways.append([(home + 1, same)])
-        else:
-            ways.append([(after, same) for after in _after(place, op)])
     known = [place > 0 for place in range(len(ops))]
+    edges = list(_edges(ops, end, reads))
     changed = True
     while changed:
         changed = False
-        for place, following in enumerate(ways):
-            for after, value in following:
-                if known[after] and not (known[place] if value is None else value):
-                    known[after] = False
-                    changed = True
+        for place, after, fails in edges:
+            if known[after] and not (known[place] if fails is None else fails):
+                known[after] = False
+                changed = True
     return known
 
 
-def _after(place: int, op: flow.Op) -> list[int]:
-    """Where play may go on after an operation."""
+def _edges(
+    ops: tuple[flow.Op, ...], end: Expr, reads: set[str]
+) -> Iterator[tuple[int, int, bool | None]]:
+    """Yields each operation with one that may follow it, and whether `end` is known to fail there;
+    None where that is as before the operation."""
+    asks = {first: place for place, op in enumerate(ops)
+            if isinstance(op, flow.Ask) for _, first in op.bodies}  # fmt: skip
+    for place, op in enumerate(ops):
+        written = _writes(op)
+        fails = None if written is not None and not written & reads else False
+        if isinstance(op, flow.Check) and op.end is end:
+            yield place, place + 1, True
+            yield place, op.over, False
+        elif isinstance(op, flow.Return):
+            yield place, asks[max(first for first in asks if first <= place)] + 1, fails
+        else:
+            yield from ((place, after, fails) for after in _following(place, op))
+
+
+def _following(place: int, op: flow.Op) -> list[int]:
+    """Returns the operations at which play may go on after one."""
     match op:
         case flow.Stop():
             return []
@@ -178,11 +198,15 @@ def _after(place: int, op: flow.Op) -> list[int]:
             return [head, after]
         case flow.Ask(after=after, over=over, bodies=bodies):
             return [place + 1, after, over, *(first for _, first in bodies)]
-    return [place + 1]
+        case flow.Enter() | flow.Return() | flow.Chance() | flow.Tell() | flow.Run():
+            return [place + 1]
+        case flow.Credit() | flow.Consult() | flow.Begin() | flow.Close():
+            return [place + 1]
+    assert_never(op)
 
 
 def _writes(op: flow.Op) -> set[str] | None:
-    """The variables that an operation changes; None for all."""
+    """Returns the variables that an operation changes; None for all."""
     match op:
         case flow.Test() | flow.Check() | flow.Enter() | flow.Credit() | flow.Stop():
             return set()
@@ -193,7 +217,7 @@ def _writes(op: flow.Op) -> set[str] | None:
         case flow.Tell(step=show):
             return {show.variable}
         case flow.Run(step=do):
-            return {name for statement in do.statements for name in _written(statement)}
+            return {write_of(statement).place.variable for statement in do.statements}
         case flow.Chance(step=draw):
             bag, place = draw.source.bag, draw.place
             return {draw.variable, *(part.variable for part in (bag, place) if part is not None)}
@@ -201,11 +225,6 @@ def _writes(op: flow.Op) -> set[str] | None:
             place = step.place
             parameters = {name for action in step.moves for name, _ in action.parameters}
             return {ME, step.variable, *parameters} | ({place.variable} if place else set())
-    return None
-
-
-def _written(statement: Statement) -> Iterator[str]:
-    if isinstance(statement, ForEach):
-        yield from _written(statement.body)
-    else:
-        yield statement.place.variable
+        case flow.Consult() | flow.Begin() | flow.Close():
+            return None
+    assert_never(op)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from itertools import product
 
 from gamedsl.engine import flow
-from gamedsl.engine.codegen.assignments import Storing
+from gamedsl.engine.codegen.assignments import AssignmentWriter
 from gamedsl.engine.codegen.choices import stage_slot
-from gamedsl.engine.codegen.control_flow import Around, Jumps, is_several
-from gamedsl.engine.codegen.expressions import Expressions, Reader
-from gamedsl.engine.codegen.facts import takes_none
-from gamedsl.engine.codegen.observations import Telling, memorable
+from gamedsl.engine.codegen.control_flow import Jumps, StepContext, draws_several
+from gamedsl.engine.codegen.expressions import CodeScope, Expressions
+from gamedsl.engine.codegen.observations import ObservationWriter, memorable
 from gamedsl.engine.codegen.writer import Lines, literal
+from gamedsl.engine.storage import admits_none
 from gamedsl.ir.expr import Const
 from gamedsl.ir.program import Draw
 from gamedsl.ir.statements import Place
@@ -20,31 +20,31 @@ from gamedsl.ir.types import Bag, List, PerSeat, PerValue, Seat, Set, Type
 from gamedsl.ir.values import name_of
 
 
-class Chances:
+class DrawWriter:
     """Writes the operation `Chance`, and what follows when something was drawn."""
 
     def __init__(
-        self, make: Expressions, storing: Storing, telling: Telling, jumps: Jumps,
-        around: Mapping[str, Around], ordered: frozenset[str],
+        self, make: Expressions, assignments: AssignmentWriter, observations: ObservationWriter,
+        jumps: Jumps, contexts: Mapping[str, StepContext], ordered: frozenset[str],
     ) -> None:  # fmt: skip
-        """`around`: what is around each draw, by its id; `ordered`: the bags that are always in the
+        """`contexts` are those of all steps, by id; `ordered` are the bags that are always in the
         order of their type."""
         self._make = make
-        self._storing = storing
-        self._telling = telling
+        self._assignments = assignments
+        self._observations = observations
         self._jumps = jumps
-        self._around = around
+        self._contexts = contexts
         self._ordered = ordered
 
     def draw(self, lines: Lines, place: int, op: flow.Chance) -> None:
         """Stop at a chance node."""
         step = op.step
         lines.source(step.span)
-        if step.place is None and is_several(step):
+        if step.place is None and draws_several(step):
             with lines.block("if not s._drawn:"):
-                self._storing.unbind(lines, step.variable)
+                self._assignments.unbind(lines, step.variable)
         elif step.place is None:
-            self._storing.unbind(lines, step.variable)
+            self._assignments.unbind(lines, step.variable)
         lines(f"s._lottery = {self._lottery(step)}")
         lines(f"s._site = draws_{place}")
         lines('s.kind = "chance"')
@@ -66,17 +66,17 @@ class Chances:
 
     def _lottery(self, step: Draw) -> str:
         make, source = self._make, step.source
-        module, reader = make.module, Reader(self._drawer(step))
+        module, scope = make.module, CodeScope(self._drawer(step))
         if source.kind == "weights":
             return module.table("LOTTERY", f"weighted({literal(source.weights)})")
         take = "None"
         if source.take is not None:
-            take = f"some({make.value(source.take, reader)})"
+            take = f"some({make.value(source.take, scope)})"
         ranks = f"lambda: s.kernel.ranks({step.id!r})"
         if source.kind == "bag":
             assert source.bag is not None
-            path = self._storing.path(source.bag, reader)
-            items = self._storing.part(source.bag, path)
+            path = self._assignments.path(source.bag, scope)
+            items = self._assignments.part(source.bag, path)
             alike = isinstance(source.bag.type, Bag) and source.bag.type.of == step.type
             if source.take is None and source.bag.variable in self._ordered and alike:
                 return f"FromBag({items})"
@@ -84,7 +84,7 @@ class Chances:
                 return f"draw_one({items}, {ranks})"
             return f"draw_from({items}, {ranks}, {take}, ())"
         assert source.values is not None
-        items = make.value(source.values, reader)
+        items = make.value(source.values, scope)
         dealt = "s._drawn" if step.deal else "()"
         listed = dealt
         if step.deal and source.take is not None:
@@ -112,20 +112,20 @@ class Chances:
             lines(f"last = len(s._drawn) == {len(every)}")
             with lines.block("if last:"):
                 lines("s._drawn = ()")
-                self._storing.remember(lines, step.variable)
+                self._assignments.remember(lines, step.variable)
         else:
-            self._storing.remember(lines, step.variable)
-        plain_name = name = self._telling.name("value", step.type)
+            self._assignments.remember(lines, step.variable)
+        plain_name = name = self._observations.name("value", step.type)
         if every and len(every[0]) > step.by_seat:
             name = f"':'.join([*map(name_of, index[{int(step.by_seat)}:]), {name}])"
-        self._telling.tell(
+        self._observations.tell(
             lines, step, step.type, owner=owner, seat=_seat(owner), name=name, value="value"
         )
         after = self._jumps.to(place + 1)
-        again = f" if last else {self._jumps.to(place)}" if is_several(step) else ""
+        again = f" if last else {self._jumps.to(place)}" if draws_several(step) else ""
         lines(f"return {after}{again}")
         module.add(lines)
-        here = self._around[step.id]
+        here = self._contexts[step.id]
         loops = "".join(f"s.{module.slot('n', loop)}, " for loop in here.loops).rstrip()
         names = tuple(tuple(map(name_of, index)) for index in every)
         module.later(
@@ -138,26 +138,26 @@ class Chances:
         bag = step.source.bag
         if step.source.kind != "bag" or bag is None:
             return
-        keys = self._storing.path(bag, Reader(drawer))
+        keys = self._assignments.path(bag, CodeScope(drawer))
         if step.source.take is None:
-            old = self._storing.part(bag, keys)
+            old = self._assignments.part(bag, keys)
             take = "taken" if isinstance(bag.type, Bag) else "with_less"
-            self._storing.store(lines, bag, keys, f"{take}({old}, value)", there=True)
+            self._assignments.store(lines, bag, keys, f"{take}({old}, value)", there=True)
             return
-        lines(f"left = {self._storing.part(bag, keys)}")
+        lines(f"left = {self._assignments.part(bag, keys)}")
         with lines.block("for item in value:"):
             lines("left = with_less(left, item)")
-        self._storing.store(lines, bag, keys, "left")
+        self._assignments.store(lines, bag, keys, "left")
 
     def _bind(self, lines: Lines, step: Draw, drawer: str) -> str:
         """Bind what was drawn; the code of whose it is."""
-        storing = self._storing
+        assignments = self._assignments
         every = indices(step)
         if step.place is None:
             code = "value"
             if every != ((),):
-                code = f"nested({storing.variable(step.variable)}, index, value)"
-            storing.bind(lines, step.variable, code)
+                code = f"nested({assignments.variable(step.variable)}, index, value)"
+            assignments.bind(lines, step.variable, code)
             owner = "index[0]" if step.by_seat else "None"
         else:
             owner = self._keep(lines, step, step.place, drawer)
@@ -170,8 +170,8 @@ class Chances:
 
     def _keep(self, lines: Lines, step: Draw, place: Place, drawer: str) -> str:
         """Write what was drawn into declared state; the code of whose it is."""
-        storing, make = self._storing, self._make
-        keys = storing.path(place, Reader(drawer))
+        assignments, make = self._assignments, self._make
+        keys = assignments.path(place, CodeScope(drawer))
         depth = len(indices(step)[0])
         type: Type = place.type
         for _ in range(depth):
@@ -181,11 +181,11 @@ class Chances:
             parts = [*keys, *(["*index"] if depth else [])]
             lines(f"path = ({', '.join(parts)},)")
         if step.how == "append":
-            new = self._appended(lines, step, storing.part(place, path), type)
+            new = self._appended(lines, step, assignments.part(place, path), type)
         else:
             drawn = step.type if step.source.take is None else List(step.type)
-            new = storing.fit("value", drawn, type, is_some=self._is_some(step))
-        storing.store(lines, place, path, new, there=step.how == "append")
+            new = assignments.fit("value", drawn, type, is_some=self._is_some(step))
+        assignments.store(lines, place, path, new, there=step.how == "append")
         if step.by_seat:
             return "index[0]"
         if not path:
@@ -200,15 +200,15 @@ class Chances:
         """The code of the collection with what was drawn added to it."""
         if step.source.take is None and isinstance(type, List | Set | Bag):
             some = self._is_some(step)
-            return self._storing.added(old, "value", step.type, type, is_some=some)
+            return self._assignments.added(old, "value", step.type, type, is_some=some)
         lines(f"new = {old}")
         with lines.block(f"for item in {'(value,)' if step.source.take is None else 'value'}:"):
             lines("new = with_more(new, item)")
-        return self._storing.checked("new", type)
+        return self._assignments.checked("new", type)
 
     def _is_some(self, step: Draw) -> bool:
         """Whether what is drawn is never none."""
-        return memorable(step.type) and not takes_none(step.type)
+        return memorable(step.type) and not admits_none(step.type)
 
 
 def _seat(owner: str) -> str:

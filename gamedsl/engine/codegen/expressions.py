@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import assert_never
 
 from gamedsl.engine.codegen.knowing import Knowing, apart
 from gamedsl.engine.codegen.writer import Lines, Module, UnsupportedError, literal
@@ -39,12 +39,12 @@ from gamedsl.ir.types import (
 SHORT = 120
 """Characters of the code of a let that is written out where it is read."""
 
-Inline = Callable[["Expressions", ex.Apply, "Reader"], str | None]
+Inline = Callable[["Expressions", ex.Apply, "CodeScope"], str | None]
 """The code of a call of a built-in function; None where it is called as the reference calls it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class CodeScope:
     """What an expression reads, as code: whom it is evaluated for, comprehension targets and let
     parameters, variables that are held elsewhere than in the state, and the payoff streams."""
 
@@ -55,13 +55,13 @@ class Reader:
     found: Mapping[int, str] = field(default_factory=dict)
     """Parts of an expression whose values are at hand, by their identity."""
 
-    def seated(self, me: str) -> Reader:
+    def seated(self, me: str) -> CodeScope:
         return replace(self, me=me)
 
-    def bound(self, **more: str) -> Reader:
+    def bound(self, **more: str) -> CodeScope:
         return replace(self, locals={**self.locals, **more})
 
-    def with_found(self, more: Mapping[int, str]) -> Reader:
+    def with_found(self, more: Mapping[int, str]) -> CodeScope:
         return replace(self, found={**self.found, **more})
 
 
@@ -88,33 +88,67 @@ class Expressions(Knowing):
         """The code of lets that is written out, by their names and what they are read with; empty
         for those whose code is too long."""
 
-    def value(self, expr: Expr, reader: Reader) -> str:
+    def value(self, expr: Expr, scope: CodeScope) -> str:
         """The code of an expression that is worked out by itself."""
-        return "beyond()" if self.is_beyond(expr) else self.code(expr, reader)
+        return "beyond()" if self.is_beyond(expr) else self.code(expr, scope)
 
-    def holds(self, condition: Expr, reader: Reader) -> str:
+    def holds(self, condition: Expr, scope: CodeScope) -> str:
         """The code of a condition."""
-        code = self.value(condition, reader)
+        code = self.value(condition, scope)
         return code if self.is_truth(condition) else f"truth({code})"
 
-    def code(self, expr: Expr, reader: Reader) -> str:
+    def code(self, expr: Expr, scope: CodeScope) -> str:
         """The code of a part of an expression."""
-        if id(expr) in reader.found:
-            return reader.found[id(expr)]
-        form = _FORMS.get(type(expr))
-        if form is None:
-            raise UnsupportedError(type(expr).__name__)
-        return str(form(self, expr, reader))
+        if id(expr) in scope.found:
+            return scope.found[id(expr)]
+        match expr:
+            case ex.Const():
+                return self._const(expr, scope)
+            case ex.Read():
+                return self._read(expr, scope)
+            case ex.LastBy():
+                return self._last_by(expr, scope)
+            case ex.Past():
+                return self._past(expr, scope)
+            case ex.Local():
+                return self._local(expr, scope)
+            case ex.Me():
+                return self._me(expr, scope)
+            case ex.Stream():
+                return self._stream(expr, scope)
+            case ex.Apply():
+                return self._apply(expr, scope)
+            case ex.Logic():
+                return self._logic(expr, scope)
+            case ex.If():
+                return self._if(expr, scope)
+            case ex.Get():
+                return self._get(expr, scope)
+            case ex.Field():
+                return self._field(expr, scope)
+            case ex.Cell():
+                return self._cell(expr, scope)
+            case ex.LetCall():
+                return self._let_call(expr, scope)
+            case ex.LetMap():
+                return self._let_map(expr, scope)
+            case ex.Table():
+                return self._table(expr, scope)
+            case ex.Build():
+                return self._build(expr, scope)
+            case ex.Collect():
+                return self._collect(expr, scope)
+        assert_never(expr)
 
-    def truth(self, expr: Expr, reader: Reader) -> str:
-        code = self.code(expr, reader)
+    def truth(self, expr: Expr, scope: CodeScope) -> str:
+        code = self.code(expr, scope)
         return code if self.is_truth(expr) else f"truth({code})"
 
     # collections
 
-    def items(self, source: Expr, reader: Reader, *, ordered: bool = True) -> str:
+    def items(self, source: Expr, scope: CodeScope, *, ordered: bool = True) -> str:
         """Code to go through the elements of a collection; `ordered` if their order matters."""
-        code = self.sized(source, reader)
+        code = self.sized(source, scope)
         if code.startswith("tuple(") and isinstance(source, ex.Apply | ex.Collect):
             return code.removeprefix("tuple(").removesuffix(")")
         match plain(source.type):
@@ -126,27 +160,27 @@ class Expressions(Knowing):
                 return f"{code}.values()"
         return f"values({code})"
 
-    def sized(self, expr: Expr, reader: Reader) -> str:
+    def sized(self, expr: Expr, scope: CodeScope) -> str:
         """Code of a value no larger than was reckoned with, to be used so that none raises."""
-        code = self.code(expr, reader)
+        code = self.code(expr, scope)
         if self.bounds.known_size(expr) is not None:
             return code
         return f"small({code}, {self.most})"
 
-    def comprehension(self, expr: ex.Collect, reader: Reader, *, ordered: bool = True) -> str:
+    def comprehension(self, expr: ex.Collect, scope: CodeScope, *, ordered: bool = True) -> str:
         """`item for targets in source if condition`."""
-        source = self.elements(expr.source, reader, keyed=expr.keyed, ordered=ordered)
+        source = self.elements(expr.source, scope, keyed=expr.keyed, ordered=ordered)
         ahead = ""
         parts = (expr.item,) if expr.condition is None else (expr.condition, expr.item)
         size = self.bounds.known_size(expr.source)
         early = apart(parts, set(expr.targets), reads=size is None or size > 6)
         if early:  # work out once what does not depend on the element
-            codes = [self.code(part, reader) for part in early]
-            names = [f"h{len(reader.found) + i}" for i in range(len(codes))]
+            codes = [self.code(part, scope) for part in early]
+            names = [f"h{len(scope.found) + i}" for i in range(len(codes))]
             ahead = f"for {', '.join(names)}, items in (({', '.join(codes)}, {source}),) "
             source = "items"
-            reader = reader.with_found(dict(zip(map(id, early), names, strict=True)))
-        inner = reader.bound(**{name: f"{name}_" for name in expr.targets})
+            scope = scope.with_found(dict(zip(map(id, early), names, strict=True)))
+        inner = scope.bound(**{name: f"{name}_" for name in expr.targets})
         target = ", ".join(f"{name}_" for name in expr.targets)
         code = f"{self.code(expr.item, inner)} {ahead}for {target} in {source}"
         if expr.condition is not None:
@@ -154,12 +188,12 @@ class Expressions(Knowing):
         return code
 
     def elements(
-        self, source: Expr, reader: Reader, *, keyed: bool, ordered: bool = True
+        self, source: Expr, scope: CodeScope, *, keyed: bool, ordered: bool = True
     ) -> str:  # fmt: skip
         """Code to go through the elements of a collection, or through pairs of key and element."""
         if not keyed:
-            return self.items(source, reader, ordered=ordered)
-        code = self.sized(source, reader)
+            return self.items(source, scope, ordered=ordered)
+        code = self.sized(source, scope)
         match plain(source.type):
             case PerSeat() | PerValue():
                 return f"{code}.items()"
@@ -186,45 +220,45 @@ class Expressions(Knowing):
 
     # forms
 
-    def _const(self, expr: ex.Const, reader: Reader) -> str:
+    def _const(self, expr: ex.Const, scope: CodeScope) -> str:
         return self.module.constant(expr.value)
 
-    def _read(self, expr: ex.Read, reader: Reader) -> str:
-        return reader.held.get(expr.name) or f"s.{self.module.slot('v', expr.name)}"
+    def _read(self, expr: ex.Read, scope: CodeScope) -> str:
+        return scope.held.get(expr.name) or f"s.{self.module.slot('v', expr.name)}"
 
-    def _last_by(self, expr: ex.LastBy, reader: Reader) -> str:
+    def _last_by(self, expr: ex.LastBy, scope: CodeScope) -> str:
         return f"s.{self.module.slot('b', expr.name)}"
 
-    def _past(self, expr: ex.Past, reader: Reader) -> str:
+    def _past(self, expr: ex.Past, scope: CodeScope) -> str:
         return f"s.{self.module.slot('p', expr.name)}"
 
-    def _local(self, expr: ex.Local, reader: Reader) -> str:
-        if expr.name not in reader.locals:
+    def _local(self, expr: ex.Local, scope: CodeScope) -> str:
+        if expr.name not in scope.locals:
             raise UnsupportedError(f"the local {expr.name}")
-        return reader.locals[expr.name]
+        return scope.locals[expr.name]
 
-    def _me(self, expr: ex.Me, reader: Reader) -> str:
-        return reader.me
+    def _me(self, expr: ex.Me, scope: CodeScope) -> str:
+        return scope.me
 
-    def _stream(self, expr: ex.Stream, reader: Reader) -> str:
-        if not reader.streams:
+    def _stream(self, expr: ex.Stream, scope: CodeScope) -> str:
+        if not scope.streams:
             raise UnsupportedError("a stream")
-        return f"{reader.streams}[{expr.name!r}]"
+        return f"{scope.streams}[{expr.name!r}]"
 
-    def _apply(self, expr: ex.Apply, reader: Reader) -> str:
+    def _apply(self, expr: ex.Apply, scope: CodeScope) -> str:
         if all(isinstance(argument, ex.Const) for argument in expr.arguments):
             with suppress(Exception):
                 return self.module.constant(evaluate(expr, Scope(self.seats)))
         inline = self._inline.get(expr.function)
-        code = inline(self, expr, reader) if inline is not None else None
-        return self.call(expr, reader) if code is None else code
+        code = inline(self, expr, scope) if inline is not None else None
+        return self.call(expr, scope) if code is None else code
 
-    def call(self, expr: ex.Apply, reader: Reader) -> str:
+    def call(self, expr: ex.Apply, scope: CodeScope) -> str:
         """A call of the function that the reference calls."""
         allowed = TAKES_NONE.get(expr.function, frozenset())
         codes = []
         for place, argument in enumerate(expr.arguments):
-            code = self.code(argument, reader)
+            code = self.code(argument, scope)
             if place in allowed or self.is_some(argument):
                 guarded = code
             else:
@@ -238,16 +272,16 @@ class Expressions(Knowing):
             return f"small_or_none({result}, {self.most})"
         return result
 
-    def _logic(self, expr: ex.Logic, reader: Reader) -> str:
-        left, right = self.truth(expr.left, reader), self.truth(expr.right, reader)
+    def _logic(self, expr: ex.Logic, scope: CodeScope) -> str:
+        left, right = self.truth(expr.left, scope), self.truth(expr.right, scope)
         return f"({left} {expr.op} {right})"
 
-    def _if(self, expr: ex.If, reader: Reader) -> str:
-        then, other = self.code(expr.then, reader), self.code(expr.other, reader)
-        return f"({then} if {self.truth(expr.test, reader)} else {other})"
+    def _if(self, expr: ex.If, scope: CodeScope) -> str:
+        then, other = self.code(expr.then, scope), self.code(expr.other, scope)
+        return f"({then} if {self.truth(expr.test, scope)} else {other})"
 
-    def _get(self, expr: ex.Get, reader: Reader) -> str:
-        of, key = self.code(expr.of, reader), self.code(expr.key, reader)
+    def _get(self, expr: ex.Get, scope: CodeScope) -> str:
+        of, key = self.code(expr.of, scope), self.code(expr.key, scope)
         match plain(expr.of.type):
             case PerSeat():
                 found = f"{of}.get({key})"
@@ -257,16 +291,16 @@ class Expressions(Knowing):
                 found = f"{of}[{key}]"
             case _:
                 return f"get({of}, {key})"
-        return self._of(expr.of, reader, of, found) or f"get({of}, {key})"
+        return self._of(expr.of, scope, of, found) or f"get({of}, {key})"
 
-    def _field(self, expr: ex.Field, reader: Reader) -> str:
-        of = self.code(expr.of, reader)
+    def _field(self, expr: ex.Field, scope: CodeScope) -> str:
+        of = self.code(expr.of, scope)
         found = None
         if isinstance(plain(expr.of.type), Tuple | Record):
-            found = self._of(expr.of, reader, of, f"{of}[{expr.index}]")
+            found = self._of(expr.of, scope, of, f"{of}[{expr.index}]")
         return found or f"field({of}, {expr.index})"
 
-    def _of(self, of: Expr, reader: Reader, code: str, part: str) -> str | None:
+    def _of(self, of: Expr, scope: CodeScope, code: str, part: str) -> str | None:
         """The code of a part of a value, none of none; None where the value's code is too long to
         stand twice."""
         if self.is_sure(of):
@@ -275,28 +309,28 @@ class Expressions(Knowing):
             return f"(None if {code} is None else {part})"
         return None
 
-    def _cell(self, expr: ex.Cell, reader: Reader) -> str:
-        of, key = self.code(expr.of, reader), self.code(expr.key, reader)
+    def _cell(self, expr: ex.Cell, scope: CodeScope) -> str:
+        of, key = self.code(expr.of, scope), self.code(expr.key, scope)
         return f"at_cell({of}, {key}, {expr.rows}, {expr.columns})"
 
-    def _let_call(self, expr: ex.LetCall, reader: Reader) -> str:
-        me = reader.me if expr.seat is None else self.code(expr.seat, reader)
-        arguments = [self.code(argument, reader) for argument in expr.arguments]
-        return self._called(expr.name, me, arguments, reader)
+    def _let_call(self, expr: ex.LetCall, scope: CodeScope) -> str:
+        me = scope.me if expr.seat is None else self.code(expr.seat, scope)
+        arguments = [self.code(argument, scope) for argument in expr.arguments]
+        return self._called(expr.name, me, arguments, scope)
 
-    def _let_map(self, expr: ex.LetMap, reader: Reader) -> str:
-        pairs = (f"{seat!r}: {self._called(expr.name, repr(seat), [], reader)}"
+    def _let_map(self, expr: ex.LetMap, scope: CodeScope) -> str:
+        pairs = (f"{seat!r}: {self._called(expr.name, repr(seat), [], scope)}"
                  for seat in self.seats)  # fmt: skip
         return f"{{{', '.join(pairs)}}}"
 
-    def _called(self, name: str, me: str, arguments: list[str], reader: Reader) -> str:
+    def _called(self, name: str, me: str, arguments: list[str], scope: CodeScope) -> str:
         let = self._lets[name]
-        if any(variable in reader.held for variable in self.variables(let.body)):
+        if any(variable in scope.held for variable in self.variables(let.body)):
             raise UnsupportedError(f"`{name}` reads what is not in the state")
         if not let.parameters and not self.is_seated(let):
-            key = name, reader.streams
+            key = name, scope.streams
             if key not in self._short:
-                code = self.code(let.body, Reader(streams=reader.streams))
+                code = self.code(let.body, CodeScope(streams=scope.streams))
                 self._short[key] = code if len(code) <= SHORT else ""
             if self._short[key]:
                 return self._short[key]
@@ -318,35 +352,37 @@ class Expressions(Knowing):
         if let.per_seat:
             with lines.block("if me is None:"):
                 lines("return None")
-        reader = Reader("me" if seated else "None", locals, {}, "".join(streams))
-        lines(f"return {self.code(let.body, reader)}")
+        scope = CodeScope("me" if seated else "None", locals, {}, "".join(streams))
+        lines(f"return {self.code(let.body, scope)}")
         self.module.add(lines)
 
-    def _table(self, expr: ex.Table, reader: Reader) -> str:
-        key = "".join(f"{self.code(k, reader)}, " for k in expr.keys).rstrip()
+    def _table(self, expr: ex.Table, scope: CodeScope) -> str:
+        key = "".join(f"{self.code(k, scope)}, " for k in expr.keys).rstrip()
         cells = expr.cells
         if all(isinstance(cell, ex.Const) for cell in cells.values()):
             values = {key: cell.value for key, cell in cells.items() if isinstance(cell, ex.Const)}
             return f"{self.module.table('T', literal(values))}[{key}]"
-        locals = sorted(reader.locals)
-        names = ", ".join(["s", "me", *(["streams"] if reader.streams else []),
+        locals = sorted(scope.locals)
+        names = ", ".join(["s", "me", *(["streams"] if scope.streams else []),
                            *(f"{name}_" for name in locals)])  # fmt: skip
-        inner = Reader("me", {n: f"{n}_" for n in locals}, {}, "streams" if reader.streams else "")
-        if reader.held:
+        inner = CodeScope(
+            "me", {n: f"{n}_" for n in locals}, {}, "streams" if scope.streams else ""
+        )
+        if scope.held:
             raise UnsupportedError("a table of what is not in the state")
         pairs = ", ".join(
             f"{literal(key)}: lambda {names}: {self.code(cell, inner)}"
             for key, cell in cells.items()
         )
-        given = ", ".join(["s", reader.me, *([reader.streams] if reader.streams else []),
-                           *(reader.locals[name] for name in locals)])  # fmt: skip
+        given = ", ".join(["s", scope.me, *([scope.streams] if scope.streams else []),
+                           *(scope.locals[name] for name in locals)])  # fmt: skip
         return f"{self.module.table('T', f'{{{pairs}}}')}[{key}]({given})"
 
-    def _build(self, expr: ex.Build, reader: Reader) -> str:
-        return f"({''.join(f'{self.code(item, reader)}, ' for item in expr.items).rstrip()})"
+    def _build(self, expr: ex.Build, scope: CodeScope) -> str:
+        return f"({''.join(f'{self.code(item, scope)}, ' for item in expr.items).rstrip()})"
 
-    def _collect(self, expr: ex.Collect, reader: Reader) -> str:
-        return f"tuple([{self.comprehension(expr, reader)}])"
+    def _collect(self, expr: ex.Collect, scope: CodeScope) -> str:
+        return f"tuple([{self.comprehension(expr, scope)}])"
 
 
 def _has_none(type: Type) -> bool:
@@ -358,25 +394,3 @@ def _from_zero(key: Expr) -> bool:
     if isinstance(key, ex.Const):
         return isinstance(key.value, int) and key.value >= 0
     return isinstance(key.type, Number) and key.type.low is not None and key.type.low >= 0
-
-
-_FORMS: dict[type[Expr], Any] = {
-    ex.Const: Expressions._const,
-    ex.Read: Expressions._read,
-    ex.LastBy: Expressions._last_by,
-    ex.Past: Expressions._past,
-    ex.Local: Expressions._local,
-    ex.Me: Expressions._me,
-    ex.Stream: Expressions._stream,
-    ex.Apply: Expressions._apply,
-    ex.Logic: Expressions._logic,
-    ex.If: Expressions._if,
-    ex.Get: Expressions._get,
-    ex.Field: Expressions._field,
-    ex.Cell: Expressions._cell,
-    ex.LetCall: Expressions._let_call,
-    ex.LetMap: Expressions._let_map,
-    ex.Table: Expressions._table,
-    ex.Build: Expressions._build,
-    ex.Collect: Expressions._collect,
-}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gamedsl.engine.codegen.builtin_code import grid_size, lined_grid
+from gamedsl.engine.storage import admits_none
 from gamedsl.ir.builtins import element, values
 from gamedsl.ir.expr import Apply, Const, expressions_in
 from gamedsl.ir.game import GameIR
@@ -22,11 +23,11 @@ from gamedsl.ir.program import (
     walk_steps,
 )
 from gamedsl.ir.statements import Add, Assign, ForEach, Place, State, Statement
-from gamedsl.ir.types import Bag, Enum, Never, NoneType, Option, Type, Union, domain
+from gamedsl.ir.types import Bag, Enum, Type, domain
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class GameFacts:
     """What is known about the variables of a game."""
 
     sure: frozenset[str]
@@ -41,13 +42,8 @@ class Facts:
     """Whether everybody is told everything."""
 
 
-def facts_of(ir: GameIR) -> Facts:
-    return Facts(_never_none(ir), _flagged(ir), _ordered_bags(ir), _lined(ir), _is_public(ir))
-
-
-def takes_none(type: Type) -> bool:
-    """Whether none may be stored under a type."""
-    return isinstance(type, Option | NoneType | Never | Union)
+def facts_of(ir: GameIR) -> GameFacts:
+    return GameFacts(_never_none(ir), _flagged(ir), _ordered_bags(ir), _lined(ir), _is_public(ir))
 
 
 def _flagged(ir: GameIR) -> frozenset[str]:
@@ -90,7 +86,7 @@ def _none_by(step: Step) -> set[str]:
 
 
 def _perhaps_none(type: Type) -> bool:
-    return takes_none(type) or (isinstance(type, Enum) and not type.members)
+    return admits_none(type) or (isinstance(type, Enum) and not type.members)
 
 
 def _never_none(ir: GameIR) -> frozenset[str]:
@@ -100,7 +96,7 @@ def _never_none(ir: GameIR) -> frozenset[str]:
     stages = [step for step in steps if isinstance(step, Stage)]
     declared = [*ir.state, *(state for stage in stages for state in stage.state)]
     unbound = {name for step in steps if isinstance(step, Loop | Stage) for name in step.resets}
-    unsure = unbound | {s.name for s in declared if s.start is None or takes_none(s.type)}
+    unsure = unbound | {s.name for s in declared if s.start is None or admits_none(s.type)}
     inner = {state.name for stage in stages for state in stage.state}
     unsure |= inner - {state.name for state in ir.state}
     return frozenset({state.name for state in declared} - unsure)

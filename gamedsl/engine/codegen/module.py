@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from gamedsl.engine.codegen import support
 from gamedsl.engine.codegen.bounds import Bounds, roots
 from gamedsl.engine.codegen.builtin_code import INLINE
-from gamedsl.engine.codegen.expressions import Expressions, Reader
-from gamedsl.engine.codegen.facts import Facts, facts_of
-from gamedsl.engine.codegen.program import Program, zeros
+from gamedsl.engine.codegen.expressions import CodeScope, Expressions
+from gamedsl.engine.codegen.facts import GameFacts, facts_of
+from gamedsl.engine.codegen.program import ProgramWriter, zeros
 from gamedsl.engine.codegen.writer import Lines, Module, UnsupportedError
 from gamedsl.engine.flow import Flow, flatten
 from gamedsl.ir.expr import Expr, Stream, expressions_in
@@ -66,7 +66,7 @@ def write_game(ir: GameIR) -> str:
     most = bounds.most(roots((ir.turns, ir.end, ir.payoffs, ir.scores)))
     facts = facts_of(ir)
     make = Expressions(module, ir.seats, ir.lets_by_name, most, INLINE, sure=facts.sure)
-    Program(ir, run, make, facts).write()
+    ProgramWriter(ir, run, make, facts).write()
     _settle(ir, run, make)
     return _assemble(ir, run, module, facts)
 
@@ -84,7 +84,7 @@ def _settle(ir: GameIR, run: Flow, make: Expressions) -> None:
         lines(f"payoffs = {zeros(ir)}")
     for seat, payoff in ir.payoffs:
         lines.source(payoff.span)
-        code = make.value(payoff, Reader(repr(seat), streams="streams"))
+        code = make.value(payoff, CodeScope(repr(seat), streams="streams"))
         if "payoffs" in run.streams or not _is_exact(payoff):
             lines(f"payoffs[{seat!r}] = exact(payoffs[{seat!r}] + {code})")
         else:
@@ -93,7 +93,7 @@ def _settle(ir: GameIR, run: Flow, make: Expressions) -> None:
     if ir.scores:
         lines("paid = streams.copy()")
     for name, amounts in ir.scores:
-        codes = (make.value(amount, Reader(repr(seat), streams="paid"))
+        codes = (make.value(amount, CodeScope(repr(seat), streams="paid"))
                  for seat, amount in amounts)  # fmt: skip
         pairs = ", ".join(f"{seat!r}: {code}" for (seat, _), code in zip(amounts, codes))
         lines(f"streams[{name!r}] = {{{pairs}}}")
@@ -124,12 +124,12 @@ def _reward(ir: GameIR, lines: Lines, module: Module) -> None:
         lines("known = {**streams, 'streams': streams.copy()}")
     else:
         lines("known = streams")
-    codes = (make.value(split, Reader(repr(seat), streams="known")) for seat in ir.seats)
+    codes = (make.value(split, CodeScope(repr(seat), streams="known")) for seat in ir.seats)
     pairs = ", ".join(f"{seat!r}: {code}" for seat, code in zip(ir.seats, codes))
     lines(f"rewards = {{{pairs}}}")
 
 
-def _assemble(ir: GameIR, run: Flow, module: Module, facts: Facts) -> str:
+def _assemble(ir: GameIR, run: Flow, module: Module, facts: GameFacts) -> str:
     """The module's text, with the class at its end."""
     for stream in run.streams:
         module.slot("d", stream)
@@ -181,7 +181,7 @@ def headed(ir: GameIR, text: str, play: str = "") -> str:
     return HEAD.format(name=shown, hash=ir.rules_hash, play=play, imports=imports) + text
 
 
-def _write_variables(ir: GameIR, lines: Lines, slots: dict[str, str], facts: Facts) -> None:
+def _write_variables(ir: GameIR, lines: Lines, slots: dict[str, str], facts: GameFacts) -> None:
     """Write the property `variables`."""
     declared = [state.name for state in ir.state if state.name not in facts.flagged]
     lines("@property")
@@ -241,7 +241,7 @@ def _function(make: Expressions, entries: tuple[Entry, ...]) -> str:
     with lines.block("return ("):
         for entry in entries:
             lines.source(entry.value.span)
-            lines(f"{make.value(entry.value, Reader('me'))},")
+            lines(f"{make.value(entry.value, CodeScope('me'))},")
     lines(")")
     make.module.add(lines)
     return name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gamedsl.engine.codegen.expressions import Expressions, Reader
+from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.writer import Lines, literal
 from gamedsl.ir.program import Binding, Choose
 from gamedsl.ir.statements import Readers
@@ -47,7 +47,7 @@ def memorable(type: Type) -> bool:
     return False
 
 
-class Telling:
+class ObservationWriter:
     """Writes the entries of the log."""
 
     def __init__(self, make: Expressions) -> None:
@@ -105,7 +105,7 @@ class Telling:
                 return literal(listed)
             case "test":
                 assert readers.test is not None
-                code = self._make.value(readers.test, Reader("me"))
+                code = self._make.value(readers.test, CodeScope("me"))
                 test = f"me == {chooser} or {code}" if chooser else code
                 return f"tuple([me for me in {literal(seats)} if {test}])"
         return f"({chooser},)" if chooser else NOBODY
@@ -151,5 +151,5 @@ class Telling:
                 return f"me in {literal(readers.seats)}"
             case "test":
                 assert readers.test is not None
-                return self._make.value(readers.test, Reader("me"))
+                return self._make.value(readers.test, CodeScope("me"))
         return "False"

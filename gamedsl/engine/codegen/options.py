@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gamedsl.engine.codegen.assignments import Storing
+from gamedsl.engine.codegen.assignments import AssignmentWriter
 from gamedsl.engine.codegen.builtin_code import PARTS, grid_size, places
-from gamedsl.engine.codegen.expressions import Expressions, Reader
+from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.knowing import apart
 from gamedsl.engine.codegen.observations import memorable
 from gamedsl.engine.codegen.writer import Lines, literal
@@ -19,12 +19,12 @@ DISTINCT = frozenset({"empty", "cells", "lowest_empty", "slots", "..", "others",
 """Functions whose value never holds an element twice."""
 
 
-class Options:
-    """Writes what is legal. Options are known by their places in `Choose.options`."""
+class OptionWriter:
+    """Writes what is legal. OptionWriter are known by their places in `Choose.options`."""
 
-    def __init__(self, make: Expressions, storing: Storing) -> None:
+    def __init__(self, make: Expressions, assignments: AssignmentWriter) -> None:
         self._make = make
-        self._storing = storing
+        self._assignments = assignments
 
     def by_seat(self, step: Choose, table: str, rows: list[Any], seat: str = "me") -> str:
         """The code of what belongs to a seat: one of `rows`, parallel to the actors."""
@@ -51,7 +51,7 @@ class Options:
         if step.legal is not None:
             values = [{o.value: i for i, o in enumerate(options)} for options in step.options]
             index = self.by_seat(step, "PLACES", values)
-            source = self._elements(step.legal, Reader("me"))
+            source = self._elements(step.legal, CodeScope("me"))
             lines.begin("found", "[]", f"[{index}[value] for value in {source}]")
         for action in step.moves:
             self._instances(lines, step, action)
@@ -107,13 +107,13 @@ class Options:
             return listed == [seat for seat in self._make.seats if seat in listed]
         return source.function in ("empty", "cells", "slots", "..") and listed == sorted(listed)
 
-    def _elements(self, source: Expr, reader: Reader) -> str:
+    def _elements(self, source: Expr, scope: CodeScope) -> str:
         """Code to go through a collection whose order does not matter, each item once or more."""
         if self._make.is_beyond(source):
             return "beyond()"
         if isinstance(source.type, Bag):
-            return self._make.code(source, reader)
-        return self._make.items(source, reader, ordered=False)
+            return self._make.code(source, scope)
+        return self._make.items(source, scope, ordered=False)
 
     def _instances(self, lines: Lines, step: Choose, action: Action) -> None:
         """Add the places of the legal instances of an action to `found`."""
@@ -130,11 +130,11 @@ class Options:
         read = {n for test in (*tests, *(x for _, x in action.parameters))
                 for n in self._make.variables(test, lets_only=True)}  # fmt: skip
         kept = [name for name in names if name in read]
-        slots = "".join(f"{self._storing.variable(name)}, " for name in kept).rstrip()
+        slots = "".join(f"{self._assignments.variable(name)}, " for name in kept).rstrip()
         if kept:  # lets read these from the state
             lines(f"kept = ({slots})")
         held = {name: f"{name}_" for name in names if name not in kept}
-        targets = [held.get(name) or self._storing.variable(name) for name in names]
+        targets = [held.get(name) or self._assignments.variable(name) for name in names]
         if names:
             index = self.by_seat(step, "INSTANCES", [_nested(row, len(names)) for row in rows])
         else:
@@ -142,7 +142,7 @@ class Options:
             index = index if all(rows) else f"some({index})"
         if action.when is not None and self._make.is_beyond(action.when):
             lines("refuse()")
-        self._nest(lines, step, action, tests, targets, index, Reader("me", {}, held))
+        self._nest(lines, step, action, tests, targets, index, CodeScope("me", {}, held))
         if kept:
             lines(f"{slots} = kept")
 
@@ -156,7 +156,7 @@ class Options:
         size = grid_size(source)
         if size is None or any(cell not in row for row in rows for cell in places(*size)):
             return False
-        grid = self._make.value(source.arguments[0], Reader("me"))
+        grid = self._make.value(source.arguments[0], CodeScope("me"))
         cells = [[row[cell] for cell in places(*size)] for row in rows]
         index = self.by_seat(step, "CELLS", cells)
         if source.function == "empty":
@@ -170,7 +170,7 @@ class Options:
 
     def _nest(
         self, lines: Lines, step: Choose, action: Action, tests: list[Expr], targets: list[str],
-        index: str, reader: Reader,
+        index: str, scope: CodeScope,
     ) -> None:  # fmt: skip
         """Loops over the parameters that are left, each condition as far out as it can stand."""
         names = [name for name, _ in action.parameters]
@@ -180,15 +180,15 @@ class Options:
         if ready:
             rest = [test for test in tests if test not in ready]
             only = len(tests) == len(ready) == 1 and not isinstance(action.when, Logic)
-            codes = [self._make.code(t, reader) if only else self._make.truth(t, reader)
+            codes = [self._make.code(t, scope) if only else self._make.truth(t, scope)
                      for t in ready]  # fmt: skip
             with lines.block(f"if {' and '.join(codes)}:"):
-                self._nest(lines, step, action, rest, targets, index, reader)
+                self._nest(lines, step, action, rest, targets, index, scope)
             return
         if not targets:
             lines(f"found.append({index})")
             return
-        source = self._elements(action.parameters[at][1], reader)
+        source = self._elements(action.parameters[at][1], scope)
         if len(names) == 1 and not tests:
             count = self._first(step, action, source)
             if count is not None:
@@ -198,16 +198,16 @@ class Options:
             lines.begin("found", "[]", f"[{index}[{targets[0]}] for {targets[0]} in {source}]")
             return
         if len(targets) == 1:
-            test = " and ".join(self._make.truth(test, reader) for test in tests)
+            test = " and ".join(self._make.truth(test, scope) for test in tests)
             if len(tests) == 1 and not isinstance(action.when, Logic):
-                test = self._make.code(tests[0], reader)
+                test = self._make.code(tests[0], scope)
             each = f"{index}[{targets[0]}] for {targets[0]} in {source} if {test}"
             lines.begin("found", "[]", f"[{each}]")
             return
         with lines.block(f"for {targets[0]} in {source}:"):
             lines(f"row{at} = {index}[{targets[0]}]")
             self._nest(lines, step, action, tests, targets[1:], f"row{at}",
-                       self._ahead(lines, tests, set(names[at + 1 :]), reader))  # fmt: skip
+                       self._ahead(lines, tests, set(names[at + 1 :]), scope))  # fmt: skip
 
     def _first(self, step: Choose, action: Action, source: str) -> str | None:
         """The places of the instances of an action whose only argument goes from 0 upwards."""
@@ -227,17 +227,17 @@ class Options:
         return f"{self.by_seat(step, 'FIRST', rows)}[: {source[6:-1]}]"
 
     def _ahead(
-        self, lines: Lines, tests: list[Expr], later: set[str], reader: Reader
-    ) -> Reader:  # fmt: skip
+        self, lines: Lines, tests: list[Expr], later: set[str], scope: CodeScope
+    ) -> CodeScope:  # fmt: skip
         """Work out once the parts of conditions that do not depend on later parameters."""
         early = apart(tests, later, reads=False) if later else []
         early = [part for part in early if not self._make.variables(part) & later]
         found: dict[int, str] = {}
         for part in early:
-            if id(part) not in reader.found and self._make.variables(part) & set(reader.held):
-                found[id(part)] = f"h{len(reader.found) + len(found)}"
-                lines(f"{found[id(part)]} = {self._make.code(part, reader)}")
-        return reader.with_found(found)
+            if id(part) not in scope.found and self._make.variables(part) & set(scope.held):
+                found[id(part)] = f"h{len(scope.found) + len(found)}"
+                lines(f"{found[id(part)]} = {self._make.code(part, scope)}")
+        return scope.with_found(found)
 
     def _flattened(self, test: Expr) -> Expr:
         """`any(x in c for c in cs)` of records as `x` in all their parts, which can be collected

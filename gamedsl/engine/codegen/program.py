@@ -7,42 +7,44 @@ what always goes on is an `if`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.engine import flow
-from gamedsl.engine.codegen.assignments import Storing
-from gamedsl.engine.codegen.choices import Choices
-from gamedsl.engine.codegen.control_flow import Jumps, around, is_for_seats, needless
-from gamedsl.engine.codegen.draws import Chances, indices
-from gamedsl.engine.codegen.expressions import Expressions, Reader
-from gamedsl.engine.codegen.facts import Facts
-from gamedsl.engine.codegen.observations import Telling
-from gamedsl.engine.codegen.writer import Lines, literal
+from gamedsl.engine.codegen.assignments import AssignmentWriter
+from gamedsl.engine.codegen.choices import ChoiceWriter
+from gamedsl.engine.codegen.control_flow import Jumps, needless_checks, step_contexts
+from gamedsl.engine.codegen.draws import DrawWriter, indices
+from gamedsl.engine.codegen.expressions import CodeScope, Expressions
+from gamedsl.engine.codegen.facts import GameFacts
+from gamedsl.engine.codegen.observations import ObservationWriter
+from gamedsl.engine.codegen.writer import Lines, UnsupportedError, literal
 from gamedsl.ir.builtins import values
 from gamedsl.ir.expr import Const
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Loop
 
-ACTING = Reader("s.me")
+ACTING = CodeScope("s.me")
 
 
-class Program:
+class ProgramWriter:
     """Writes the functions of all operations of a game."""
 
     def __init__(
-        self, ir: GameIR, run: flow.Flow, make: Expressions, facts: Facts
+        self, ir: GameIR, run: flow.Flow, make: Expressions, facts: GameFacts
     ) -> None:  # fmt: skip
         self._ir = ir
         self._ops = run.ops
         self._make = make
-        self._storing = Storing(make, run, facts)
-        self._telling = Telling(make)
+        self._assignments = AssignmentWriter(make, run, facts)
+        self._observations = ObservationWriter(make)
         self._jumps = Jumps(run.ops)
-        self._needless = needless(run.ops, make)
-        places = around(ir.turns)
-        self._choices = Choices(ir, run, make, self._storing, self._telling, self._jumps, places)
-        self._chances = Chances(
-            make, self._storing, self._telling, self._jumps, places, facts.ordered
+        self._needless = needless_checks(run.ops, make)
+        contexts = step_contexts(ir.turns)
+        self._choices = ChoiceWriter(
+            ir, run, make, self._assignments, self._observations, self._jumps, contexts
+        )
+        self._chances = DrawWriter(
+            make, self._assignments, self._observations, self._jumps, contexts, facts.ordered
         )
         self._asks = {first: place for place, op in enumerate(self._ops)
                       if isinstance(op, flow.Ask) for _, first in op.bodies}  # fmt: skip
@@ -70,19 +72,51 @@ class Program:
                     self._run(lines, place + 1, op.otherwise)
                 place = op.otherwise
                 continue
-            if not _WRITE[type(op)](self, lines, place, op):
+            if not self._write(lines, place, op):
                 return
             place += 1
 
-    # operations: whether play goes on with the next one
+    def _write(self, lines: Lines, place: int, op: flow.Op) -> bool:
+        """Writes an operation. Returns whether play goes on with the next one."""
+        match op:
+            case flow.Test():
+                return self._test(lines, op)
+            case flow.Check():
+                return self._check(lines, place, op)
+            case flow.Run():
+                return self._do(lines, op)
+            case flow.Credit():
+                return self._pay(lines, op)
+            case flow.Tell():
+                return self._tell(lines, op)
+            case flow.Ask():
+                self._choices.ask(lines, place, op)
+                return False
+            case flow.Return():
+                self._return(lines, place)
+                return False
+            case flow.Chance():
+                return self._chance(lines, place, op)
+            case flow.Enter():
+                return self._enter(lines, op)
+            case flow.Pass():
+                return self._pass(lines, op)
+            case flow.Again():
+                return self._again(lines, op)
+            case flow.Begin():
+                return self._begin(lines, op)
+            case flow.Close():
+                return self._close(lines, op)
+            case flow.Stop():
+                lines('s.kind = "end"')
+                lines("s.asked = s.counts = ()")
+                lines("return None")
+                return False
+            case flow.Consult():
+                raise UnsupportedError("a call")
+        assert_never(op)
 
-    def _stop(self, lines: Lines, place: int, op: flow.Stop) -> bool:
-        lines('s.kind = "end"')
-        lines("s.asked = s.counts = ()")
-        lines("return None")
-        return False
-
-    def _test(self, lines: Lines, place: int, op: flow.Test) -> bool:
+    def _test(self, lines: Lines, op: flow.Test) -> bool:
         lines.source(op.condition.span)
         with lines.block(f"if not {self._make.holds(op.condition, ACTING)}:"):
             lines(f"return {self._jumps.to(op.otherwise)}")
@@ -96,47 +130,42 @@ class Program:
             lines(f"return {self._jumps.to(op.over)}")
         return True
 
-    def _do(self, lines: Lines, place: int, op: flow.Run) -> bool:
+    def _do(self, lines: Lines, op: flow.Run) -> bool:
         for statement in op.step.statements:
-            self._storing.statement(lines, statement, ACTING)
+            self._assignments.statement(lines, statement, ACTING)
         return True
 
-    def _pay(self, lines: Lines, place: int, op: flow.Credit) -> bool:
+    def _pay(self, lines: Lines, op: flow.Credit) -> bool:
         lines.source(op.step.span)
         slot = f"s.{self._make.module.slot('d', op.step.stream)}"
         lines(f"paid = {slot}.copy()")
         for seat, amount in op.step.amounts:
-            code = self._make.value(amount, Reader(repr(seat)))
+            code = self._make.value(amount, CodeScope(repr(seat)))
             lines(f"paid[{seat!r}] = exact(paid[{seat!r}] + {code})")
         lines(f"{slot} = paid")
         return True
 
-    def _tell(self, lines: Lines, place: int, op: flow.Tell) -> bool:
-        step, storing = op.step, self._storing
+    def _tell(self, lines: Lines, op: flow.Tell) -> bool:
+        step, assignments = op.step, self._assignments
         lines.source(step.span)
         code = self._make.value(step.value, ACTING)
-        if not self._make.is_some(step.value) and step.variable not in storing.flagged:
+        if not self._make.is_some(step.value) and step.variable not in assignments.flagged:
             code = f"some({code})"
         lines(f"value = {code}")
-        storing.bind(lines, step.variable, "value")
-        storing.remember(lines, step.variable)
-        name = self._telling.name("value", step.value.type)
-        self._telling.tell(
+        assignments.bind(lines, step.variable, "value")
+        assignments.remember(lines, step.variable)
+        name = self._observations.name("value", step.value.type)
+        self._observations.tell(
             lines, step, step.value.type, owner="s.me", seat="''", name=name, value="value"
         )
         return True
 
-    def _ask(self, lines: Lines, place: int, op: flow.Ask) -> bool:
-        self._choices.ask(lines, place, op)
-        return False
-
-    def _return(self, lines: Lines, place: int, op: flow.Return) -> bool:
+    def _return(self, lines: Lines, place: int) -> None:
         first = max(first for first in self._asks if first <= place)
         asked = self._asks[first]
         ask = self._ops[asked]
         assert isinstance(ask, flow.Ask)
         self._choices.end_body(lines, asked, ask)
-        return False
 
     def _chance(self, lines: Lines, place: int, op: flow.Chance) -> bool:
         if not indices(op.step):
@@ -149,11 +178,11 @@ class Program:
     def _slot(self, kind: str, name: str) -> str:
         return f"s.{self._make.module.slot(kind, name)}"
 
-    def _enter(self, lines: Lines, place: int, op: flow.Enter) -> bool:
+    def _enter(self, lines: Lines, op: flow.Enter) -> bool:
         loop = op.loop
         lines.source(loop.span)
         lines(f"{self._slot('n', loop.id)} = 0")
-        if is_for_seats(loop):
+        if loop.in_turn:
             lines(f"{self._slot('o', loop.id)} = s.me")
         if loop.times is not None:
             times = f"some({self._make.value(loop.times, ACTING)})"
@@ -169,7 +198,7 @@ class Program:
             return self._slot("i", loop.id)
         return self._make.module.table("ITEMS", literal(known))
 
-    def _pass(self, lines: Lines, place: int, op: flow.Pass) -> bool:
+    def _pass(self, lines: Lines, op: flow.Pass) -> bool:
         loop = op.loop
         count = self._slot("n", loop.id)
         lines(f"passes = {count}")
@@ -187,14 +216,14 @@ class Program:
         if loop.bound is not None:
             self._at_bound(lines, op)
         for name in loop.resets:
-            self._storing.unbind(lines, name, by_seat=not loop.in_turn)
+            self._assignments.unbind(lines, name, by_seat=not loop.in_turn)
         lines(f"{count} = passes + 1")
         if loop.count is not None:
-            self._storing.bind(lines, loop.count, "passes + 1")
+            self._assignments.bind(lines, loop.count, "passes + 1")
         if loop.items is not None:
             item = f"items[passes % {size}]" if loop.cycle else "items[passes]"
             if loop.item is not None:
-                self._storing.bind(lines, loop.item, item)
+                self._assignments.bind(lines, loop.item, item)
             else:
                 lines(f"s.me = {item}")
         return True
@@ -211,11 +240,11 @@ class Program:
 
     def _leave_if(self, lines: Lines, test: str, op: flow.Pass | flow.Again) -> None:
         with lines.block(f"if {test}:"):
-            if is_for_seats(op.loop):
+            if op.loop.in_turn:
                 lines(f"s.me = {self._slot('o', op.loop.id)}")
             lines(f"return {self._jumps.to(op.after)}")
 
-    def _again(self, lines: Lines, place: int, op: flow.Again) -> bool:
+    def _again(self, lines: Lines, op: flow.Again) -> bool:
         if op.loop.until is not None:
             lines.source(op.loop.until.span)
             self._leave_if(lines, self._make.holds(op.loop.until, ACTING), op)
@@ -224,7 +253,7 @@ class Program:
 
     # stages
 
-    def _begin(self, lines: Lines, place: int, op: flow.Begin) -> bool:
+    def _begin(self, lines: Lines, op: flow.Begin) -> bool:
         stage = op.stage
         lines.source(stage.span)
         paid = self._slot("d", "payoffs")
@@ -232,42 +261,24 @@ class Program:
         lines(f"{self._slot('o', stage.id)} = s.me")
         lines(f"{paid} = {self._make.module.table('ZEROS', zeros(self._ir))}")
         for name in stage.resets:
-            self._storing.unbind(lines, name)
+            self._assignments.unbind(lines, name)
         for state in stage.state:
-            self._storing.bind(lines, state.name, self._make.module.constant(state.start))
+            self._assignments.bind(lines, state.name, self._make.module.constant(state.start))
         return True
 
-    def _close(self, lines: Lines, place: int, op: flow.Close) -> bool:
+    def _close(self, lines: Lines, op: flow.Close) -> bool:
         stage = op.stage
         lines.source(stage.span)
         lines(f"s.me = {self._slot('o', stage.id)}")
         paid = self._slot("d", "payoffs")
         lines(f"inside = {paid}.copy()")
         for seat, payoff in stage.payoffs:
-            lines(f"inside[{seat!r}] += {self._make.value(payoff, Reader(repr(seat)))}")
+            lines(f"inside[{seat!r}] += {self._make.value(payoff, CodeScope(repr(seat)))}")
         lines(f"weight = some({self._make.value(stage.weight, ACTING)})")
         before = self._slot("k", stage.id)
         lines(f"{paid} = {{seat: exact(before + weight * inside[seat])")
         lines(f"    for seat, before in {before}.items()}}")
         return True
-
-
-_WRITE: dict[type[Any], Any] = {
-    flow.Test: Program._test,
-    flow.Enter: Program._enter,
-    flow.Pass: Program._pass,
-    flow.Again: Program._again,
-    flow.Ask: Program._ask,
-    flow.Return: Program._return,
-    flow.Chance: Program._chance,
-    flow.Tell: Program._tell,
-    flow.Run: Program._do,
-    flow.Credit: Program._pay,
-    flow.Begin: Program._begin,
-    flow.Close: Program._close,
-    flow.Check: Program._check,
-    flow.Stop: Program._stop,
-}
 
 
 def zeros(ir: GameIR) -> str:
