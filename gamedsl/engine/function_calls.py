@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
 from gamedsl.calls.registry import CallError, lookup
 from gamedsl.calls.types import WrongType, as_json, from_json
 from gamedsl.ir.program import Call
-from gamedsl.ir.types import List, Option, PerSeat, Record, Type, plain
+from gamedsl.ir.types import (
+    Bag,
+    Bool,
+    Enum,
+    Grid,
+    List,
+    Never,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Text,
+    Tuple,
+    Type,
+    Union,
+    plain,
+)  # fmt: skip
 from gamedsl.ir.values import name_of
 
 
@@ -71,10 +91,10 @@ def answer(call: Call, values: Mapping[str, Any], caller: Caller) -> Any:
 
     Raises `gamedsl.calls.registry.CallError`.
     """
-    types = {name: expr.type for name, expr in call.arguments}
+    types = {name: _one_type(call, name, expr.type) for name, expr in call.arguments}
 
     def one(given: Mapping[str, Any], type: Type) -> Any:
-        data = {name: as_data(given[name], types[name], name in call.mapped) for name in given}
+        data = {name: as_data(given[name], types[name]) for name in given}
         return from_data(caller(call.function, data), type)
 
     if call.over == "one":
@@ -90,30 +110,46 @@ def answer(call: Call, values: Mapping[str, Any], caller: Caller) -> Any:
     return found if call.over == "seats" else tuple(found.values())
 
 
-def as_data(value: Any, type: Type, each: bool = False) -> Any:
-    """A value of the game as functions take it: a record as a dict of its fields."""
-    of = plain(type)
-    if each and isinstance(of, PerSeat | List):
-        of = plain(of.of)
+def _one_type(call: Call, name: str, type: Type) -> Type:
+    """Returns the type of an argument in one call: of an element, where the call is for each."""
+    whole = plain(type)
+    return whole.of if name in call.mapped and isinstance(whole, PerSeat | List) else whole
+
+
+def as_data(value: Any, type: Type) -> Any:
+    """Returns a value of the game as functions take it: a record as a dict of its fields."""
     if value is None:
         return None
-    if isinstance(of, Record):
-        return {name: as_data(v, t) for (name, t), v in zip(of.fields, value, strict=True)}
-    if isinstance(of, List):
-        return tuple(as_data(item, of.of) for item in value)
-    return value
+    match type:
+        case Option(of=inner):
+            return as_data(value, inner)
+        case Record(fields=fields):
+            return {name: as_data(v, t) for (name, t), v in zip(fields, value, strict=True)}
+        case List(of=inner):
+            return tuple(as_data(item, inner) for item in value)
+        case Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Tuple() | Set():
+            return value
+        case PerSeat() | Never() | Bag() | Grid() | PerValue() | Union():
+            return value
+    assert_never(type)
 
 
 def from_data(data: Any, type: Type) -> Any:
-    """The value of the game that a function gave."""
-    of = type.of if isinstance(type, Option) else type
+    """Returns the value of the game that a function's result stands for."""
     if data is None:
         return None
-    if isinstance(of, Record):
-        return tuple(from_data(data[name], inner) for name, inner in of.fields)
-    if isinstance(of, List):
-        return tuple(from_data(item, of.of) for item in data)
-    return data
+    match type:
+        case Option(of=inner):
+            return from_data(data, inner)
+        case Record(fields=fields):
+            return tuple(from_data(data[name], inner) for name, inner in fields)
+        case List(of=inner):
+            return tuple(from_data(item, inner) for item in data)
+        case Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Tuple() | Set():
+            return data
+        case PerSeat() | Never() | Bag() | Grid() | PerValue() | Union():
+            return data
+    assert_never(type)
 
 
 def name_of_data(data: Any) -> str:

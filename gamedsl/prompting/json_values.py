@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, assert_never
 
 from gamedsl.ir.json_types import (
     DEEPEST,
@@ -25,10 +25,12 @@ from gamedsl.ir.json_types import (
     range_of,
 )
 from gamedsl.ir.types import (
+    Bag,
     Bool,
     Enum,
     Grid,
     List,
+    Never,
     NoneType,
     Number,
     Option,
@@ -42,7 +44,7 @@ from gamedsl.ir.types import (
     Type,
     Union,
     domain,
-)
+)  # fmt: skip
 
 _FRACTION = re.compile(r"-?[0-9]{1,500}/[1-9][0-9]{0,499}")
 
@@ -139,12 +141,13 @@ class JsonReader:
 
 
 def data_of(value: Any, type: Type, seats: tuple[str, ...]) -> Any:
-    """A value of a type as JSON data, with `Fraction` for numbers that are not whole."""
+    """Returns a value of a type as JSON data, with `Fraction` for numbers that are not whole."""
     match type:
-        case Number() if isinstance(value, Fraction) and value.denominator == 1:
-            return int(value)
-        case Option(of=inner) if value is not None:
-            return data_of(value, inner, seats)
+        case Number():
+            whole = isinstance(value, Fraction) and value.denominator == 1
+            return int(value) if whole else value
+        case Option(of=inner):
+            return None if value is None else data_of(value, inner, seats)
         case Union(of=options):
             of = next((of for of in options if value in (domain(of, seats) or ())), options[0])
             return data_of(value, of, seats)
@@ -163,7 +166,9 @@ def data_of(value: Any, type: Type, seats: tuple[str, ...]) -> Any:
         case PerValue() | PerSeat():
             fields = fields_of(type, seats)
             return {f.name: data_of(value[f.key], f.type, seats) for f in fields if f.key in value}
-    return value
+        case Bool() | Enum() | Seat() | NoneType() | Text() | Bag() | Never():
+            return value
+    assert_never(type)
 
 
 def check_text(text: str, type: Type, at: str) -> str:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 from random import Random
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.ir.json_types import fields_of, lengths, range_of
 from gamedsl.ir.program import Said
 from gamedsl.ir.types import (
+    Bag,
     Bool,
     Enum,
     Grid,
     List,
+    Never,
+    NoneType,
     Number,
     Option,
     PerSeat,
@@ -29,7 +32,7 @@ from gamedsl.ir.types import (
     Type,
     Union,
     domain,
-)
+)  # fmt: skip
 from gamedsl.prompting.replies import name_said
 
 PHRASES = (
@@ -99,7 +102,9 @@ def _value(type: Type, seats: tuple[str, ...], random: Random) -> Any:
         case PerValue() | PerSeat():
             fields = (f for f in fields_of(type, seats) if f.needed or random.random() < 0.5)
             return {field.key: _value(field.type, seats, random) for field in fields}
-    return None
+        case NoneType() | Never() | Bag():
+            return None
+    assert_never(type)
 
 
 def _number(type: Number, random: Random) -> int | Fraction:

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, assert_never
 
 from gamedsl.ir.form import Form
 from gamedsl.ir.program import Choose
-from gamedsl.ir.types import Bool, Enum, Option, PerValue, Record, Seat, Text, Type
+from gamedsl.ir.types import (
+    Bag,
+    Bool,
+    Enum,
+    Grid,
+    List,
+    Never,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Text,
+    Tuple,
+    Type,
+    Union,
+)  # fmt: skip
 from gamedsl.prompting.replies import REASONS, ParseFailure
 
 QUOTED = 2000
@@ -46,7 +65,7 @@ def form_of(step: Choose, seats: tuple[str, ...]) -> str:
 
 
 def described(type: Type, seats: tuple[str, ...]) -> str:
-    """A type that is read from a reply, in words."""
+    """Returns the description of a type that is read from a reply."""
     match type:
         case Record(fields=fields):
             inside = ", ".join(f'"{name}": {described(inner, seats)}' for name, inner in fields)
@@ -63,7 +82,11 @@ def described(type: Type, seats: tuple[str, ...]) -> str:
             return f"{described(inner, seats)}, or null"
         case Bool():
             return "true or false"
-    return str(type)
+        case Number() | NoneType() | Never() | List() | Tuple() | Set() | Bag() | Grid():
+            return str(type)
+        case PerValue() | PerSeat() | Union():
+            return str(type)
+    assert_never(type)
 
 
 def again(failure: ParseFailure) -> tuple[tuple[Literal["assistant", "user"], str], ...]:

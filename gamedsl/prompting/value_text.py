@@ -8,19 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from gamedsl.ir.types import (
     SEAT,
     Bag,
+    Bool,
+    Enum,
     Grid,
     List,
+    Never,
+    NoneType,
+    Number,
     Option,
     PerSeat,
     PerValue,
     Record,
+    Seat,
     Set,
+    Text,
+    Tuple,
     Type,
+    Union,
     plain,
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
@@ -59,44 +68,53 @@ def titled(title: str, text: str) -> str:
 
 
 def as_text(value: Any, type: Type, words: Words = PLAIN) -> str:
-    """A value, in several lines where it is a board or has boards or hands in it."""
-    match plain(type):
-        case Grid() as grid if isinstance(value, tuple) and not isinstance(value, Hidden):
-            return "\n".join(_grid(value, grid, words))
-        case PerSeat(of=inner) | PerValue(of=inner) if isinstance(value, dict):
-            shown = {words.name(k): v for k, v in value.items() if v is not HIDDEN}
+    """Returns a value as text: several lines where it is a board, or contains boards or hands."""
+    if value is None or isinstance(value, Hidden | str):
+        return one_line(value, type, words)
+    match type:
+        case Option(of=inner):
+            return as_text(value, inner, words)
+        case Grid():
+            return "\n".join(_grid(value, type, words))
+        case PerSeat(of=inner) | PerValue(of=inner):
+            parts = {words.name(k): v for k, v in value.items() if v is not HIDDEN}
             if _is_short(inner):
-                return _listed(
-                    f"{key} {one_line(part, inner, words)}" for key, part in shown.items()
-                )
-            return "\n".join(titled(k, as_text(v, inner, words)) for k, v in shown.items())
-        case Record() as record if isinstance(value, tuple) and HIDDEN not in value:
-            named = zip(record.fields, value, strict=True)
+                return _listed(f"{key} {one_line(v, inner, words)}" for key, v in parts.items())
+            return "\n".join(titled(k, as_text(v, inner, words)) for k, v in parts.items())
+        case Record(fields=fields) if HIDDEN not in value:
+            named = zip(fields, value, strict=True)
             return _listed(f"{name} {one_line(part, of, words)}" for (name, of), part in named)
-    return one_line(value, type, words)
+        case Record() | Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Never():
+            return one_line(value, type, words)
+        case List() | Tuple() | Set() | Bag() | Union():
+            return one_line(value, type, words)
+    assert_never(type)
 
 
 def one_line(value: Any, type: Type, words: Words = PLAIN) -> str:
-    """A value in one line; `3 hidden` for a list that is not seen."""
+    """Returns a value in one line; `3 hidden` for a list that is not seen."""
     if isinstance(value, Hidden):
         return "hidden" if value.length is None else f"{value.length} hidden"
+    if value is None or isinstance(value, str):  # a choice is known by its name
+        return plain_text(value, words)
     match type:
-        case Option(of=inner) if value is not None:
+        case Option(of=inner):
             return one_line(value, inner, words)
-        case Record() if isinstance(value, tuple) and HIDDEN in value:
-            named = zip(type.fields, value, strict=True)
+        case Record(fields=fields) if HIDDEN in value:
             return ",".join(
                 f"{name}={one_line(part, inner, words)}"
-                for (name, inner), part in named
+                for (name, inner), part in zip(fields, value, strict=True)
                 if part is not HIDDEN
             )
         case List(of=inner):
             return _listed(one_line(part, inner, words) for part in value)
-        case PerSeat(of=inner) | PerValue(of=inner) if isinstance(value, dict):
+        case PerSeat(of=inner) | PerValue(of=inner):
             return _listed(f"{words.name(k)} {one_line(v, inner, words)}" for k, v in value.items())
-        case Set() | Bag():
+        case Record() | Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Never():
             return plain_text(value, words)
-    return plain_text(value, words)
+        case Set() | Bag() | Tuple() | Grid() | Union():
+            return plain_text(value, words)
+    assert_never(type)
 
 
 def plain_text(value: Any, words: Words = PLAIN) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.ir.types import (
     Bag,
@@ -18,6 +18,7 @@ from gamedsl.ir.types import (
     Enum,
     Grid,
     List,
+    Never,
     NoneType,
     Number,
     Option,
@@ -31,7 +32,7 @@ from gamedsl.ir.types import (
     Type,
     Union,
     domain,
-)
+)  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
 
@@ -73,8 +74,7 @@ def _read(text: str, type: Type, seats: tuple[str, ...]) -> Read:
         case Union(of=options):
             for option in options:
                 yield from _read(text, option, seats)
-        case Record() | Tuple():
-            types = type.types if isinstance(type, Record) else type.of
+        case Record(types=types) | Tuple(of=types):
             yield from _row(text, types, ",", seats)
         case Grid(rows=rows, columns=columns, of=inner):
             yield from _row(text, (inner,) * (rows * columns), ",", seats)
@@ -86,6 +86,10 @@ def _read(text: str, type: Type, seats: tuple[str, ...]) -> Read:
             yield from ((BagValue.of(v), rest) for v, rest in _braced(text, inner, seats))
         case PerSeat() | PerValue():
             yield from _map(text, type, seats)
+        case Never():
+            return
+        case _:
+            assert_never(type)
 
 
 def _one_of(text: str, values: dict[str, Any]) -> Read:

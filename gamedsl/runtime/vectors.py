@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, assert_never
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.statements import Readers, State
@@ -27,6 +27,7 @@ from gamedsl.ir.types import (
     Enum,
     Grid,
     List,
+    Never,
     NoneType,
     Number,
     Option,
@@ -336,9 +337,9 @@ def code_of(type: Type, seats: tuple[str, ...]) -> Code:
             return Items(code_of(inner, seats), size, length is not None)
         case Set(of=inner) | Bag(of=inner):
             return _counts(inner, seats, 1 if isinstance(type, Set) else inf)
-        case NoneType() | Text():
+        case NoneType() | Text() | Never():
             return NOTHING
-    raise TypeError(f"no floats for {type}")
+    assert_never(type)
 
 
 def _counts(type: Type, seats: tuple[str, ...], most: float) -> Code:
@@ -347,7 +348,8 @@ def _counts(type: Type, seats: tuple[str, ...], most: float) -> Code:
 
 
 def _lengths(type: Type, seats: tuple[str, ...]) -> Code:
-    """The code of what is public of a hidden value, as `gamedsl.runtime.views.masked` has it."""
+    """Returns the code of what is public of a hidden value: the lengths of lists and bags, as
+    `gamedsl.runtime.views.masked` leaves them."""
     match type:
         case List(length=length, at_most=most):
             return Length(most if length is None else length)
@@ -358,4 +360,8 @@ def _lengths(type: Type, seats: tuple[str, ...]) -> Code:
         case PerValue(key=key, of=List() | Bag() as inner):
             code = _lengths(inner, seats)
             return Parts([(f"[{name_of(v)}]", v, code) for v in domain(key, seats) or ()])
-    return NOTHING
+        case Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Option() | Never():
+            return NOTHING
+        case Tuple() | Set() | PerSeat() | Record() | Grid() | PerValue() | Union():
+            return NOTHING
+    assert_never(type)

@@ -12,27 +12,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from gamedsl.engine.kernel import State as Play
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Binding, Call, Choose, Show, walk_steps
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
 from gamedsl.ir.statements import Readers, State
 from gamedsl.ir.types import (
     Bag,
+    Bool,
+    Enum,
     Grid,
     List,
+    Never,
+    NoneType,
+    Number,
     Option,
     PerSeat,
     PerValue,
     Record,
+    Seat,
     Set,
+    Text,
     Tuple,
     Type,
+    Union,
     plain,
 )  # fmt: skip
-from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import SILENCE, Event, Seen, known, occurrences
 from gamedsl.prompting.replies import value_said
@@ -161,7 +168,7 @@ class Viewer:
             if s.name in variables
         }
         seen = play.seen(seat)
-        return View(seat, role, step, legal, state, self.told(seat, seen), seen, self)
+        return View(seat, role, step, legal, state, self.bound(seen), seen, self)
 
     def layout(self, seat: str) -> Layout:
         """How the vectors of a seat are made."""
@@ -172,44 +179,48 @@ class Viewer:
             found = self._layouts[seat] = Layout(self.ir, self.slots.values(), seat)
         return found
 
-    def told(self, seat: str, seen: Seen) -> dict[tuple[str, Key], Any]:
-        """What a seat was told last of everything that steps bind, by variable and key."""
+    def bound(self, seen: Seen) -> dict[tuple[str, Key], Any]:
+        """Returns the last known value of every slot, by variable and key."""
         bound = {}
         for event in seen:
-            found = self._read(seat, event)
+            found = self._read(event)
             if found is not None:
                 slot, value = found
                 bound[slot.variable, slot.key] = value
         return bound
 
-    def _read(self, seat: str, event: Event) -> tuple[Slot, Any] | None:
-        """Which slot an event filled, and with what; None where it is of declared state."""
+    def _read(self, event: Event) -> tuple[Slot, Any] | None:
+        """Returns the slot that an event filled, and its value; None for declared state."""
         step = self._steps[event.step]
         if step.variable in self.types:
             return None
-        if isinstance(step, Choose):
-            key: Key = (event.seat,)
-            if (step.variable, key) not in self.slots:
-                key = ()
-            said = step.said
-            if said is not None and step.readers.fields and event.name[:1] not in ("{", SILENCE):
-                return self.slots[step.variable, key], self._named(
-                    event.name, step.type, step.readers
-                )
-            if said is not None and event.name != SILENCE:
-                return self.slots[step.variable, key], value_said(
-                    event.name, said, step.type, self.ir.seats
-                )
-            return self.slots[step.variable, key], event.name
-        name = event.name
-        if isinstance(step, Show | Call):
-            return self.slots[step.variable, ()], self._named(name, step.type, step.readers)
+        match step:
+            case Choose():
+                key: Key = (event.seat,)
+                slot = self.slots.get((step.variable, key)) or self.slots[step.variable, ()]
+                return slot, self._chosen(step, event.name)
+            case Show() | Call():
+                value = self._named(event.name, step.type, step.readers)
+                return self.slots[step.variable, ()], value
+            case Draw():
+                return self._drawn(step, event)
+        assert_never(step)
+
+    def _chosen(self, step: Choose, name: str) -> Any:
+        """Returns the name of a choice, or the value of what was said."""
+        if step.said is None or name == SILENCE:
+            return name
+        if step.readers.fields and not name.startswith("{"):
+            return self._named(name, step.type, step.readers)
+        return value_said(name, step.said, step.type, self.ir.seats)
+
+    def _drawn(self, step: Draw, event: Event) -> tuple[Slot, Any]:
         for key in keys_of(step):
             head = "".join(f"{part}:" for part in key[step.by_seat :])
-            if (not step.by_seat or key[0] == event.seat) and name.startswith(head):
-                drawn = self._named(name[len(head) :], step.type, step.readers)
-                return self.slots[step.variable, key], drawn
-        raise ValueError(f"`{name}` is no outcome of `{step.id}`")
+            if (not step.by_seat or key[0] == event.seat) and event.name.startswith(head):
+                value = self._named(event.name[len(head) :], step.type, step.readers)
+                return self.slots[step.variable, key], value
+        raise ValueError(f"`{event.name}` is no outcome of `{step.id}`")
 
     def _named(self, name: str, type: Type, readers: Readers) -> Any:
         """The value of a name; a record of which only some fields are told has `Hidden` in it."""
@@ -262,17 +273,25 @@ def masked(
 
 
 def _lengths(value: Any, type: Type) -> Any:
-    """What is public of a hidden value: how long lists and bags in it are."""
+    """Returns what is public of a hidden value: the lengths of lists and bags in it."""
+    if value is None:
+        return HIDDEN
     match type:
-        case List() | Bag() if value is not None:
-            return Hidden(value.total if isinstance(value, BagValue) else len(value))
-        case PerSeat(of=inner) | PerValue(of=inner) if isinstance(inner, List | Bag):
+        case List():
+            return Hidden(len(value))
+        case Bag():
+            return Hidden(value.total)
+        case PerSeat(of=List() | Bag() as inner) | PerValue(of=List() | Bag() as inner):
             return {key: _lengths(part, inner) for key, part in value.items()}
-    return HIDDEN
+        case Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Option() | Never():
+            return HIDDEN
+        case Tuple() | Set() | PerSeat() | Record() | Grid() | PerValue() | Union():
+            return HIDDEN
+    assert_never(type)
 
 
 def data_of(value: Any, type: Type) -> Any:
-    """A value as plain data: see `View.data`."""
+    """Returns a value as plain data: see `View.data`."""
     if isinstance(value, Hidden):
         return None if value.length is None else {"length": value.length}
     if value is None or isinstance(value, bool | int | str):
@@ -280,8 +299,8 @@ def data_of(value: Any, type: Type) -> Any:
     match type:
         case Option(of=inner):
             return data_of(value, inner)
-        case Record():
-            named = zip(type.fields, value, strict=True)
+        case Record(fields=fields):
+            named = zip(fields, value, strict=True)
             return {n: data_of(part, inner) for (n, inner), part in named if part is not HIDDEN}
         case Tuple(of=types):
             return [data_of(part, inner) for part, inner in zip(value, types, strict=True)]
@@ -296,7 +315,11 @@ def data_of(value: Any, type: Type) -> Any:
             return {name_of(part): value[part] for part in sorted(value, key=_order)}
         case PerSeat(of=inner) | PerValue(of=inner):
             return {name_of(k): data_of(v, inner) for k, v in value.items() if v is not HIDDEN}
-    return str(value) if isinstance(value, Fraction) else name_of(value)
+        case Number():
+            return str(value)
+        case Bool() | Enum() | Seat() | NoneType() | Text() | Union() | Never():
+            return name_of(value)
+    assert_never(type)
 
 
 def _order(value: Any) -> tuple[bool, Any, str]:

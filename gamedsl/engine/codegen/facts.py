@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from gamedsl.engine.codegen.builtin_code import grid_size, lined_grid
 from gamedsl.engine.storage import admits_none
 from gamedsl.ir.builtins import element, values
-from gamedsl.ir.expr import Apply, Const, expressions_in
+from gamedsl.ir.expr import Apply, Const, Expr, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Action,
     Binding,
+    Block,
+    Call,
     Choose,
     Do,
     Draw,
     Loop,
+    Pay,
     Show,
     Stage,
     Step,
     walk_steps,
-)
-from gamedsl.ir.statements import Add, Assign, ForEach, Place, State, Statement
+)  # fmt: skip
+from gamedsl.ir.statements import Add, Assign, State, write_of
 from gamedsl.ir.types import Bag, Enum, Type, domain
 
 
@@ -47,42 +51,55 @@ def facts_of(ir: GameIR) -> GameFacts:
 
 
 def _flagged(ir: GameIR) -> frozenset[str]:
-    found: set[str] = set()
     steps = tuple(walk_steps(ir.turns))
-    for step in steps:
-        if isinstance(step, Stage):
-            found |= {state.name for state in step.state}
-        elif isinstance(step, Choose):
-            if any(option.value is None for options in step.options for option in options):
-                found.add(step.variable)
-            found |= {name for action in step.moves for name in _none_in(step, action)}
-        elif isinstance(step, Draw | Show | Loop):
-            found |= _none_by(step)
-    unbound = {name for step in steps if isinstance(step, Loop | Stage) for name in step.resets}
-    return frozenset(found | (unbound & {state.name for state in ir.state}))
+    flagged = {name for step in steps for name in _bound_to_none(step)}
+    return frozenset(flagged | (_unbound(steps) & {state.name for state in ir.state}))
 
 
-def _none_in(step: Choose, action: Action) -> Iterator[str]:
-    """The parameters of an action that may be none."""
+def _unbound(steps: Iterable[Step]) -> set[str]:
+    """Returns the variables that loops and stages unbind."""
+    return {name for step in steps if isinstance(step, Loop | Stage) for name in step.resets}
+
+
+def _bound_to_none(step: Step) -> Iterator[str]:
+    """Yields the variables that a step may bind to none, and those of the stage that it is."""
+    match step:
+        case Stage(state=states):
+            yield from (state.name for state in states)
+        case Choose(options=rows, moves=moves):
+            if any(option.value is None for options in rows for option in options):
+                yield step.variable
+            for action in moves:
+                yield from _none_arguments(step, action)
+        case Draw(place=place):
+            if place is None and not step.per and _perhaps_none(step.type):
+                yield step.variable
+        case Show():
+            if _perhaps_none(step.value.type):
+                yield step.variable
+        case Loop(items=items, item=item):
+            if items is not None and item is not None and _has_none(items):
+                yield item
+        case Do() | Pay() | Call() | Block():
+            return
+        case _:
+            assert_never(step)
+
+
+def _none_arguments(step: Choose, action: Action) -> Iterator[str]:
+    """Yields the parameters of an action that may be none."""
     values = [o.value for options in step.options for o in options if isinstance(o.value, tuple)]
     for place, (name, _) in enumerate(action.parameters, 1):
         if any(value[0] == action.name and value[place] is None for value in values):
             yield name
 
 
-def _none_by(step: Step) -> set[str]:
-    """The variable that a step may bind to none."""
-    match step:
-        case Draw(place=None) if _perhaps_none(step.type) and not step.per:
-            return {step.variable}
-        case Show() if _perhaps_none(step.value.type):
-            return {step.variable}
-        case Loop(items=items, item=str() as item) if items is not None:
-            if isinstance(items, Const):
-                return {item} if None in values(items.value) else set()
-            inner = element(items.type)
-            return {item} if inner is None or _perhaps_none(inner) else set()
-    return set()
+def _has_none(items: Expr) -> bool:
+    """Returns whether none may be among the items of a loop."""
+    if isinstance(items, Const):
+        return None in values(items.value)
+    inner = element(items.type)
+    return inner is None or _perhaps_none(inner)
 
 
 def _perhaps_none(type: Type) -> bool:
@@ -93,42 +110,44 @@ def _never_none(ir: GameIR) -> frozenset[str]:
     """The variables that are never none: declared ones that start as something and are never
     unbound, since nothing that is none can be stored in them."""
     steps = tuple(walk_steps(ir.turns))
-    stages = [step for step in steps if isinstance(step, Stage)]
-    declared = [*ir.state, *(state for stage in stages for state in stage.state)]
-    unbound = {name for step in steps if isinstance(step, Loop | Stage) for name in step.resets}
-    unsure = unbound | {s.name for s in declared if s.start is None or admits_none(s.type)}
-    inner = {state.name for stage in stages for state in stage.state}
-    unsure |= inner - {state.name for state in ir.state}
+    inner = [state for step in steps if isinstance(step, Stage) for state in step.state]
+    declared = [*ir.state, *inner]
+    unsure = _unbound(steps)
+    unsure |= {s.name for s in declared if s.start is None or admits_none(s.type)}
+    unsure |= {state.name for state in inner} - {state.name for state in ir.state}
     return frozenset({state.name for state in declared} - unsure)
 
 
 def _ordered_bags(ir: GameIR) -> frozenset[str]:
-    """The bags that are in the order of their type at the start, and that nothing is added to."""
-    written = set()
-    for step in walk_steps(ir.turns):
-        if isinstance(step, Choose | Draw) and step.place is not None:
-            written.add(step.place.variable)
-        elif isinstance(step, Do):
-            written |= {place.variable for place in _given(step.statements)}
-        elif isinstance(step, Stage):
-            written |= {state.name for state in step.state}
+    """Returns the bags that are in the order of their type at the start, and to which nothing is
+    added."""
+    written = {name for step in walk_steps(ir.turns) for name in _given_to(step)}
     return frozenset(
         state.name for state in ir.state
         if state.name not in written and isinstance(state.type, Bag) and _in_order(state, ir)
     )  # fmt: skip
 
 
-def _given(statements: Iterable[Statement]) -> Iterator[Place]:
-    """The places that may be given something new."""
-    for statement in statements:
-        if isinstance(statement, ForEach):
-            yield from _given((statement.body,))
-        elif isinstance(statement, Assign | Add):
-            yield statement.place
+def _given_to(step: Step) -> Iterator[str]:
+    """Yields the declared variables that a step may give something new."""
+    match step:
+        case Choose(place=place) | Draw(place=place):
+            if place is not None:
+                yield place.variable
+        case Do(statements=statements):
+            for write in map(write_of, statements):
+                if isinstance(write, Assign | Add):
+                    yield write.place.variable
+        case Stage(state=states):
+            yield from (state.name for state in states)
+        case Show() | Call() | Pay() | Block() | Loop():
+            return
+        case _:
+            assert_never(step)
 
 
 def _in_order(state: State, ir: GameIR) -> bool:
-    """Whether a bag is in the order of its type."""
+    """Returns whether a bag is in the order of its type."""
     assert isinstance(state.type, Bag)
     order = {value: i for i, value in enumerate(domain(state.type.of, ir.seats) or ())}
     places = [order.get(value, -1) for value in state.start]

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.writer import Lines, literal
 from gamedsl.ir.program import Binding, Choose
 from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import (
+    Bag,
     Bool,
     Enum,
     Grid,
     List,
+    Never,
     NoneType,
     Number,
     Option,
+    PerSeat,
+    PerValue,
     Record,
     Seat,
     Set,
+    Text,
     Tuple,
     Type,
     Union,
     domain,
     plain,
-)
+)  # fmt: skip
 from gamedsl.ir.values import name_of
 
 NOBODY = "()"
@@ -32,7 +39,7 @@ FEW = 200
 
 
 def memorable(type: Type) -> bool:
-    """Whether values of a type can be keys, and no two of them that are equal differ in name."""
+    """Returns whether values of a type can be keys of a dict, and equal values have one name."""
     match type:
         case Number() | Seat() | NoneType() | Bool():
             return True
@@ -44,7 +51,9 @@ def memorable(type: Type) -> bool:
             return memorable(inner)
         case Tuple(of=types) | Record(types=types):
             return all(map(memorable, types))
-    return False
+        case Text() | Bag() | PerSeat() | PerValue() | Never():
+            return False
+    assert_never(type)
 
 
 class ObservationWriter:
@@ -108,7 +117,9 @@ class ObservationWriter:
                 code = self._make.value(readers.test, CodeScope("me"))
                 test = f"me == {chooser} or {code}" if chooser else code
                 return f"tuple([me for me in {literal(seats)} if {test}])"
-        return f"({chooser},)" if chooser else NOBODY
+            case "nobody":
+                return f"({chooser},)" if chooser else NOBODY
+        assert_never(readers.kind)
 
     def _fields(
         self, lines: Lines, readers: Readers, type: Type, owner: str, chooser: str, name: str,
@@ -152,4 +163,6 @@ class ObservationWriter:
             case "test":
                 assert readers.test is not None
                 return self._make.value(readers.test, CodeScope("me"))
-        return "False"
+            case "nobody":
+                return "False"
+        assert_never(readers.kind)
