@@ -40,7 +40,7 @@ def is_declared_form(section: Node | None) -> bool:
 
 
 @dataclass
-class Moves:
+class DeclaredActions:
     """The actions that a file declares one by one. `names` are those of the file."""
 
     section: Mapping

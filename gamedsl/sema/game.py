@@ -8,12 +8,12 @@ from typing import Any
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
-from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR, NoMove, Reward, Setting, Template
-from gamedsl.ir.program import Pay, Step, walk_steps
+from gamedsl.ir.program import Choose, Pay, Step, walk_steps
 from gamedsl.ir.program import Stage as StageStep
+from gamedsl.ir.statements import State
 from gamedsl.ir.types import BOOL, NONE, NUMBER, PerSeat, Type
-from gamedsl.sema.actions import Moves, declare_actions, is_declared_form
+from gamedsl.sema.actions import DeclaredActions, declare_actions, is_declared_form
 from gamedsl.sema.claims import read_claims
 from gamedsl.sema.data import Data
 from gamedsl.sema.history import read_history
@@ -22,14 +22,14 @@ from gamedsl.sema.lasting import what_lasts_is_said
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
 from gamedsl.sema.params import Params
-from gamedsl.sema.payoffs import read_payoffs
+from gamedsl.sema.payoffs import Payoffs, read_amounts, read_payoffs
 from gamedsl.sema.replies import forfeits_have_a_price, read_on_invalid, read_respond
 from gamedsl.sema.rewards import read_reward
 from gamedsl.sema.roles import declare_referees, declare_roles, read_swaps
 from gamedsl.sema.scope import Names, StreamName, is_reserved_stream
-from gamedsl.sema.stages import Stages
 from gamedsl.sema.state import States
-from gamedsl.sema.turns import Turns, choices_in
+from gamedsl.sema.step_context import ProgramDraft, Stages, StepContext
+from gamedsl.sema.step_readers import read_program, read_step
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.unused import actions_are_offered, params_are_read
@@ -57,7 +57,7 @@ def build_stage(
     learned: dict[str, Type] = {}
     for _ in range(MAX_ROUNDS):
         found = Problems()
-        reader = _Reader(document, given, found, chain, learned)
+        reader = GameReader(document, given, found, chain, learned)
         ir = reader.read()
         if reader.typer.context.learned == learned:
             break
@@ -66,7 +66,7 @@ def build_stage(
     return ir
 
 
-class _Reader:
+class GameReader:
     """One reading of a game, section by section."""
 
     def __init__(
@@ -103,11 +103,12 @@ class _Reader:
         if problems.errors:
             return None
         declare_lets(root.get("let"), names, problems)
-        turns = self.turns(list(state))
-        steps = turns.read(root)
-        self.assigned(turns)
-        end = self.end(turns)
-        scores = self.scores(turns, steps)
+        context = self.step_context(list(state))
+        steps = read_program(context, root)
+        self.check_assigned(context.program)
+        end = root.get("end")
+        ended = context.check(end, BOOL, "the end") if end is not None else None
+        scores = self.scores(context, steps)
         reward = self.reward(scores, steps)
         if problems.errors:
             return None
@@ -116,7 +117,7 @@ class _Reader:
             return None
         payoffs = self.payoffs(root.get("payoffs"), steps, bool(reward.needs))
         view = read_view(root.get("view"), self.typer, problems)
-        decisions, about = choices_in(steps), root.get("about")
+        decisions, about = decisions_in(steps), root.get("about")
         ir = GameIR(
             name=self.document.name,
             about=about.text if isinstance(about, Scalar) else "",
@@ -131,13 +132,13 @@ class _Reader:
             templates=read_templates(root, problems),
             settings=tuple(read_settings(root.get("train"))),
             span=head_of(root),
-            state=tuple(turns.state),
-            end=end,
+            state=tuple(context.program.state),
+            end=ended,
             no_move=read_no_move(root.get("no_move")),
             scores=scores,
             view=view,
             history=read_history(root.get("history"), decisions, dict(view), types, problems),
-            uses=tuple((name, tuple(places)) for name, places in turns.used_at.items()),
+            uses=tuple((name, tuple(places)) for name, places in context.program.used_at.items()),
             claims=read_claims(root.get("claims"), self.typer, problems),
             referees=referees,
             swaps=read_swaps(root.get("referees"), referees, names, problems),
@@ -146,13 +147,13 @@ class _Reader:
                 root.get("on_invalid"), roles, referees, decisions, names, problems
             ),
         )
-        self.hangs_together(ir, turns)
+        self.check_game(ir, context)
         return None if problems.errors else ir
 
-    def hangs_together(self, ir: GameIR, turns: Turns) -> None:
-        """Problems of the game as a whole."""
+    def check_game(self, ir: GameIR, context: StepContext) -> None:
+        """Reports problems of the game as a whole."""
         root, problems = self.root, self.problems
-        actions_are_offered(root, turns, problems)
+        actions_are_offered(root, context, problems)
         params_are_read(root, problems)
         what_lasts_is_said(ir, problems, inner=self.inner)
         if not problems.errors and not self.inner:
@@ -173,20 +174,20 @@ class _Reader:
                 found = document.root.get("roles") if document is not None else None
         return found
 
-    def turns(self, state: list[Any]) -> Turns:
+    def step_context(self, state: list[State]) -> StepContext:
+        """Returns the context in which the game's own steps are read."""
         section = self.root.get("actions")
         actions = declare_actions(section, self.names, self.problems)
-        moves = None
+        declared = None
         if is_declared_form(section):
             assert isinstance(section, Mapping)
-            moves = Moves(section, self.names, self.problems)
-        turns = Turns(self.typer, actions, moves, self.near, self.problems)
-        turns.state, turns.stages = state, self.stages
-        return turns
+            declared = DeclaredActions(section, self.names, self.problems)
+        program = ProgramDraft(read_step, self.stages, state)
+        return StepContext(self.typer, program, self.near, actions, declared)
 
-    def assigned(self, turns: Turns) -> None:
-        """State that starts as none is assigned something, or it is always none."""
-        for state in turns.state:
+    def check_assigned(self, program: ProgramDraft) -> None:
+        """Reports state that starts as none and to which nothing is assigned."""
+        for state in program.state:
             if state.type == NONE and not self.problems.errors:
                 self.problems.add(
                     "GD0450",
@@ -196,13 +197,9 @@ class _Reader:
                     help=f"assign it in a `do:` (`{state.name} = …`), or delete it",
                 )
 
-    def end(self, turns: Turns) -> Expr | None:
-        node = self.root.get("end")
-        return turns.checked(node, BOOL, "the end") if node is not None else None
-
     def scores(
-        self, turns: Turns, steps: tuple[Step, ...]
-    ) -> tuple[tuple[str, tuple[tuple[str, Expr], ...]], ...]:
+        self, context: StepContext, steps: tuple[Step, ...]
+    ) -> tuple[tuple[str, Payoffs], ...]:
         """The streams worked out at the end, from the play and from what was paid in it: a stream
         that is paid is there the map of its sums."""
         section, declared = self.root.get("scores"), self.names.declared
@@ -215,7 +212,7 @@ class _Reader:
         }
         declared.update(paid)
         found = tuple(
-            (entry.key.text, turns.per_seat(entry.value, "a score"))
+            (entry.key.text, read_amounts(context, entry.value, "a score"))
             for entry in (section.entries if isinstance(section, Mapping) else ())
             if not is_reserved_stream(entry.key, self.problems, "payoffs")
         )
@@ -223,9 +220,7 @@ class _Reader:
             del declared[stream]
         return found
 
-    def reward(
-        self, scores: tuple[tuple[str, tuple[tuple[str, Expr], ...]], ...], steps: tuple[Step, ...]
-    ) -> Reward:
+    def reward(self, scores: tuple[tuple[str, Payoffs], ...], steps: tuple[Step, ...]) -> Reward:
         """How the streams are split; it may read all that are paid or scored."""
         streams = {name for name, _ in scores}
         streams |= {step.stream for step in walk_steps(steps) if isinstance(step, Pay)}
@@ -234,12 +229,10 @@ class _Reader:
             streams - {"payoffs"},
         )  # fmt: skip
 
-    def payoffs(
-        self, section: Node | None, steps: tuple[Step, ...], split: bool
-    ) -> tuple[tuple[str, Expr], ...]:
+    def payoffs(self, section: Node | None, steps: tuple[Step, ...], split: bool) -> Payoffs:
         """The payoffs at the end; none where they are paid during play, or the split is all."""
         if section is not None:
-            return read_payoffs(section, self.typer, choices_in(steps), self.problems)
+            return read_payoffs(section, self.typer, decisions_in(steps), self.problems)
         paid = any(
             isinstance(step, StageStep) or (isinstance(step, Pay) and step.stream == "payoffs")
             for step in walk_steps(steps)
@@ -255,7 +248,7 @@ class _Reader:
         return ()
 
     def everyone_acts(self, steps: tuple[Step, ...]) -> None:
-        decisions = choices_in(steps)
+        decisions = decisions_in(steps)
         acting = {seat for step in decisions for seat in step.actors}
         for role, span in self.names.role_spans.items():
             if role in self.names.everyone and role not in acting:
@@ -267,6 +260,11 @@ class _Reader:
                     notes=tuple(Note(s.span, f"{', '.join(s.actors[:4])}") for s in decisions[:3]),
                     help="add it to the `role:` of a step, or delete it",
                 )
+
+
+def decisions_in(steps: tuple[Step, ...]) -> list[Choose]:
+    """Returns the decisions among steps and inside them, in order."""
+    return [step for step in walk_steps(steps) if isinstance(step, Choose)]
 
 
 def head_of(root: Mapping) -> Span:

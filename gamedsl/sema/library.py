@@ -115,6 +115,21 @@ def find(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> D
     return load_document(path, problems) if path is not None else None
 
 
+def find_used(kind: Kind, node: Node, near: Path, problems: Problems) -> Document | None:
+    """The document that a name, or a map with `use:`, refers to; None with a problem."""
+    name = node.get("use") if isinstance(node, Mapping) else node
+    if not isinstance(name, Scalar):
+        return None
+    return find(kind, name.text, near, problems, name.span)
+
+
+def given_params(node: Node, *own: str) -> dict[str, Entry]:
+    """Returns the params that a `use:` map sets; `own` are its other keys."""
+    if not isinstance(node, Mapping):
+        return {}
+    return {e.key.text: e for e in node if e.key.text not in ("use", *own)}
+
+
 def _find_path(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> Path | None:
     path = locate(kind, name, near)
     if path is None:

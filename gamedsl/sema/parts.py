@@ -13,7 +13,7 @@ from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir.game import Reward
 from gamedsl.ir.program import Choice, Step
 from gamedsl.ir.types import Enum
-from gamedsl.sema.actions import Moves, is_declared_form
+from gamedsl.sema.actions import DeclaredActions, is_declared_form
 from gamedsl.sema.game import build_stage
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
@@ -21,9 +21,9 @@ from gamedsl.sema.options import Options
 from gamedsl.sema.params import Params
 from gamedsl.sema.rewards import check_split
 from gamedsl.sema.scope import ANY, Names
-from gamedsl.sema.stages import Stages
 from gamedsl.sema.state import States
-from gamedsl.sema.turns import Turns
+from gamedsl.sema.step_context import ProgramDraft, Stages, StepContext
+from gamedsl.sema.step_readers import read_step
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import entries_of
@@ -57,18 +57,18 @@ def example_steps(document: Document, problems: Problems) -> tuple[Step, ...]:
     params.declare(root.get("params"))
     options = Options(tuple(Choice(m, m) for m in ACTIONS), Enum("", ACTIONS))
     actions = dict.fromkeys(ROLES, options)
-    turns = Turns(Typer(names, problems), actions, None, document.files[0], problems)
-    turns.chain = (document.name,)
-    turns.stages = Stages(build_stage, (document.name,))
     types = Types(names, problems, document.files[0])
-    turns.state = list(States(types, problems).declare(root.get("state")))
+    state = list(States(types, problems).declare(root.get("state")))
     declare_lets(root.get("let"), names, problems)
-    section = root.get("actions")
+    section, declared = root.get("actions"), None
     if is_declared_form(section):
         assert isinstance(section, Mapping)
-        turns.moves = Moves(section, names, problems)
-    steps = turns.read(root)
-    typed_lets(turns.typer)
+        declared = DeclaredActions(section, names, problems)
+    program = ProgramDraft(read_step, Stages(build_stage, (document.name,)), state)
+    typer, near = Typer(names, problems), document.files[0]
+    context = StepContext(typer, program, near, actions, declared, chain=(document.name,))
+    steps = context.read_steps(root.get("turns"))
+    typed_lets(typer)
     return steps
 
 

@@ -9,6 +9,7 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NUMBER
 from gamedsl.sema.roles import unknown_role
+from gamedsl.sema.step_context import StepContext
 from gamedsl.sema.tables import read_payoff_table
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import NOTHING, syntax
@@ -63,3 +64,21 @@ def _per_role(node: Mapping, typer: Typer, problems: Problems) -> Payoffs:
             help=f"add `{missing[0]}: …`",
         )
     return tuple((seat, found.get(seat, NOTHING)) for seat in names.seats)
+
+
+def read_amounts(context: StepContext, value: Node, what: str) -> Payoffs:
+    """Returns what each seat is paid during play or scored at the end: one expression for all
+    seats, or a map of role to expression; `what` names it in messages."""
+    names = context.names
+    if not isinstance(value, Mapping):
+        typed = context.check(value, NUMBER, what, me=True)
+        return tuple((seat, typed) for seat in names.seats) if typed else ()
+    found: dict[str, ir.Expr] = {}
+    for entry in value:
+        seats = names.seats_of(entry.key.text)
+        if not seats:
+            unknown_role(entry.key.text, entry.key.span, names, context.problems)
+        typed = context.check(entry.value, NUMBER, what, me=True)
+        if typed is not None:
+            found.update(dict.fromkeys(seats, typed))
+    return tuple((seat, found[seat]) for seat in names.seats if seat in found)

@@ -11,11 +11,10 @@ from gamedsl.ir.game import Reward
 from gamedsl.ir.types import NEVER, NUMBER, PerSeat, PerValue
 from gamedsl.sema.claims import read_claims
 from gamedsl.sema.lets import declare_lets, typed_lets
-from gamedsl.sema.library import find
+from gamedsl.sema.library import find, find_used, given_params
 from gamedsl.sema.params import Params
 from gamedsl.sema.scope import Names, ParamName, StreamName, report_taken
 from gamedsl.sema.typer import Typer
-from gamedsl.sema.uses import open_used, settings_of
 from gamedsl.sema.values import NOTHING, syntax
 
 DEFAULT = "individual"
@@ -33,10 +32,10 @@ def read_reward(
     if node is None:
         document = find("reward", DEFAULT, near, problems, where)
     else:
-        document = open_used("reward", node, near, problems)
+        document = find_used("reward", node, near, problems)
     if document is None:
         return Reward(DEFAULT, NOTHING, (), where, where)
-    settings = settings_of(node) if node is not None else {}
+    settings = given_params(node) if node is not None else {}
     use = node.span if node is not None else where
     reward = check_split(document.name, document.root, settings, game, problems, use)
     missing = [name for name in reward.needs if name not in streams]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.ir import expr as ir
@@ -39,112 +39,93 @@ from gamedsl.ir.types import (
 )
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import instance_name, name_of
-from gamedsl.sema.library import Document, find
-
-if TYPE_CHECKING:
-    from gamedsl.sema.uses import Uses
-
-Build = Callable[[Document, dict[str, Entry], Problems, tuple[str, ...]], GameIR | None]
+from gamedsl.sema.bindings import read_seen_by
+from gamedsl.sema.library import find, given_params
+from gamedsl.sema.step_context import StepContext
 
 MAX_DEPTH = 4
 """Games inside each other."""
 
 
-@dataclass
-class Stages:
-    """Compiles stages with `build`, and gathers their lets."""
-
-    build: Build
-    chain: tuple[str, ...]
-    lets: list[Let] = field(default_factory=list)
-    built: dict[tuple[str, str], GameIR | None] = field(default_factory=dict)
-
-    def use(self, turns: Uses, node: Node, name: Scalar) -> tuple[program.Step, ...]:
-        """The stage that a `use` step stands for; nothing (and diagnostics) if it is wrong."""
-        from gamedsl.sema.uses import settings_of
-
-        given = settings_of(node, "weight", "if", "seen_by")
-        inner = self.game(turns, name, given)
-        if inner is None:
-            return ()
-        seats = turns.names.seats
-        if len(inner.seats) != len(seats):
-            turns.problems.add(
-                "GD0434",
-                f"`{inner.name}` is for {_roles(len(inner.seats))}, and this game has {len(seats)}",
-                name.span,
-                why="a stage has as many roles as the game around it",
-                notes=(Note(inner.span, "declared here"),),
-                help=f"give this game {_roles(len(inner.seats))}: "
-                f"`roles: [{', '.join(inner.seats[:6])}]`"
-                if len(inner.seats) <= 6
-                else "",
-            )
-            return ()
-        weight = node.get("weight") if isinstance(node, Mapping) else None
-        typed: ir.Expr | None = ir.Const(WHOLE, name.span, 1)
-        if weight is not None:
-            typed = turns.checked(weight, NUMBER, "a weight")
-        if typed is None:
-            return ()
-        stage = self.stage(inner, seats, typed, turns, node)
-        seen = node.get("seen_by") if isinstance(node, Mapping) else None
-        if seen is None:
-            return (stage,)
-        readers = turns.readers(seen)
-        return (
-            replace(
-                stage, body=program.map_steps(stage.body, lambda step: _seen_by(step, readers))
-            ),
+def read_stage(context: StepContext, node: Node, name: Scalar) -> tuple[program.Step, ...]:
+    """Returns the stage that a `use` step stands for; none (and diagnostics) if it is wrong."""
+    inner = _build(context, name, given_params(node, "weight", "if", "seen_by"))
+    if inner is None:
+        return ()
+    seats = context.names.seats
+    if len(inner.seats) != len(seats):
+        context.problems.add(
+            "GD0434",
+            f"`{inner.name}` is for {_roles(len(inner.seats))}, and this game has {len(seats)}",
+            name.span,
+            why="a stage has as many roles as the game around it",
+            notes=(Note(inner.span, "declared here"),),
+            help=f"give this game {_roles(len(inner.seats))}: "
+            f"`roles: [{', '.join(inner.seats[:6])}]`"
+            if len(inner.seats) <= 6
+            else "",
         )
+        return ()
+    weight = node.get("weight") if isinstance(node, Mapping) else None
+    typed: ir.Expr | None = ir.Const(WHOLE, name.span, 1)
+    if weight is not None:
+        typed = context.check(weight, NUMBER, "a weight")
+    if typed is None:
+        return ()
+    stage = _embed(context, inner, typed, node.span)
+    seen = node.get("seen_by") if isinstance(node, Mapping) else None
+    if seen is None:
+        return (stage,)
+    readers = read_seen_by(context, seen)
+    return (replace(stage, body=tuple(_seen_by(step, readers) for step in stage.body)),)
 
-    def game(self, turns: Uses, name: Scalar, given: dict[str, Entry]) -> GameIR | None:
-        chain = (*self.chain, *turns.chain)
-        if name.text in chain or len(chain) >= MAX_DEPTH + 4:
-            turns.problems.add(
-                "GD0405",
-                f"the game `{name.text}` uses itself",
-                name.span,
-                why=" → ".join((*chain, name.text)),
-                help="delete this step, or write the steps themselves",
-            )
-            return None
-        source = name.span.source  # the file that names the game, which may be another than this
-        near = source.folder / Path(source.name).name
-        document = find("game", name.text, near, turns.problems, name.span)
-        if document is None:
-            return None
-        return self.build(document, given, turns.problems, (*chain, name.text))
 
-    def stage(
-        self,
-        inner: GameIR,
-        seats: tuple[str, ...],
-        weight: ir.Expr,
-        turns: Uses,
-        node: Node,
-    ) -> program.Stage:
-        rename = Renamer(f"{inner.name}.", dict(zip(inner.seats, seats, strict=True)), turns.number)
-        known = {let.name for let in self.lets}
-        for let in inner.lets:
-            renamed = replace(rename(let), name=rename.prefix + let.name)
-            if renamed.name not in known:
-                self.lets.append(renamed)
-        body = rename(inner.turns)
-        bound = dict.fromkeys(_bound(body))
-        for enum in inner.enums:
-            if enum not in turns.names.enums:
-                turns.names.enums.append(enum)
-        return program.Stage(
-            turns.number(inner.name),
-            body,
-            rename(inner.state),
-            tuple(bound),
-            rename(inner.end),
-            tuple((rename.seats[seat], rename(payoff)) for seat, payoff in inner.payoffs),
-            weight,
-            node.span,
+def _build(context: StepContext, name: Scalar, given: dict[str, Entry]) -> GameIR | None:
+    """Builds the game of a stage; None (and diagnostics) where it is wrong or inside itself."""
+    stages, problems = context.program.stages, context.problems
+    chain = (*stages.chain, *context.chain)
+    if name.text in chain or len(chain) >= MAX_DEPTH + 4:
+        problems.add(
+            "GD0405",
+            f"the game `{name.text}` uses itself",
+            name.span,
+            why=" → ".join((*chain, name.text)),
+            help="delete this step, or write the steps themselves",
         )
+        return None
+    source = name.span.source  # the file that names the game, which may be another than this
+    near = source.folder / Path(source.name).name
+    document = find("game", name.text, near, problems, name.span)
+    if document is None:
+        return None
+    return stages.build(document, given, problems, (*chain, name.text))
+
+
+def _embed(context: StepContext, inner: GameIR, weight: ir.Expr, span: Span) -> program.Stage:
+    """Returns a game as a stage of the game around it, which takes over its lets and enums."""
+    draft = context.program
+    seats = dict(zip(inner.seats, context.names.seats, strict=True))
+    rename = Renamer(f"{inner.name}.", seats, draft.step_id)
+    known = {let.name for let in draft.stages.lets}
+    for let in inner.lets:
+        renamed = replace(rename(let), name=rename.prefix + let.name)
+        if renamed.name not in known:
+            draft.stages.lets.append(renamed)
+    body = rename(inner.turns)
+    bound = dict.fromkeys(_bound_names(body))
+    for enum in inner.enums:
+        if enum not in context.names.enums:
+            context.names.enums.append(enum)
+    return program.Stage(
+        draft.step_id(inner.name),
+        body,
+        rename(inner.state),
+        tuple(bound),
+        rename(inner.end),
+        tuple((rename.seats[seat], rename(payoff)) for seat, payoff in inner.payoffs),
+        weight,
+        span,
+    )
 
 
 def _seen_by(step: program.Step, readers: statements.Readers) -> program.Step:
@@ -158,8 +139,8 @@ def _roles(count: int) -> str:
     return f"{count} role{'s' if count != 1 else ''}"
 
 
-def _bound(steps: tuple[program.Step, ...]) -> list[str]:
-    """The names that steps bind."""
+def _bound_names(steps: tuple[program.Step, ...]) -> list[str]:
+    """Returns the names that steps bind."""
     found: list[str] = []
     for step in program.walk_steps(steps):
         if isinstance(step, program.Choose | program.Draw | program.Show):

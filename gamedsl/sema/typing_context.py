@@ -80,6 +80,15 @@ class TypingContext:
             self.names = saved
 
     @contextmanager
+    def collecting(self) -> Iterator[Problems]:
+        """Collects the problems found now by themselves, and not among those of the game."""
+        saved, self.problems = self.problems, Problems()
+        try:
+            yield self.problems
+        finally:
+            self.problems = saved
+
+    @contextmanager
     def let_body(self, let: LetName, parameters: dict[str, Type]) -> Iterator[None]:
         """Types a let's body: in the scope of its file, for a reader who may be any seat."""
         saved = self.locals, self.facts, self.me_allowed, self.uses_me

@@ -8,25 +8,27 @@ from collections.abc import Iterator
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Sequence
-from gamedsl.sema.turns import Turns
+from gamedsl.sema.step_context import StepContext
 
 _WORD = re.compile(r"(?<!\w)(?<!(?<!\.)\.)[A-Za-z_]\w*")
 """A name, and none behind a point: `rank` of `card.rank` is a field, but `n` of `1..n` a name."""
 
 
-def actions_are_offered(root: Mapping, turns: Turns, problems: Problems) -> None:
+def actions_are_offered(root: Mapping, context: StepContext, problems: Problems) -> None:
     """GD0451: actions that no step offers. Told where nothing else is wrong."""
     section = root.entry("actions")
     if section is None or problems.errors:
         return
-    unread = [section.key] if not turns.offers else []
-    if turns.moves is not None:
-        moves = turns.moves
-        unread = [entry.key for entry in moves.section if entry.key.text not in moves.read]
+    unread = [section.key] if not context.program.offers_actions else []
+    declared = context.declared_actions
+    if declared is not None:
+        unread = [entry.key for entry in declared.section if entry.key.text not in declared.read]
     for key in unread:
         problems.add(
             "GD0451",
-            f"no step offers `{key.text}`" if turns.moves else "no step offers these actions",
+            f"no step offers `{key.text}`"
+            if declared is not None
+            else "no step offers these actions",
             key.span,
             why="not in any `from:`",
             help="write `from: actions`, or delete this",

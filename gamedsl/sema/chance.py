@@ -1,0 +1,296 @@
+"""Steps of chance: `draw` and `deal`."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from math import prod
+from typing import Any, Literal
+
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.ir import expr as ir
+from gamedsl.ir.builtins import element
+from gamedsl.ir.builtins import values as elements
+from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
+from gamedsl.ir.program import Draw, Source, Step
+from gamedsl.ir.statements import NOBODY, Place, Readers
+from gamedsl.ir.types import (
+    NUMBER,
+    SEAT,
+    WHOLE,
+    Bag,
+    List,
+    Number,
+    PerSeat,
+    PerValue,
+    Set,
+    Type,
+    fits,
+)
+from gamedsl.ir.values import name_of
+from gamedsl.sema.bindings import (
+    check_storable,
+    declare_variable,
+    own_part,
+    read_seen_by,
+    read_target,
+    readers_of_state,
+)
+from gamedsl.sema.options import PLAY, read_options
+from gamedsl.sema.scope import DataName, StateName, TypeName
+from gamedsl.sema.statements import read_place
+from gamedsl.sema.step_context import StepContext, WrittenStep
+from gamedsl.sema.types import part_of
+from gamedsl.sema.values import constant, syntax
+
+MAX_DRAWS = 10_000
+"""What one step can be drawn for."""
+
+_TAKE = re.compile(r"(.+?)\s+of\s+(.+)\Z", re.DOTALL)
+
+
+def read_draw(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
+    """Reads `draw:`, or `deal:`, which draws one for each role and none twice."""
+    deal, source = step.head.key.text == "deal", step.get("from")
+    if source is None:
+        return None
+    found, target = _source(context, source), read_target(context, step.head.value)
+    per = _indices(context, step.get("per"), deal)
+    if found is None or target is None or per is None:
+        return None
+    origin, type = found
+    if deal and not _check_enough(context, origin, source):
+        return None
+    indices, keys = per
+    place = target.place
+    how: Literal["set", "append"] = "set"
+    whole = type
+    for key in reversed(keys):
+        whole = PerSeat(whole) if key == SEAT else PerValue(key, whole)
+    by_seat = bool(keys) and keys[0] == SEAT
+    if place is not None:
+        place = own_part(place, whole) if context.acting is not None else place
+        inner = _entry_type(place.type, len(keys))
+        if isinstance(inner, List | Set | Bag) and fits(type, inner.of):
+            how = "append"
+        elif not check_storable(context, whole, place, step.head.value.span):
+            return None
+        seen = step.get("seen_by")
+        readers = readers_of_state(context, target.variable)
+        if seen is not None:
+            readers = read_seen_by(context, seen, type)
+    else:
+        readers = _drawn_readers(context, step, by_seat, type)
+        inner = whole.of if isinstance(whole, PerSeat) else whole
+        seats = context.names.seats if by_seat else ()
+        if not declare_variable(
+            context, target.variable, inner, target.span, actors=seats, joint=by_seat
+        ):
+            return None
+    return (
+        Draw(
+            context.program.step_id(target.variable), target.variable, origin, type, readers,
+            step.span, per=indices, deal=deal, by_seat=by_seat, place=place, how=how,
+            condition=step.condition,
+        ),
+    )  # fmt: skip
+
+
+def _drawn_readers(context: StepContext, step: WrittenStep, by_seat: bool, type: Type) -> Readers:
+    """Reads who sees what is drawn, which must be said."""
+    seen, value = step.get("seen_by"), step.head.value
+    if seen is None:
+        context.problems.add(
+            "GD0429", f"it is not said who sees `{value.span.text}`", value.span,
+            why="chance is hidden or shown, and nothing is guessed",
+            help=f"add `seen_by: {'owner' if by_seat else 'all'}`",
+        )  # fmt: skip
+        return NOBODY
+    readers = read_seen_by(context, seen, type)
+    if readers.kind in ("owner", "others") and not by_seat:
+        context.problems.add(
+            "GD0426", f"`{value.span.text}` has no owner", seen.span,
+            why="it is one value for all",
+            help="add `per: role`, or name who sees it",
+        )  # fmt: skip
+    return readers
+
+
+def _entry_type(type: Type, depth: int) -> Type:
+    """Returns the type of one entry, `depth` maps down."""
+    for _ in range(depth):
+        if isinstance(type, PerSeat | PerValue):
+            type = type.of
+    return type
+
+
+def _indices(
+    context: StepContext, node: Node | None, deal: bool
+) -> tuple[tuple[tuple[Any, ...], ...], tuple[Type, ...]] | None:
+    """Returns the values of each index of a draw, and their types."""
+    if deal:
+        return (context.names.seats,), (SEAT,)
+    indices, keys = [], []
+    for part in node.items if isinstance(node, Sequence) else () if node is None else (node,):
+        found = context.types.read(part)
+        if found is None:
+            return None
+        indices.append(tuple(value for _, value in found.choices))
+        keys.append(found.type)
+    many = prod(map(len, indices))
+    if node is not None and many > MAX_DRAWS:
+        context.problems.add(
+            "GD0421", f"{many:,} draws are too many for one step", node.span,
+            why=f"at most {MAX_DRAWS:,}", help="draw for fewer, or in several steps",
+        )  # fmt: skip
+        return None
+    return tuple(indices), tuple(keys)
+
+
+def _source(context: StepContext, node: Node) -> tuple[Source, Type] | None:
+    """Reads what is drawn from, and returns it with the type of one outcome."""
+    if isinstance(node, Mapping):
+        return _weighted(context, node)
+    take: ir.Expr | None = None
+    if isinstance(node, Scalar) and (many := _TAKE.match(node.text)):
+        count = context.check(part_of(node, *many.span(1)), WHOLE, "how many are drawn")
+        node = part_of(node, *many.span(2))
+        if count is None:
+            return None
+        if isinstance(count, ir.Const) and count.value < 1:
+            context.problems.add(
+                "GD0421", "at least one is drawn", count.span,
+                why=f"this is {name_of(count.value)}", help="to draw one, write no number",
+            )  # fmt: skip
+            return None
+        take = count
+    if isinstance(node, Sequence):
+        options = read_options(node, context.typer, context.problems)
+        if options is None:
+            return None
+        values = tuple(c.value for c in options.choices)
+        typed: ir.Expr | None = ir.Const(List(options.type, len(values)), node.span, values)
+    else:
+        place = _stored_collection(context, node)
+        if place is not None:
+            of = element(place.type)
+            assert of is not None
+            return Source("bag", bag=place, take=take), List(of) if take else of
+        typed = values_of(context, node)
+    if typed is None:
+        return None
+    of = element(typed.type)
+    if of is None:
+        context.problems.add(
+            "GD0420", "chance draws from a collection", node.span, why=f"this is {typed.type}",
+            help="write a type, a range such as `1..6`, or a list",
+        )  # fmt: skip
+        return None
+    held_out = _held_out(context, node)
+    most = _fewest(context, typed, held_out)
+    if isinstance(take, ir.Const) and most is not None and most < take.value:
+        context.problems.add(
+            "GD0421", f"{take.value} cannot be drawn from {most}", take.span,
+            why="more than there are",
+        )  # fmt: skip
+        return None
+    return Source("values", values=typed, take=take, held_out=held_out), List(of) if take else of
+
+
+def _held_out(context: StepContext, node: Node) -> tuple[int, ...] | None:
+    """Returns the places of the rows held out, where a data file is drawn from."""
+    known = context.names.declared.get(node.text) if isinstance(node, Scalar) else None
+    return known.held_out if isinstance(known, DataName) else None
+
+
+def _count_of(context: StepContext, collection: ir.Expr) -> int | None:
+    """Returns how many elements there are; None where it is only known during play."""
+    if any(isinstance(part, PLAY) for part in ir.walk(collection)):
+        return None
+    try:
+        return len(elements(evaluate(collection, Scope(seats=context.names.seats))))
+    except EvaluationError:
+        return None
+
+
+def _fewest(
+    context: StepContext, collection: ir.Expr, held_out: tuple[int, ...] | None
+) -> int | None:
+    """Returns how many elements there are to draw from, of rows in the smaller share; None where
+    it is only known during play."""
+    count = _count_of(context, collection)
+    if count is None or held_out is None:
+        return count
+    return min(len(held_out), count - len(held_out))
+
+
+def _check_enough(context: StepContext, origin: Source, node: Node) -> bool:
+    """Whether there is one for each role, where it is known what is dealt; reported if not."""
+    seats = len(context.names.seats)
+    if origin.values is None or origin.take is not None:
+        return True
+    count = _fewest(context, origin.values, origin.held_out)
+    enough = count is None or count >= seats
+    if not enough:
+        context.problems.add(
+            "GD0421", f"{count} cannot be dealt to {seats} roles", node.span,
+            why="nothing is dealt twice",
+            help="to draw one for each, write `draw:` and `per: role`",
+        )  # fmt: skip
+    return enough
+
+
+def values_of(context: StepContext, node: Node) -> ir.Expr | None:
+    """Types a collection: a type or data file by its name, or an expression."""
+    known = context.names.declared.get(node.text) if isinstance(node, Scalar) else None
+    if isinstance(known, DataName):
+        return ir.Const(List(known.type, len(known.rows)), node.span, known.rows)
+    if isinstance(known, TypeName):
+        values = tuple(value for _, value in known.choices)
+        return ir.Const(List(known.type, len(values)), node.span, values)
+    return context.expression(node)
+
+
+def _stored_collection(context: StepContext, node: Node) -> Place | None:
+    """Returns the declared collection that a text names, from which chance takes out."""
+    if not isinstance(node, Scalar):
+        return None
+    root = re.match(r"[A-Za-z_][A-Za-z0-9_]*", node.text)
+    known = context.names.declared.get(root[0]) if root else None
+    if not isinstance(known, StateName) or "(" in node.text or ".." in node.text:
+        return None
+    tree = syntax(node, context.problems)
+    place = (
+        read_place(tree, context.typer, me=context.acting is not None, facts=context.facts)
+        if tree is not None
+        else None
+    )
+    return place if place is not None and isinstance(place.type, List | Set | Bag) else None
+
+
+def _weighted(context: StepContext, node: Mapping) -> tuple[Source, Type] | None:
+    """Reads `{a: 1/3, b: 2/3}`: names or numbers with probabilities that sum to 1."""
+    keys = Sequence(tuple(entry.key for entry in node), node.span)
+    options = read_options(keys, context.typer, context.problems)
+    total, odds = Fraction(0), []
+    for entry in node:
+        found = constant(entry.value, context.typer, context.problems, NUMBER)
+        if found is None or options is None:
+            return None
+        if not isinstance(found[2], Number) or found[1] < 0:
+            context.problems.add(
+                "GD0421", "a probability is a number from 0 to 1", entry.value.span,
+                why=f"this is {entry.value.span.text}",
+            )  # fmt: skip
+            return None
+        odds.append(Fraction(found[1]))
+        total += odds[-1]
+    if options is None:
+        return None
+    if total != 1:
+        context.problems.add(
+            "GD0433", f"these probabilities sum to {total}, not to 1", node.span,
+            why="exactly 1 is needed", help="write fractions, such as `1/3`",
+        )  # fmt: skip
+    pairs = zip((c.value for c in options.choices), odds, strict=True)
+    return Source("weights", weights=tuple(p for p in pairs if p[1])), options.type

@@ -1,0 +1,423 @@
+"""Decisions: `choose` steps, with options to choose from, and `say` steps, answered in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.spans import Span
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+from gamedsl.frontend.syntax import ast
+from gamedsl.ir import expr as ir
+from gamedsl.ir import program
+from gamedsl.ir.json_types import longest, readable
+from gamedsl.ir.program import Action, Choose, Do, Said, Step, walk_steps
+from gamedsl.ir.statements import ForEach, Place, Readers
+from gamedsl.ir.types import BOOL, SEAT, TEXT, PerSeat, Record, Text, Type, join
+from gamedsl.sema.bindings import (
+    check_storable,
+    declare_variable,
+    own_part,
+    read_seen_by,
+    read_target,
+    readers_of_state,
+)
+from gamedsl.sema.effects import read_do
+from gamedsl.sema.options import Options, read_options
+from gamedsl.sema.roles import unknown_role
+from gamedsl.sema.scope import LetName, StateName, TypeName
+from gamedsl.sema.state import States
+from gamedsl.sema.step_context import StepContext, WrittenStep
+from gamedsl.sema.view import read_entries
+
+NOTHING = "nothing"
+"""The word of `knows` for an actor who knows nothing."""
+
+MAX_TOKENS = 32_768
+"""Tokens that one reply may have at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actors:
+    """The seats that may act, whether all do at once (`joint`), and else who acts, where that is
+    worked out when the step is reached."""
+
+    seats: tuple[str, ...]
+    joint: bool
+    actor: ir.Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionBinding:
+    """What a decision binds: a variable, or a part of the state, and who sees it."""
+
+    variable: str
+    place: Place | None
+    readers: Readers
+
+
+def read_choose(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
+    """Reads `choose:`, a decision with options."""
+    actors, source = read_actors(context, step.item), step.get("from")
+    if actors is None or source is None:
+        return None
+    options = _options(context, source, actors.seats)
+    if options is None:
+        return None
+    type = _common_type(context, options, source)
+    alone = not actors.joint or len(actors.seats) == 1
+    if type is None or not (alone or _check_own_writes(context, options[0].moves)):
+        return None
+    bound = _binding(context, step, type, actors)
+    if bound is None:
+        return None
+    choices = tuple(o.choices for o in options)
+    knows = _read_knows(context, step.get("knows"))
+    return (
+        Choose(
+            context.program.step_id(bound.variable), bound.variable, actors.seats, actors.joint,
+            choices, type, step.span, condition=step.condition, actor=actors.actor,
+            legal=options[0].legal, moves=options[0].moves, place=bound.place,
+            readers=bound.readers, knows=knows,
+        ),
+    )  # fmt: skip
+
+
+def read_say(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
+    """Reads `say:`, a decision that is answered in words."""
+    actors, wanted = read_actors(context, step.item), step.get("read")
+    if actors is None:
+        return None
+    type = _reply_type(context, wanted, step.head.value)
+    limit = None if type is None else _token_limit(context, step, type)
+    if type is None or limit is None:
+        return None
+    bound = _binding(context, step, type, actors)
+    if bound is None:
+        return None
+    if bound.place is not None and isinstance(bound.place.type, Text) and wanted is None:
+        type = bound.place.type
+    test, valid = step.get("valid"), None
+    if test is not None:
+        valid = context.check(test, BOOL, "a condition", me=True)
+        if valid is None:
+            return None
+    form: Literal["text", "json", "code"] = (
+        "text" if wanted is None else "json" if isinstance(type, Record) else "code"
+    )
+    return (
+        Choose(
+            context.program.step_id(bound.variable), bound.variable, actors.seats, actors.joint,
+            ((),) * len(actors.seats), type, step.span, condition=step.condition,
+            actor=actors.actor, place=bound.place, readers=bound.readers,
+            said=Said(form, limit, valid),
+        ),
+    )  # fmt: skip
+
+
+# who acts, and what that binds
+
+
+def read_actors(context: StepContext, item: Mapping) -> Actors | None:
+    """Reads who acts; None (and a diagnostic) where that is not known or is no role."""
+    role, seats = item.get("role"), context.names.seats
+    if role is None:
+        if context.acting is not None:
+            return Actors(context.acting, False, ir.Me(SEAT, item.span))
+        if len(seats) == 1:
+            return Actors(seats, False)
+        context.problems.add(
+            "GD0428", "it is not said who chooses", item.entries[0].key.span,
+            why="no `role:`, and no loop over roles around it",
+            help=f"add `role: {seats[0]}`, or `role: all`",
+        )  # fmt: skip
+        return None
+    items = role.items if isinstance(role, Sequence) else (role,)
+    found: list[str] = []
+    for part in items:
+        text = part.text if isinstance(part, Scalar) else ""
+        named = seats if text == "all" else context.names.seats_of(text)
+        if not named and len(items) == 1 and _is_computed(context, part):
+            typed = context.check(part, SEAT, "who acts")
+            if isinstance(typed, ir.Const):
+                return Actors((typed.value,), False)
+            return None if typed is None else Actors(seats, False, typed)
+        if not named:
+            if text not in context.names.broken:
+                unknown_role(text, part.span, context.names, context.problems, "all")
+            return None
+        found += [s for s in named if s not in found]
+    single = len(items) == 1 and not isinstance(role, Sequence) and len(found) == 1
+    joint = not single or getattr(items[0], "text", "") == "all"
+    return Actors(tuple(s for s in context.names.everyone if s in found), joint)
+
+
+def _is_computed(context: StepContext, node: Node) -> bool:
+    """Whether who acts is an expression: no bare name, or one that is declared."""
+    if not isinstance(node, Scalar):
+        return False
+    known = node.text in context.names.declared or node.text in ("me", "other")
+    return known or not node.text.isidentifier()
+
+
+def _binding(
+    context: StepContext, step: WrittenStep, type: Type, actors: Actors
+) -> DecisionBinding | None:
+    """Reads what a decision binds to a value of a type; None (and a diagnostic) where it cannot."""
+    value = step.head.value
+    target = read_target(context, value)
+    if target is None:
+        return None
+    variable, seats, joint = target.variable, actors.seats, actors.joint
+    readers = read_seen_by(context, step.get("seen_by"), type)
+    if target.place is None:
+        if not declare_variable(context, variable, type, target.span, actors=seats, joint=joint):
+            return None
+        return DecisionBinding(variable, None, readers)
+    place = own_part(target.place, type)
+    if joint and len(seats) > 1 and place is target.place and not place.keys:
+        _report_shared_place(context, place, value.span)
+        return None
+    if not check_storable(context, type, place, value.span):
+        return None
+    if step.get("seen_by") is None:
+        readers = readers_of_state(context, variable)
+    return DecisionBinding(variable, place, readers)
+
+
+def _report_shared_place(context: StepContext, place: Place, span: Span) -> None:
+    """Reports that several roles choose what is one value of the state."""
+    declared = context.names.place(place.variable)
+    context.problems.add(
+        "GD0306", f"`{span.text}` must be per role", span,
+        why=f"several roles choose it, and it is {place.type}",
+        notes=(Note(declared, "declared here"),) if declared else (),
+        help="declare it with `per: role`",
+    )  # fmt: skip
+
+
+def _check_own_writes(context: StepContext, moves: tuple[Action, ...]) -> bool:
+    """Whether actions that several roles take at once write only what is the actor's own, so that
+    their order does not matter; reported where they do not."""
+    done = (step for move in moves for step in walk_steps(move.body) if isinstance(step, Do))
+    for statement in (each for step in done for each in step.statements):
+        inner = statement.body if isinstance(statement, ForEach) else statement
+        assert not isinstance(inner, ForEach)
+        keys = inner.place.keys
+        if keys and isinstance(keys[0].expr, ir.Me):
+            continue
+        name = inner.place.variable
+        declared, known = context.names.place(name), context.names.declared.get(name)
+        own = isinstance(known, StateName) and isinstance(known.type, PerSeat)
+        context.problems.add(
+            "GD0453", "roles that act at once write what is not their own", statement.span,
+            why=f"each may write `{name}.me`" if own else f"`{name}` is one for all",
+            notes=(Note(declared, "declared here"),) if declared else (),
+            help="write it in a `do:` step behind the choice",
+        )  # fmt: skip
+        return False
+    return True
+
+
+def _read_knows(context: StepContext, node: Node | None) -> tuple[program.Entry, ...] | None:
+    """Reads what the actor knows, where the step says; `nothing` is a word unless it is a name."""
+    if node is None:
+        return None
+    word = isinstance(node, Scalar) and node.text == NOTHING
+    if word and not context.names.anywhere(NOTHING):
+        return ()
+    where = "in what is known here"
+    return read_entries(node, context.typer, context.problems, where, context.facts)
+
+
+# options
+
+
+def _options(
+    context: StepContext, source: Node, seats: tuple[str, ...]
+) -> tuple[Options, ...] | None:
+    """Reads `from:`, the options of each acting seat."""
+    source = _slot_value(context, source)
+    wanted = _declared_actions(context, source)
+    if wanted is not None:
+        return _action_options(context, wanted, seats, source)
+    if isinstance(source, Scalar) and source.text == "actions":
+        context.program.offers_actions = True
+        missing = [s for s in seats if s not in context.actions]
+        if missing and not context.problems.errors:
+            _report_no_actions(context, missing[0], source.span)
+        return None if missing else tuple(context.actions[s] for s in seats)
+    if isinstance(source, Scalar) and _is_misspelt(context, source):
+        return None
+    options = read_options(source, context.typer, context.problems, me=True)
+    return (options,) * len(seats) if options else None
+
+
+def _slot_value(context: StepContext, source: Node) -> Node:
+    """Returns what a protocol's param stands for, where it was set to `actions` or to a type."""
+    known = context.names.declared.get(source.text) if isinstance(source, Scalar) else None
+    if not isinstance(known, LetName) or not known.slot or not isinstance(known.body, ast.Name):
+        return source
+    name, scope = known.body.id, known.scope or context.names
+    if name == "actions" or isinstance(scope.declared.get(name), TypeName):
+        return Scalar(name, name, source.span, ())
+    return source
+
+
+def _is_misspelt(context: StepContext, source: Scalar) -> bool:
+    """Whether `from:` is an unknown name that is close to `actions`; reported if so."""
+    name, names = source.text, context.names
+    if names.anywhere(name) or did_you_mean(name, [*names.all(), "actions"]) != "actions":
+        return False
+    context.problems.add(
+        "GD0301", f"unknown name `{name}`", source.span, why="not declared",
+        help="did you mean `actions`?",
+    )  # fmt: skip
+    return True
+
+
+def _declared_actions(context: StepContext, source: Node) -> tuple[str, ...] | None:
+    """Returns the declared actions that `from:` names: all of them, or those of a list."""
+    actions = context.declared_actions
+    if actions is None:
+        return None
+    if isinstance(source, Scalar) and source.text == "actions":
+        return tuple(entry.key.text for entry in actions.section)
+    if not isinstance(source, Sequence):
+        return None
+    items = [item for item in source if isinstance(item, Scalar)]
+    if not any(actions.entry(item.text) for item in items):
+        return None
+    return tuple(item.text for item in items)
+
+
+def _action_options(
+    context: StepContext, wanted: tuple[str, ...], seats: tuple[str, ...], source: Node
+) -> tuple[Options, ...] | None:
+    """Reads declared actions as the options of each acting seat."""
+    actions = context.declared_actions
+    assert actions is not None
+    unknown = next((name for name in wanted if actions.entry(name) is None), None)
+    if unknown is not None:
+        _report_unknown_action(context, unknown, source, actions.section)
+        return None
+    inner = replace(context, acting=seats, facts=frozenset())
+    with context.typer.context.within(actions.names):
+        found = actions.options(
+            wanted, context.typer, context.types, lambda body: _read_body(inner, body), source.span
+        )
+    if found is None:
+        return None
+    options, bound = found
+    context.program.bind(*bound)
+    return (options,) * len(seats)
+
+
+def _read_body(context: StepContext, action: Mapping) -> tuple[Step, ...]:
+    """Reads the effects of a declared action: its `do`, then its `turns`."""
+    do = action.entry("do")
+    steps = None
+    if do is not None:
+        steps = read_do(context, WrittenStep(Mapping((do,), do.value.span), do, None))
+    return (*(steps or ()), *context.read_steps(action.get("turns")))
+
+
+def _report_unknown_action(context: StepContext, name: str, source: Node, section: Mapping) -> None:
+    """Reports a name that stands among declared actions and is none."""
+    items = source.items if isinstance(source, Sequence) else ()
+    span = next((i.span for i in items if isinstance(i, Scalar) and i.text == name), source.span)
+    known = [entry.key.text for entry in section]
+    guess = did_you_mean(name, known)
+    place = section.entry(guess) if guess else None
+    context.problems.add(
+        "GD0301", f"unknown action `{name}`", span, why="not declared under `actions`",
+        notes=(Note(place.key.span, "declared here"),) if place else (),
+        help=f"did you mean `{guess}`?" if guess else "the actions: " + ", ".join(known[:8]),
+    )  # fmt: skip
+
+
+def _report_no_actions(context: StepContext, seat: str, span: Span) -> None:
+    """Reports at the role's declaration for protocol steps, otherwise at the step."""
+    place = context.names.role_spans[seat]
+    here, there = (place, span) if context.chain else (span, place)
+    context.problems.add(
+        "GD0407",
+        f"`{seat}` has no actions",
+        here,
+        why="acts, and can do nothing" if context.chain else f"`{seat}` can do nothing",
+        notes=(Note(there, "acts here" if context.chain else "declared here"),),
+        help=f"add them under `actions`: `{seat}: [left, right]`"
+        if context.actions
+        else "add the actions of all roles: `actions: [left, right]`",
+    )
+
+
+def _common_type(context: StepContext, options: tuple[Options, ...], source: Node) -> Type | None:
+    """Returns the type of all actors' options; None (and a diagnostic) where there is none."""
+    type: Type | None = options[0].type
+    for other in options[1:]:
+        type = type and join(type, other.type)
+    if type is None:
+        context.problems.add(
+            "GD0404",
+            "the roles of this step choose values of different types",
+            source.span,
+            why=f"{options[0].type} and others",
+            help="give all of them names, or all of them numbers",
+        )
+    return type
+
+
+# replies in words
+
+
+def _reply_type(context: StepContext, wanted: Node | None, head: Node) -> Type | None:
+    """Reads `read:`, the type of what is taken from a reply: a record, or a text without it."""
+    if not isinstance(wanted, Mapping):
+        return TEXT
+    fields = []
+    for entry in wanted:
+        type = _field_type(context, entry)
+        if type is None:
+            return None
+        why = readable(type)
+        if why is not None:
+            context.problems.add(
+                "GD0480", f"`{entry.key.text}` cannot be read from a reply", entry.value.span,
+                why=why, help="read a finite type, a number, `text(80)`, or a list of these",
+            )  # fmt: skip
+            return None
+        fields.append((entry.key.text, type))
+    return Record(head.text if isinstance(head, Scalar) else "", tuple(fields))
+
+
+def _field_type(context: StepContext, entry: Entry) -> Type | None:
+    """Reads the type of one field of a reply."""
+    types = context.types
+    if isinstance(entry.value, Mapping):
+        state = States(types, context.problems).read(entry)
+        return None if state is None else state.type
+    found = types.read(entry.value, entry.key.text)
+    if found is None:
+        return None
+    types.claim(found, entry.value)
+    return found.type
+
+
+def _token_limit(context: StepContext, step: WrittenStep, type: Type) -> int | None:
+    """Returns how many tokens a reply may have: as written, or as the longest reply needs."""
+    written, head = step.get("max_tokens"), step.head
+    if written is not None:
+        return context.types.number(written, 1, MAX_TOKENS)
+    most = longest(type, context.names.seats)
+    if isinstance(type, Record) and most is not None and most <= MAX_TOKENS:
+        return most
+    context.problems.add(
+        "GD0481", f"it is not said how long `{head.value.span.text}` may be", head.key.span,
+        why="no `max_tokens`, and what is read has no longest text"
+        if isinstance(type, Record) else "no `max_tokens`",
+        help="add `max_tokens: 100`",
+    )  # fmt: skip
+    return None

@@ -1,0 +1,56 @@
+"""Steps without a decision or chance: `show`, `do` and `pay`."""
+
+from __future__ import annotations
+
+from gamedsl.frontend.source.nodes import Scalar
+from gamedsl.ir.program import Do, Pay, Show, Step
+from gamedsl.ir.types import PerSeat
+from gamedsl.sema.bindings import declare_variable, read_seen_by
+from gamedsl.sema.payoffs import read_amounts
+from gamedsl.sema.scope import is_reserved_stream
+from gamedsl.sema.statements import read_statements
+from gamedsl.sema.step_context import StepContext, WrittenStep
+
+
+def read_show(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
+    """Reads `show:`, which tells seats the value of an expression."""
+    name = step.get("as")
+    typed = context.expression(step.head.value)
+    readers = read_seen_by(context, step.get("seen_by"))
+    if typed is None or not isinstance(name, Scalar):
+        return None
+    type, joint = typed.type, isinstance(typed.type, PerSeat)
+    if readers.kind in ("owner", "others") and not joint and context.acting is None:
+        context.problems.add(
+            "GD0426", f"`{name.text}` has no owner", readers.span or step.span,
+            why="it is one value for all", help="name who sees it",
+        )  # fmt: skip
+        return None
+    inner = type.of if isinstance(type, PerSeat) else type
+    actors = context.names.seats if joint else ()
+    if not declare_variable(context, name.text, inner, name.span, actors=actors, joint=joint):
+        return None
+    id = context.program.step_id(name.text)
+    return (Show(id, name.text, typed, readers, step.span, step.condition),)
+
+
+def read_do(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
+    """Reads `do:`, statements that write the state."""
+    me = context.acting is not None
+    statements = read_statements(
+        step.head.value, context.typer, context.problems, me=me, facts=context.facts
+    )
+    if statements is None:
+        return None
+    return (Do(context.program.step_id("do"), statements, step.span, step.condition),)
+
+
+def read_pay(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
+    """Reads `pay:`, a payoff to a stream during play."""
+    stream, value = step.head.value, step.get("value")
+    assert isinstance(stream, Scalar)
+    if value is None or is_reserved_stream(stream, context.problems):
+        return None
+    amounts = read_amounts(context, value, "a payoff")
+    id = context.program.step_id(stream.text)
+    return (Pay(id, stream.text, amounts, step.span, step.condition),)
