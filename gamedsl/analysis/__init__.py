@@ -22,10 +22,10 @@ from gamedsl.analysis import (
     unread,
 )
 from gamedsl.analysis.claims import payoffs_are_as_claimed
+from gamedsl.analysis.infoflow import check_information_flow
 from gamedsl.analysis.labels import labels_are_distinct
 from gamedsl.analysis.passing import Pass, by_rules
 from gamedsl.analysis.payoffs import payoffs_are_defined
-from gamedsl.analysis.readers import only_readers_learn
 from gamedsl.analysis.taint import payoffs_stay_secret
 from gamedsl.analysis.templates import templates_name_what_is_seen
 from gamedsl.ir.game import GameIR
@@ -47,7 +47,7 @@ PASSES: tuple[Pass, ...] = (
     ),
     Pass(
         "readers", "what a seat is asked, told and may choose depends on what it has seen alone",
-        told.LEAKS, by_rules(only_readers_learn),
+        told.LEAKS, by_rules(check_information_flow),
     ),
     Pass("plays", plays.CLAIM, ("GD0402", "GD0437", "GD0460", "GD0602"), plays.plays_end),
     Pass("told.alike", told.ALIKE, ("GD0440",), told.seen_alike_is_told_alike),

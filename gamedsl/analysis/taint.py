@@ -23,7 +23,7 @@ PAYOFF_WORDS = ("payoff", "payoffs", "reward", "rewards", "scores")
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class TaintPath:
     """How a name reaches a payoff: the names on the way, with where each reads the one before."""
 
     hops: tuple[str, ...]
@@ -55,7 +55,7 @@ def payoffs_stay_secret(ir: GameIR, problems: Problems) -> None:
                 _flows(mention.name, span, flow, slot, problems)
 
 
-def _flows(name: str, span: Span, flow: Flow, into: str, problems: Problems) -> None:
+def _flows(name: str, span: Span, flow: TaintPath, into: str, problems: Problems) -> None:
     problems.add(
         "GD0521", f"a payoff flows into the prompt through `{name}`", span,
         why="players of a masked game learn payoffs from rewards only",
@@ -64,9 +64,9 @@ def _flows(name: str, span: Span, flow: Flow, into: str, problems: Problems) -> 
     )  # fmt: skip
 
 
-def payoff_flows(ir: GameIR) -> dict[str, Flow]:
+def payoff_flows(ir: GameIR) -> dict[str, TaintPath]:
     """Every name that a template of a masked game must not mention, with its way to a payoff."""
-    flows = {word: Flow((word,), ()) for word in PAYOFF_WORDS}
+    flows = {word: TaintPath((word,), ()) for word in PAYOFF_WORDS}
     reached = _Reached(ir.lets_by_name)
     for seat, payoff in ir.payoffs:
         reached.follow(payoff, f"the payoff of `{seat}`", (), ())
@@ -82,7 +82,7 @@ def payoff_flows(ir: GameIR) -> dict[str, Flow]:
             if source is not None:
                 inner = params[source]
                 note = Note(let.span, f"`{let.name}` is computed from `{source}`")
-                flows[let.name] = Flow((let.name, *inner.hops), (note, *inner.notes))
+                flows[let.name] = TaintPath((let.name, *inner.hops), (note, *inner.notes))
     return flows
 
 
@@ -91,39 +91,39 @@ class _Reached:
 
     def __init__(self, lets: dict[str, Let]) -> None:
         self.known = lets
-        self.params: dict[str, Flow] = {}
-        self.lets: dict[str, Flow] = {}
+        self.params: dict[str, TaintPath] = {}
+        self.lets: dict[str, TaintPath] = {}
 
     def follow(self, expr: Expr, goal: str, hops: tuple[str, ...], notes: tuple[Note, ...]) -> None:
         """Walk an expression whose value flows along `hops` (the nearest first) into `goal`."""
         if isinstance(expr, Const) and expr.origin is not None:
             reads = f"`{hops[0]}` reads it" if hops else f"{goal} reads it"
-            flow = Flow((expr.origin, *hops, goal), (Note(expr.span, reads), *notes))
+            flow = TaintPath((expr.origin, *hops, goal), (Note(expr.span, reads), *notes))
             self.params.setdefault(expr.origin, flow)
         if isinstance(expr, LetCall | LetMap) and expr.name in self.known:
             let = self.known[expr.name]
             if expr.name not in self.lets:
                 reads = f"`{hops[0]}` reads `{let.name}`" if hops else f"{goal} reads `{let.name}`"
                 way = (Note(expr.span, reads), *notes)
-                self.lets[let.name] = Flow((let.name, *hops, goal), way)
+                self.lets[let.name] = TaintPath((let.name, *hops, goal), way)
                 self.follow(let.body, goal, (let.name, *hops), way)
         for child in children(expr):
             self.follow(child, goal, hops, notes)
 
 
-def _reward_flows(ir: GameIR) -> dict[str, Flow]:
+def _reward_flows(ir: GameIR) -> dict[str, TaintPath]:
     """The game's params that the reward file is given, through its own params."""
     reached = _Reached({let.name: let for let in ir.reward.lets})
     reached.follow(ir.reward.split, "the reward", (), ())
     return {
-        read: Flow((read, *flow.hops), flow.notes)
+        read: TaintPath((read, *flow.hops), flow.notes)
         for param in ir.reward.params
         if (flow := reached.params.get(param.name)) is not None
         for read in param.reads
     }
 
 
-def _connected(ir: GameIR, read: dict[str, Flow]) -> dict[str, Flow]:
+def _connected(ir: GameIR, read: dict[str, TaintPath]) -> dict[str, TaintPath]:
     """The params that payoffs read, what these are computed from, and what is from them."""
     spans = {param.name: param.span for param in ir.params}
     flows = {
@@ -138,13 +138,13 @@ def _connected(ir: GameIR, read: dict[str, Flow]) -> dict[str, Flow]:
             if other in spans:
                 flow = flows[name]
                 note = Note(spans[other], f"`{other}` and `{name}` are computed one from the other")
-                flows[other] = Flow((other, *flow.hops), (note, *flow.notes))
+                flows[other] = TaintPath((other, *flow.hops), (note, *flow.notes))
                 queue.append(other)
     return flows
 
 
-def _declared(name: str, span: Span, flow: Flow) -> Flow:
-    return Flow(flow.hops, (Note(span, f"`{name}` is declared here"), *flow.notes))
+def _declared(name: str, span: Span, flow: TaintPath) -> TaintPath:
+    return TaintPath(flow.hops, (Note(span, f"`{name}` is declared here"), *flow.notes))
 
 
 def _has_number(ir: GameIR, let: Let, seen: set[str]) -> bool:

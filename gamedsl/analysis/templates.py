@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gamedsl.analysis.reader_walk import who_reads
-from gamedsl.analysis.readers import is_open
+from gamedsl.analysis.infoflow import is_open
+from gamedsl.analysis.infoflow.walk import visibilities_of
 from gamedsl.analysis.taint import PAYOFF_WORDS, payoff_flows
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
@@ -178,7 +178,7 @@ def _check_event(ir: GameIR, template: Template, mention: Mention, problems: Pro
     for step in _bindings(ir):
         if template_for(ir, "seen", step.id, step.variable) is not template:
             continue
-        parts, sight = _parts(step), who_reads(ir).variables.get(step.variable)
+        parts, sight = _parts(step), visibilities_of(ir).variables.get(step.variable)
         if sight is not None and sight.by == "field":
             parts = tuple(p for i, p in enumerate(parts) if sight.part(i).all == sight.any)
         if mention.attribute not in parts:
@@ -251,7 +251,7 @@ def _check_readers(
     """Whether all who are asked with a text see the variable, or the part of it, that it names."""
     if is_open(ir):
         return
-    sight = who_reads(ir).variables.get(mention.name)
+    sight = visibilities_of(ir).variables.get(mention.name)
     if sight is None:
         return
     if mention.attribute is not None and sight.by == "seat":

@@ -1,5 +1,6 @@
-"""Problems: what they are made of, how they are collected and how they are shown."""
+"""Problems of files: their data, their collection and their rendering."""
 
-from gamedsl.diagnostics.model import CompileError, Diagnostic, Note, Problems, Severity
+from gamedsl.diagnostics.errors import CompileError
+from gamedsl.diagnostics.model import Diagnostic, Note, Problems, Severity
 
 __all__ = ["CompileError", "Diagnostic", "Note", "Problems", "Severity"]

@@ -1,6 +1,6 @@
-"""The table of codes is a folder: `explain/GDxxxx.md`, one file a code.
+"""The table of diagnostic codes, a folder: `explain/GDxxxx.md`, one file for each code.
 
-Nothing here is read while a file is checked; a code is only a string until someone asks for it.
+No explanation is read while a file is checked: a code is a string until `explain` is asked for it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Explanation(NamedTuple):
 
 
 def codes() -> list[str]:
-    """Every code that has an explanation, in order."""
+    """Returns every code that has an explanation, in order."""
     return sorted(path.stem for path in FOLDER.glob("GD*.md") if _CODE.fullmatch(path.stem))
 
 
 def explain(code: str) -> str:
-    """The long form of a code, as Markdown. Raises KeyError for a code that does not exist."""
+    """Returns the long form of a code, as Markdown. Raises KeyError for a code that does not exist."""
     if not _CODE.fullmatch(code):
         raise KeyError(code)
     try:
@@ -52,7 +52,7 @@ def explain(code: str) -> str:
 
 
 def explanation(code: str) -> Explanation:
-    """The parts of an explanation. Raises KeyError, or ValueError where a part is missing."""
+    """Returns the parts of an explanation. Raises KeyError, or ValueError where a part is missing."""
     text = explain(code)
     first, _, rest = text.partition("\n")
     parts = dict(_PART.findall(text))
@@ -63,5 +63,5 @@ def explanation(code: str) -> Explanation:
 
 
 def text_examples(code: str) -> list[str]:
-    """The wrong and the right example of a code whose examples are not YAML. Raises KeyError."""
+    """Returns the wrong and the right example of a code with examples in no YAML. Raises KeyError."""
     return _TEXT.findall(explain(code))

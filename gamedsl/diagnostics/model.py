@@ -1,7 +1,8 @@
-"""The one shape of a problem, and the list that a stage collects.
+"""Diagnostics, and the list of them that a stage collects.
 
-A stage reports every problem it finds into a `Problems` and the pipeline stops between stages,
-never inside one. An exception is a bug or the edge of the Python interface (`CompileError`).
+A stage reports every problem it finds into a `Problems`; the pipeline stops between stages, never
+inside one. An exception is a bug, or the edge of the Python interface
+(`gamedsl.diagnostics.errors.CompileError`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A second place that a problem refers to, with what stands there."""
+    """A second place that a problem refers to, with a text about it."""
 
     span: Span
     text: str
@@ -27,9 +28,9 @@ class Note:
 class Diagnostic:
     """One problem.
 
-    `message` is a headline that states the fact; `why` stands under the underlined text; `notes`
-    show where the other half is; `help` is one remedy, pasteable where it can be; `witness` is the
-    evidence of a refuted claim (lines of text), printed below.
+    `message` is a headline that states the fact; `why` is printed under the underlined text;
+    `notes` point to further places; `help` is one fix, which can be pasted where possible;
+    `witness` is the evidence against a refuted claim (lines of text), printed below.
     """
 
     code: str
@@ -43,7 +44,7 @@ class Diagnostic:
 
 
 class Problems:
-    """What a stage has found so far; each stage gets the same one."""
+    """The diagnostics found so far; all stages share one list."""
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
@@ -61,11 +62,11 @@ class Problems:
         severity: Severity = "error",
         witness: tuple[str, ...] = (),
     ) -> None:
-        """Record a problem; the same code at the same place is recorded once."""
+        """Records a problem; the same code at the same place is recorded once."""
         self.extend([Diagnostic(code, message, span, why, notes, help, severity, witness)])
 
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Record problems that were found elsewhere, each once."""
+        """Records problems that were found elsewhere, each once."""
         for diagnostic in diagnostics:
             key = (diagnostic.code, diagnostic.span, diagnostic.message)
             if key not in self._seen:
@@ -77,26 +78,13 @@ class Problems:
         return any(d.severity == "error" for d in self.found)
 
     def count_errors(self) -> int:
-        """How many errors so far: a stage that calls another asks before and after."""
+        """Returns the number of errors so far."""
         return sum(d.severity == "error" for d in self.found)
 
     def sorted(self) -> list[Diagnostic]:
-        """In order of file and place, errors before notes at one place."""
+        """Returns diagnostics in order of file and place, errors before notes at one place."""
         rank = {"error": 0, "warning": 1, "note": 2}
         return sorted(
             self.found,
             key=lambda d: (d.span.source.name, d.span.start, rank[d.severity], d.code, d.message),
         )
-
-
-class CompileError(Exception):
-    """A file that does not compile. `diagnostics` holds every problem of the failing stage."""
-
-    def __init__(self, diagnostics: list[Diagnostic]) -> None:
-        self.diagnostics = diagnostics
-        super().__init__(self._summary())
-
-    def _summary(self) -> str:
-        from gamedsl.diagnostics.render import render
-
-        return "\n" + render(self.diagnostics, form="pretty", colour=False)

@@ -1,4 +1,4 @@
-"""Problems as text: pretty for people, concise for editors' link finders, JSON for programs.
+"""Diagnostics as text: pretty for people, concise for editors' link finders, JSON for programs.
 
 Rendering never fails, whatever the text holds: control characters are shown as escapes, tabs
 and wide characters keep the underline below what it underlines, long lines are cut to a window.
@@ -21,7 +21,7 @@ _BOLD, _BLUE, _RESET = "\x1b[1m", "\x1b[1;34m", "\x1b[0m"
 
 
 def render(diagnostics: Iterable[Diagnostic], form: Form = "pretty", colour: bool = False) -> str:
-    """All diagnostics as one text, without a newline at its end; the empty text for none."""
+    """Returns all diagnostics as one text, without a newline at its end; empty for none."""
     if form == "json":
         import json
 
@@ -36,7 +36,7 @@ def _place(span: Span) -> str:
 
 
 def _visible(text: str) -> str:
-    """A text in which nothing can move the cursor or hide."""
+    """Returns a text with control characters escaped, so that nothing moves the cursor or hides."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -73,7 +73,7 @@ def _as_data(d: Diagnostic) -> dict[str, object]:
 
 
 class _Paint:
-    """Colours, or none."""
+    """Applies ANSI colours, where they are on."""
 
     def __init__(self, on: bool) -> None:
         self.on = on
@@ -120,7 +120,7 @@ def _pretty(d: Diagnostic, paint: _Paint) -> str:
 def _snippet(
     span: Span, sign: str, text: str, tint: str, width: int, paint: _Paint, again: bool
 ) -> list[str]:
-    """One line of source and the mark below it; only the mark where the line stands above."""
+    """Returns a source line and the mark below it; with `again`, the mark alone."""
     number = span.line
     line = span.source.line(number)
     begin = span.column - 1
@@ -140,7 +140,7 @@ def _cell(char: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns that a text takes on a terminal."""
+    """Returns the columns that a text takes on a terminal."""
     if text.isascii():
         return len(text)
     from unicodedata import category, east_asian_width
@@ -150,7 +150,7 @@ def _width(text: str) -> int:
 
 
 def _window(line: str, begin: int, length: int) -> tuple[str, int, int]:
-    """What to show of a line, the columns before the mark, and the columns of the mark."""
+    """Returns the visible part of a line, the columns before the mark, and those of the mark."""
     left, right = 0, len(line)
     if right > WINDOW:
         left = max(0, min(begin - WINDOW // 3, right - WINDOW))

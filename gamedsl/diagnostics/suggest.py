@@ -1,4 +1,4 @@
-"""Which known word a wrong one was probably meant to be."""
+"""Suggestions for misspelt words: the nearest known word."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate nearest to a word, or None where none is near.
+    """Returns the candidate nearest to a word, or None where none is near.
 
     Near means: equal but for case, `-` and `_`; or at most a third of the letters inserted,
     deleted, changed or swapped with a neighbour (one letter in a word of three). Ties go to the
@@ -44,7 +44,7 @@ def _common_prefix(a: str, b: str) -> int:
 
 
 def _distance(a: str, b: str, most: int) -> int:
-    """Optimal string alignment distance; more than `most` once it must exceed it."""
+    """Returns the optimal string alignment distance, or any number over `most` if it is larger."""
     before: list[int] = []
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import gamedsl
+from gamedsl.analysis.infoflow import check_information_flow, is_open
 from gamedsl.analysis.prompted import sample_book
-from gamedsl.analysis.readers import is_open, only_readers_learn
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic, Problems
 from gamedsl.engine.interpreter import Interpreter
@@ -462,7 +462,7 @@ def test_all_that_hides_is_gone_through() -> None:
         assert ir is not None
         assert not is_open(ir)
         problems = Problems()
-        only_readers_learn(ir, problems)
+        check_information_flow(ir, problems)
         assert problems.found == []
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from gamedsl.analysis.reader_expressions import Reading
-from gamedsl.analysis.reader_sets import Sight
-from gamedsl.analysis.reader_walk import who_reads
+from gamedsl.analysis.infoflow.expressions import Visibilities
+from gamedsl.analysis.infoflow.visibility import Visibility
+from gamedsl.analysis.infoflow.walk import visibilities_of
 from gamedsl.engine.interpreter import History, Interpreter
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.values import Bag
@@ -28,7 +28,7 @@ class Witness:
     def __init__(self, ir: GameIR, *, values: bool = True) -> None:
         self.ir = ir
         self.kernel = Interpreter(ir)
-        self.reading: Reading | None = who_reads(ir) if values else None
+        self.reading: Visibilities | None = visibilities_of(ir) if values else None
         self.asked: dict[tuple[str, Any], Any] = {}
         self.repeated = 0
         """How often a seat was asked after what it had seen in another history too."""
@@ -105,7 +105,7 @@ class Witness:
                     ])  # fmt: skip
 
 
-def part(value: Any, sight: Sight, seat: int, seats: tuple[str, ...]) -> Any:
+def part(value: Any, sight: Visibility, seat: int, seats: tuple[str, ...]) -> Any:
     """What a seat reads of a value."""
     if not sight.readers >> seat & 1:
         return "?"

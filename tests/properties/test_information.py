@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import gamedsl
-from gamedsl.analysis.readers import only_readers_learn
+from gamedsl.analysis.infoflow import check_information_flow
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import GameIR
@@ -74,7 +74,7 @@ def test_random_programs(seed: int, tmp_path: Path) -> None:
         ir, problems = built(text, tmp_path), Problems()
         if ir is None:
             return False
-        only_readers_learn(ir, problems)
+        check_information_flow(ir, problems)
         dropped += problems.errors
         return not problems.errors
 

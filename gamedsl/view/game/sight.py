@@ -1,7 +1,7 @@
 """Who sees what, when: for each step and each role, from the tables that the compiler proves with.
 
-The walk that proves that nobody learns what it is not told (`gamedsl.analysis.readers`) runs again,
-and what it finds at each choice, draw and showing is written down.
+The walk that proves information flow (`gamedsl.analysis.infoflow`) runs again, and what it finds at
+each choice, draw and showing is written down.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gamedsl.analysis.reader_expressions import Reading, has_length
-from gamedsl.analysis.reader_roles import Scope
-from gamedsl.analysis.reader_sets import Seats, Sight, each
-from gamedsl.analysis.reader_stores import Context
-from gamedsl.analysis.reader_walk import Walk, who_reads
+from gamedsl.analysis.infoflow.expressions import Visibilities, has_length
+from gamedsl.analysis.infoflow.flows import Context
+from gamedsl.analysis.infoflow.visibility import Seats, Visibility, seat_numbers
+from gamedsl.analysis.infoflow.walk import Walk, visibilities_of
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding, Choose, Draw, Show, Step, walk_steps
+from gamedsl.ir.statements import Place
 from gamedsl.ir.types import Record, Type, plain
 from gamedsl.tables.model import Cell, Column, Entry, Table, TextRun, series
 from gamedsl.tables.text import Line, table_lines
@@ -56,12 +56,11 @@ class Row:
 
 def who_sees(ir: GameIR) -> tuple[Row, ...]:
     """A row for each step that binds something, in order, then one for each state variable."""
-    reading = who_reads(ir)
-    walk = _Noting(ir, reading)
-    walk.run()
+    noting = _Noting(ir, visibilities_of(ir))
+    noting.walk.run()
     rows: list[Row] = []
     for step in walk_steps(ir.turns):
-        noted = walk.noted.get(step.id)
+        noted = noting.noted.get(step.id)
         if noted is None or not isinstance(step, Binding):
             continue
         kind: Literal["choice", "chance", "shown"] = "chance"
@@ -71,7 +70,7 @@ def who_sees(ir: GameIR) -> tuple[Row, ...]:
         rows.append(Row(step.variable, kind, place_of(ir, step.span), glances))
     for state in ir.states:
         glances = tuple(
-            _of_sight(walk.learned[state.name], seat, ir, state.type)
+            _of_sight(noting.walk.flows.learned[state.name], seat, ir, state.type)
             for seat in range(len(ir.everyone))
         )
         length = has_length(state.type) and any(glance.sees != "all" for glance in glances)
@@ -119,47 +118,45 @@ class _Note:
 
     known: Seats
     asked: Seats = 0
-    sights: dict[int | None, Sight] = field(default_factory=dict)
+    sights: dict[int | None, Visibility] = field(default_factory=dict)
 
 
-class _Noting(Walk):
-    """The walk, writing down what it finds."""
+class _Noting:
+    """The walk, and what it finds at each choice, draw and showing."""
 
-    def __init__(self, ir: GameIR, reading: Reading) -> None:
-        super().__init__(ir, reading, None)
+    def __init__(self, ir: GameIR, visibilities: Visibilities) -> None:
+        self.walk = Walk(ir, visibilities, None, self._observe)
         self.noted: dict[str, _Note] = {}
 
-    def _note(self, step: Step, owner: int | None, sight: Sight, here: Context) -> _Note:
-        note = self.noted.setdefault(step.id, _Note(self.everyone))
+    def _note(self, step: Step, owner: int | None, sight: Visibility, here: Context) -> _Note:
+        everyone = self.walk.flows.everyone
+        note = self.noted.setdefault(step.id, _Note(everyone))
         before = note.sights.get(owner, sight)
-        note.sights[owner] = before.within(sight.readers) if before.readers else before
-        note.known &= here.readers(self.everyone)
+        note.sights[owner] = before.restricted(sight.readers) if before.readers else before
+        note.known &= here.readers(everyone)
         return note
 
-    def choose(self, step: Choose, here: Context, after: Context) -> Context:
-        for seat, inner in self.acting(step, here):
-            sight = self.sight(step.readers, inner.scope, step.type, seat)
-            self._note(step, seat, sight, inner).asked |= 1 << seat
-        return super().choose(step, here, after)
-
-    def draw(self, step: Draw, here: Context) -> Sight | None:
-        if step.by_seat:
-            for seat in each(self.reading.table.of(step.per[0])):
-                own = here.scope.seated(seat)
-                self._note(step, seat, self.outcome(step, own, seat), here)
-        elif step.place is not None:
-            for scope, owner in self.owners(step.place, here.scope):
-                self._note(step, owner, self.outcome(step, scope, owner), here)
-        else:
-            owner = here.scope.me
-            self._note(step, owner, self.outcome(step, here.scope, owner), here)
-        return super().draw(step, here)
-
-    def show(self, step: Show, here: Context) -> Sight:
-        scope: Scope = here.scope
-        sight = self.sight(step.readers, scope, step.value.type, scope.me)
-        self._note(step, None, sight, here)
-        return super().show(step, here)
+    def _observe(self, step: Step, here: Context) -> None:
+        flows, scope = self.walk.flows, here.scope
+        match step:
+            case Choose():
+                for seat, inner in flows.actor_contexts(step, here):
+                    sight = flows.visibility(step.readers, inner.scope, step.type, seat)
+                    self._note(step, seat, sight, inner).asked |= 1 << seat
+            case Draw(by_seat=True):
+                for seat in seat_numbers(flows.visibilities.table.of(step.per[0])):
+                    own = scope.acting_as(seat)
+                    self._note(step, seat, flows.outcome_visibility(step, own, seat), here)
+            case Draw(place=Place() as place):
+                for own, owner in flows.owners(place, scope):
+                    self._note(step, owner, flows.outcome_visibility(step, own, owner), here)
+            case Draw():
+                self._note(step, scope.me, flows.outcome_visibility(step, scope, scope.me), here)
+            case Show():
+                sight = flows.visibility(step.readers, scope, step.value.type, scope.me)
+                self._note(step, None, sight, here)
+            case _:
+                pass
 
 
 def _glance(ir: GameIR, step: Binding, note: _Note, seat: int) -> Glance:
@@ -198,7 +195,7 @@ def _whose(ir: GameIR, parts: dict[int | None, Glance], seat: int) -> str:
     return ", ".join(f"{ir.everyone[one]}'s" for one in seen if one is not None) + told
 
 
-def _of_sight(sight: Sight, seat: int, ir: GameIR, type: Type) -> Glance:
+def _of_sight(sight: Visibility, seat: int, ir: GameIR, type: Type) -> Glance:
     """What a seat has of a value."""
     if sight.all >> seat & 1:
         return Glance(False, "all")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from gamedsl.analysis.reader_sets import Seats, Table
+from gamedsl.analysis.infoflow.visibility import Seats, SeatTable
 from gamedsl.ir.expr import Const, Expr, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw
@@ -23,7 +23,7 @@ FEW = 4
 _UNREAD = frozenset({"type", "options", "start", "weights"})
 
 
-def alike(ir: GameIR, table: Table) -> tuple[Seats, ...]:
+def alike(ir: GameIR, table: SeatTable) -> tuple[Seats, ...]:
     """The seats in groups, each of seats that no rule tells from one another: every set of seats
     that is written anywhere has all of a group in it, or none."""
     alone = tuple(1 << seat for seat in range(len(table.names)))
@@ -37,7 +37,7 @@ def alike(ir: GameIR, table: Table) -> tuple[Seats, ...]:
     return tuple(groups.values())
 
 
-def _sets(part: Any, table: Table) -> Iterator[Seats]:
+def _sets(part: Any, table: SeatTable) -> Iterator[Seats]:
     """Every set of seats that stands in a part of the rules."""
     if isinstance(part, tuple):
         for item in part:
@@ -61,7 +61,7 @@ def _sets(part: Any, table: Table) -> Iterator[Seats]:
                 yield from _sets(getattr(part, each.name), table)
 
 
-def _held(value: Any, table: Table) -> Iterator[Seats]:
+def _held(value: Any, table: SeatTable) -> Iterator[Seats]:
     """The roles in a constant, as sets."""
     if isinstance(value, str):
         yield table.of(value)

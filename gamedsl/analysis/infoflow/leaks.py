@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gamedsl.analysis.reader_expressions import Cause, Reading
-from gamedsl.analysis.reader_remedies import Flow, Remedies, named, root_of, shown
-from gamedsl.analysis.reader_sets import Seats, each
+from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
+from gamedsl.analysis.infoflow.remedies import Leak, Remedies, named, root_of, shown
+from gamedsl.analysis.infoflow.visibility import Seats, seat_numbers
 from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.game import GameIR
@@ -26,15 +26,15 @@ class Leaks:
     """Gathers the flows of one game; of several through one place, `report` reports the first kind:
     that a seat is asked by it, before that others would learn it."""
 
-    def __init__(self, ir: GameIR, reading: Reading, problems: Problems) -> None:
+    def __init__(self, ir: GameIR, visibilities: Visibilities, problems: Problems) -> None:
         self._ir = ir
-        self._seats = reading.table.names
-        self._remedies = Remedies(ir, reading)
+        self._seats = visibilities.table.names
+        self._remedies = Remedies(ir, visibilities)
         self._names = self._remedies.names
-        self._variables = reading.variables
+        self._variables = visibilities.variables
         self._problems = problems
         self._found: dict[_Place, Diagnostic] = {}
-        self._flows: dict[_Place, Flow] = {}
+        self._leaks: dict[_Place, Leak] = {}
         self._asked: dict[_Place, Seats] = {}
         self._declared = _declarations(ir)
         self.turn: int | None = None
@@ -45,12 +45,14 @@ class Leaks:
 
     def report(self) -> None:
         for place, found in sorted(self._found.items(), key=lambda item: item[0]):
-            if place in self._flows:
-                help = self._remedies.of(self._flows[place]) + found.help
+            if place in self._leaks:
+                help = self._remedies.of(self._leaks[place]) + found.help
                 found = replace(found, help=help)
             self._problems.extend([found])
 
-    def asked(self, step: Choose, seat: int, cause: Cause, what: str, readers: Seats) -> None:
+    def report_decision(
+        self, step: Choose, seat: int, cause: Cause, what: str, readers: Seats
+    ) -> None:
         """What decides `what` of a seat ("is asked", "may choose" or "may say") is hidden from it;
         of all who must read it, `readers`."""
         place = _place(cause.expr.span)
@@ -68,7 +70,7 @@ class Leaks:
             notes=(Note(step.span, f"`{self._seats[seat]}` {verb} {named(step.variable)} here"),),
         )  # fmt: skip
 
-    def watched(self, step: Binding, cause: Cause, audience: Seats) -> None:
+    def report_occurrence(self, step: Binding, cause: Cause, audience: Seats) -> None:
         """What decides whether a step happens is hidden from some who see that it does."""
         names = self._names(audience & ~cause.readers)
         self._add(
@@ -77,17 +79,19 @@ class Leaks:
             notes=(Note(step.span, f"{named(step.variable)} is seen by {self._names(audience)}"),),
         )  # fmt: skip
 
-    def called(self, step: Call, cause: Cause, missing: Seats) -> None:
+    def report_call(self, step: Call, cause: Cause, missing: Seats) -> None:
         """What a function is given is hidden from some who see its result."""
         self._add(
             "GD0448", f"{self._names(missing)} would learn of {shown(cause.expr)} from "
             f"{named(step.variable)}", cause, missing, why=f"`{step.function}` is given this",
-            notes=(Note(step.span, f"{named(step.variable)} is {_sight(step.readers)}"),),
+            notes=(Note(step.span, f"{named(step.variable)} is {_seen_by(step.readers)}"),),
             otherwise=f", or leave `seen_by` out here and `show` what of {named(step.variable)} "
             "may be known",
         )  # fmt: skip
 
-    def stored(self, variable: str, span: Span, cause: Cause, missing: Seats, what: str) -> None:
+    def report_store(
+        self, variable: str, span: Span, cause: Cause, missing: Seats, what: str
+    ) -> None:
         """What is stored in a variable, or decides whether or where it is, is hidden from some who
         read it."""
         names = self._names(missing)
@@ -105,7 +109,7 @@ class Leaks:
             hide=fewer,
         )  # fmt: skip
 
-    def counted(self, variable: str, span: Span, cause: Cause, missing: Seats) -> None:
+    def report_length(self, variable: str, span: Span, cause: Cause, missing: Seats) -> None:
         """What decides how long a list is is hidden from some."""
         self._add(
             "GD0445", f"{self._names(missing)} would learn {shown(cause.expr)} from the length of "
@@ -114,7 +118,7 @@ class Leaks:
             otherwise=", or keep what is hidden in a set, whose size is hidden too",
         )  # fmt: skip
 
-    def passed(self, step: Choose, seat: int, cause: Cause, missing: Seats) -> None:
+    def report_skip(self, step: Choose, seat: int, cause: Cause, missing: Seats) -> None:
         """That a seat has no legal option tells others something."""
         name = self._seats[seat]
         self._add(
@@ -124,7 +128,7 @@ class Leaks:
             otherwise=", or add an action that is always legal, such as `pass`",
         )  # fmt: skip
 
-    def viewed(
+    def report_view(
         self, seat: int, cause: Cause, entry: Entry, told: tuple[str, ...], *, own: bool
     ) -> None:
         """A seat cannot see what an expression of its view reads; `told` is what it would read.
@@ -137,7 +141,7 @@ class Leaks:
             otherwise=f", or show its own part alone: `{entry.text}.me`" if own else "",
         )  # fmt: skip
 
-    def unknown(self, readers: Readers, variable: str, seat: int, cause: Cause) -> None:
+    def report_test(self, readers: Readers, variable: str, seat: int, cause: Cause) -> None:
         """A test of `seen_by` that a seat cannot work out of itself."""
         name = self._seats[seat]
         notes = () if readers.span is None else (Note(readers.span, "it is tested here"),)
@@ -146,24 +150,24 @@ class Leaks:
             1 << seat, why=f"`{name}` cannot see this", notes=notes,
         )  # fmt: skip
 
-    def left(self, step: Draw, bag: Place, missing: Seats) -> None:
+    def report_remainder(self, step: Draw, bag: Place, missing: Seats) -> None:
         """What is left in a collection tells what was drawn."""
         names, drawn = self._names(missing), named(step.variable)
         self._keep(Diagnostic(
             "GD0444", f"{names} would learn {drawn} from what is left in {named(bag.variable)}",
             bag.span, why="it is drawn from here",
-            notes=(Note(step.span, f"{drawn} is {_sight(step.readers)}"),
+            notes=(Note(step.span, f"{drawn} is {_seen_by(step.readers)}"),
                    *self._declaration(bag.variable)),
             help=f"declare {named(bag.variable)} with `seen_by: nobody`",
         ))  # fmt: skip
 
-    def untold(self, step: Choose | Draw, variable: str, missing: Seats) -> None:
+    def report_unobserved(self, step: Choose | Draw, variable: str, missing: Seats) -> None:
         """A step tells less of what it stores than the readers of the variable must know."""
         names, span = self._names(missing), step.readers.span or step.span
         verb = "drawn" if isinstance(step, Draw) else "chosen"
         self._keep(Diagnostic(
             "GD0446", f"{names} may read {named(variable)}, but would not be told what is {verb}",
-            span, why=f"it is {_sight(step.readers)}", notes=self._declaration(variable),
+            span, why=f"it is {_seen_by(step.readers)}", notes=self._declaration(variable),
             help=f"leave `seen_by` out here, or declare {named(variable)} with the same",
         ))  # fmt: skip
 
@@ -193,34 +197,34 @@ class Leaks:
             code, message, place, why=why,
             notes=tuple(note for note in notes if not _within(place, note.span)),
             help=otherwise, witness=witness,
-        ), self._flow(cause, missing, needs, hide))  # fmt: skip
+        ), self._leak(cause, missing, needs, hide))  # fmt: skip
 
-    def _flow(self, cause: Cause, missing: Seats, needs: Seats, hide: str) -> Flow:
+    def _leak(self, cause: Cause, missing: Seats, needs: Seats, hide: str) -> Leak:
         needs = needs or missing | cause.readers
         me = 0 if cause.me is None else 1 << cause.me
         turn = 0 if self.turn is None else 1 << self.turn
-        return Flow(
+        return Leak(
             cause, missing, needs, me, bool(turn) and me in (0, turn), needs == turn,
             cause.readers, hide, self.action,
         )  # fmt: skip
 
-    def _keep(self, found: Diagnostic, flow: Flow | None = None) -> None:
+    def _keep(self, found: Diagnostic, leak: Leak | None = None) -> None:
         """Of what is found at one place, the first of the lowest code is said, of all seats."""
         place = _place(found.span)
         known = self._found.get(place)
         if known is None or found.code < known.code:
             self._found[place] = found
-            self._flows.pop(place, None)
-            if flow is not None:
-                self._flows[place] = flow
-        elif flow is not None and found.code == known.code:
-            self._flows[place].join(flow)
+            self._leaks.pop(place, None)
+            if leak is not None:
+                self._leaks[place] = leak
+        elif leak is not None and found.code == known.code:
+            self._leaks[place].join(leak)
             if found.code == "GD0440":
                 self._found[place] = replace(known, message=found.message, why=found.why)
 
     def _few(self, seats: Seats) -> str:
         """Seats in words, not all of them where there are many."""
-        first, *more = each(seats)
+        first, *more = seat_numbers(seats)
         if len(more) < MANY:
             return " and ".join(f"`{self._seats[seat]}`" for seat in (first, *more))
         return f"`{self._seats[first]}` and {len(more)} others"
@@ -246,7 +250,7 @@ def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
         if isinstance(step, Binding) and getattr(step, "place", None) is None:
             open = step.readers.kind == "all" and not step.readers.fields
             (public if open else found).setdefault(
-                step.variable, (step.span, _sight(step.readers, isinstance(step, Choose)))
+                step.variable, (step.span, _seen_by(step.readers, isinstance(step, Choose)))
             )
         elif isinstance(step, Loop):
             for name in (step.item, step.count):
@@ -255,12 +259,12 @@ def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
                         name, (step.span, "known to those who know how this loop ends")
                     )
         states = step.state if isinstance(step, Stage) else ()
-        found |= {state.name: (state.span, _sight(state.readers)) for state in states}
-    found |= {state.name: (state.span, _sight(state.readers)) for state in ir.state}
+        found |= {state.name: (state.span, _seen_by(state.readers)) for state in states}
+    found |= {state.name: (state.span, _seen_by(state.readers)) for state in ir.state}
     return {**public, **found}
 
 
-def _sight(readers: Readers, chosen: bool = False) -> str:
+def _seen_by(readers: Readers, chosen: bool = False) -> str:
     """Who sees a value, in words."""
     if readers.fields:
         return "seen in parts"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gamedsl.analysis.reader_expressions import Reading
-from gamedsl.analysis.reader_leaks import Leaks
-from gamedsl.analysis.reader_roles import top
+from gamedsl.analysis.infoflow.expressions import Visibilities
+from gamedsl.analysis.infoflow.leaks import Leaks
+from gamedsl.analysis.infoflow.scope import outermost
 from gamedsl.engine.random_plays import pasts
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
@@ -15,17 +15,17 @@ from gamedsl.prompting.prompts import Prompter
 from gamedsl.prompting.value_text import titled
 
 
-def views_show_what_is_seen(ir: GameIR, reading: Reading, leaks: Leaks) -> None:
+def check_views(ir: GameIR, visibilities: Visibilities, leaks: Leaks) -> None:
     """Every expression of a view is read by the seat whose view it is, wherever it is asked."""
     for seat, entries in ir.view:
         number = ir.everyone.index(seat)
-        scope = top().seated(number)
+        scope = outermost().acting_as(number)
         for place, entry in enumerate(entries):
-            sight = reading.sight(entry.value, scope)
-            if not sight.all >> number & 1:
-                cause = reading.cause(entry.value, number, scope)
-                own = sight.by == "seat" and bool(sight.part(number).all >> number & 1)
-                leaks.viewed(number, cause, entry, _told(ir, seat, place, entry), own=own)
+            value = visibilities.visibility(entry.value, scope)
+            if not value.all >> number & 1:
+                cause = visibilities.cause(entry.value, number, scope)
+                own = value.by == "seat" and bool(value.part(number).all >> number & 1)
+                leaks.report_view(number, cause, entry, _told(ir, seat, place, entry), own=own)
 
 
 def _told(ir: GameIR, seat: str, place: int, entry: Entry) -> tuple[str, ...]:

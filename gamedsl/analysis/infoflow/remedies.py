@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gamedsl.analysis.reader_expressions import Cause, Reading
-from gamedsl.analysis.reader_sets import Seats, each
+from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
+from gamedsl.analysis.infoflow.visibility import Seats, seat_numbers
 from gamedsl.diagnostics.spans import Source
 from gamedsl.ir.expr import Cell, Expr, Field, Get, LastBy, Local, Me, Past, Read, walk
 from gamedsl.ir.game import GameIR
@@ -23,7 +23,7 @@ LONGEST = 50
 
 
 @dataclass
-class Flow:
+class Leak:
     """What flows through one place: why, and for whom, all seats that are asked there together."""
 
     cause: Cause
@@ -44,7 +44,7 @@ class Flow:
     action: str = ""
     """The action whose `do:` it stands in, where no step can be put before it."""
 
-    def join(self, other: Flow) -> None:
+    def join(self, other: Leak) -> None:
         """The same place, with another seat there."""
         self.missing |= other.missing
         self.needs |= other.needs
@@ -57,16 +57,16 @@ class Flow:
 class Remedies:
     """Writes the remedies of one game; each thing that is told has a name of its own."""
 
-    def __init__(self, ir: GameIR, reading: Reading) -> None:
+    def __init__(self, ir: GameIR, visibilities: Visibilities) -> None:
         self._file = ir.span.source
-        self._seats = reading.table.names
-        self._everyone = reading.table.everyone
-        self._alike = reading.alike
+        self._seats = visibilities.table.names
+        self._everyone = visibilities.table.everyone
+        self._alike = visibilities.alike
         self._bindings = _bindings(ir)
         self._taken = {*ir.lets_by_name, *map(short, self._bindings)}
         self._named: dict[str, str] = {}
 
-    def of(self, flow: Flow) -> str:
+    def of(self, flow: Leak) -> str:
         """A step that tells what is missing, or who should see the variable; and who may see what
         it is stored in."""
         readers = flow.readers & ~self._all(flow.missing)
@@ -75,7 +75,7 @@ class Remedies:
         hidden = f"declare {named(flow.hide)} with `seen_by: {self.listed(readers)}`"
         return f"{self._openly(flow)}, or {hidden}"
 
-    def _openly(self, flow: Flow) -> str:
+    def _openly(self, flow: Leak) -> str:
         cause = flow.cause
         root, expr = root_of(cause.expr), cause.expr
         if cause.through and flow.turn and (_has(expr, Me) or _has(expr, Local)):
@@ -94,7 +94,7 @@ class Remedies:
             step += f" (the `do:` of `{flow.action}` becomes `turns:`, with this and `- do:` in it)"
         return f"tell it before, and read `{name}{part}` instead{instead}: {step}"
 
-    def _told(self, flow: Flow, expr: Expr) -> tuple[str, str] | None:
+    def _told(self, flow: Leak, expr: Expr) -> tuple[str, str] | None:
         """What a step can tell in the file of the game, and what part of it is to be read; None
         where it can tell nothing."""
         text, whole = text_of(expr), " ".join(expr.span.text.split())
@@ -122,7 +122,7 @@ class Remedies:
             if re.search(rf"\b{word}\b", text):
                 if seats == 0 or seats & (seats - 1):
                     return None
-                text = re.sub(rf"\b{word}\b", self._seats[next(each(seats))], text)
+                text = re.sub(rf"\b{word}\b", self._seats[next(seat_numbers(seats))], text)
         return None if re.search(r"\bothers\b", text) else (text, "")
 
     def _unsure(self, expr: Expr, text: str) -> Iterator[str]:
@@ -133,7 +133,7 @@ class Remedies:
                 if any(isinstance(type, Option) for type in types):
                     yield short(part.name)
 
-    def _seen_by(self, flow: Flow, expr: Expr) -> str:
+    def _seen_by(self, flow: Leak, expr: Expr) -> str:
         if flow.turn and flow.alone:
             return "owner"
         return "all" if flow.turn and _has(expr, Me) else self.listed(self._all(flow.needs))
@@ -159,7 +159,7 @@ class Remedies:
         """Seats in words."""
         if seats == self._everyone and len(self._seats) > 1:
             return "all"
-        names = [f"`{self._seats[seat]}`" for seat in each(seats)]
+        names = [f"`{self._seats[seat]}`" for seat in seat_numbers(seats)]
         *first, last = names or ["nobody"]
         return f"{', '.join(first)} and {last}" if first else last
 
@@ -167,7 +167,7 @@ class Remedies:
         """Seats as `seen_by` lists them."""
         if seats == self._everyone:
             return "all"
-        names = [self._seats[seat] for seat in each(seats)]
+        names = [self._seats[seat] for seat in seat_numbers(seats)]
         return f"[{', '.join(names)}]" if len(names) > 1 else (names or ["nobody"])[0]
 
 

@@ -29,7 +29,7 @@ from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 
 
-def options_follow_from_what_is_known(ir: GameIR, problems: Problems) -> None:
+def check_options_known(ir: GameIR, problems: Problems) -> None:
     """GD0440: what a seat may choose depends on something that it does not know there."""
     for step in ir.steps:
         known = None if step.knows is None else frozenset(entry.value for entry in step.knows)

@@ -1,0 +1,497 @@
+"""Visibility of expressions: the seats that see every variable from which one is evaluated.
+
+What an expression reads is found as far as roles tell. Names of roles (`me`, an argument, an item
+of a loop) are followed, and a test of roles is decided where it can be: the branch of `r == me`
+that cannot be taken is not read. Of any other test both branches are read, and the test itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache, reduce
+from operator import and_
+from typing import NamedTuple, assert_never
+
+from gamedsl.analysis.infoflow.scope import Bound, Scope, is_role, narrow_to
+from gamedsl.analysis.infoflow.symmetry import alike
+from gamedsl.analysis.infoflow.visibility import (
+    Seats,
+    SeatTable,
+    Visibility,
+    join,
+    seat_numbers,
+)
+from gamedsl.ir.evaluate import EvaluationError, evaluate
+from gamedsl.ir.evaluate import Scope as Values
+from gamedsl.ir.expr import (
+    Apply,
+    Build,
+    Cell,
+    Collect,
+    Const,
+    Expr,
+    Field,
+    Get,
+    If,
+    LastBy,
+    LetCall,
+    LetMap,
+    Local,
+    Logic,
+    Me,
+    Past,
+    Read,
+    Stream,
+    Table,
+    children,
+)
+from gamedsl.ir.game import GameIR, Let
+from gamedsl.ir.program import Loop, walk_steps
+from gamedsl.ir.types import (
+    SEAT,
+    Bag,
+    Bool,
+    Enum,
+    Grid,
+    List,
+    Never,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Text,
+    Tuple,
+    Type,
+    Union,
+    plain,
+)  # fmt: skip
+
+LENGTHS = frozenset({"len", "size", "slots"})
+"""Built-ins that look at the length of a list or bag only, which is public where it is state."""
+
+_SAME_ROLES = frozenset({"difference", "first", "last", "list", "reversed", "set"})
+"""Built-ins whose result holds roles of their first argument only."""
+
+
+class Cause(NamedTuple):
+    """The part of an expression that a seat cannot read, who can, and the lets on the way to it;
+    `me` is the seat for which the whole is evaluated."""
+
+    expr: Expr
+    readers: Seats
+    through: tuple[LetCall | LetMap, ...]
+    me: int | None = None
+
+
+class Visibilities:
+    """Visibilities of expressions, derived from those of variables (`variables`, by name; `v@by`
+    are the last choices of each seat where one chooses at a time)."""
+
+    def __init__(self, ir: GameIR, table: SeatTable, states: frozenset[str]) -> None:
+        self.table = table
+        self.public = table.public
+        self.alike = alike(ir, table)
+        """Seats that the rules do not tell apart."""
+        self._constants: dict[int, Visibility] = {}
+        self.states = states
+        self.lets: dict[str, Let] = ir.lets_by_name
+        self.variables: dict[str, Visibility] = {}
+        self.loops = frozenset(
+            name
+            for step in walk_steps(ir.turns)
+            if isinstance(step, Loop)
+            for name in (step.item, step.count)
+            if name is not None
+        )
+
+    def readers(self, expr: Expr, scope: Scope) -> Seats:
+        """Returns the seats that can evaluate an expression."""
+        return self.visibility(expr, scope).all
+
+    def visibility(self, expr: Expr, scope: Scope) -> Visibility:
+        """Returns who reads an expression, and which roles it may be."""
+        public = self.public
+        match expr:
+            case Const():
+                return self._constant(expr)
+            case Me():
+                return public if scope.me is None else public.with_roles(1 << scope.me)
+            case Local(name=name):
+                return scope.locals[name].visibility
+            case Read(name=name):
+                return scope.known.get(name) or self.variables.get(name, public)
+            case LastBy(name=name):
+                return self.variables.get(f"{name}@by", public)
+            case Past(name=name):
+                return self.variables.get(name, public).flattened()
+            case Stream():
+                return public
+            case Get(of=of, key=key):
+                return self._entry(self.visibility(of, scope), self.visibility(key, scope))
+            case Field(of=of, index=index):
+                whole = self.visibility(of, scope)
+                if whole.by == "field":
+                    return whole.part(index)
+                return Visibility(whole.all, self.table.everyone)
+            case LetMap(name=name):
+                return self.table.per_seat(lambda seat: self._let(name, (), seat, scope))
+            case LetCall():
+                return self._call_of_let(expr, scope)
+            case If():
+                return self._conditional(expr, scope)
+            case Apply() | Logic() | Cell() | Table() | Build() | Collect():
+                return self._whole(expr, scope)
+            case _:
+                assert_never(expr)
+
+    def _constant(self, expr: Const) -> Visibility:
+        if not _has_only_roles(expr.type):
+            return self.public
+        known = self._constants.get(id(expr))
+        if known is None:
+            roles = self.table.of(expr.value)
+            known = self._constants[id(expr)] = self.public.with_roles(roles)
+        return known
+
+    def _whole(self, expr: Expr, scope: Scope) -> Visibility:
+        """Returns the visibility of an expression that is read by those who read all its parts."""
+        readers, seats, last = self.table.everyone, 0, 0
+        for part, inner in self.parts(expr, scope):
+            value = self.visibility(part, inner)
+            readers, seats = readers & value.all, seats | value.seats
+            last = value.seats
+        match expr:
+            case Apply(function="other" | "others", arguments=arguments):
+                mine = self.visibility(arguments[0], scope).seats
+                alone = mine & (mine - 1) == 0
+                return Visibility(readers, self.table.everyone & ~(mine if alone else 0))
+            case Apply(function=function, arguments=arguments) if function in _SAME_ROLES:
+                return Visibility(readers, self.visibility(arguments[0], scope).seats)
+            case Apply(function="union") | Build():
+                return Visibility(readers, seats)
+            case Collect(item=Local()):
+                return Visibility(readers, last)
+            case _:
+                return Visibility(readers, self.table.everyone)
+
+    def _entry(self, of: Visibility, key: Visibility) -> Visibility:
+        if of.by == "seat" and key.seats:
+            entry = reduce(join, (of.part(seat) for seat in seat_numbers(key.seats)))
+        else:
+            entry = Visibility(of.all, of.seats)
+        return entry.restricted(key.all)
+
+    def _call_of_let(self, expr: LetCall, scope: Scope) -> Visibility:
+        arguments = self._arguments(expr, scope)
+        if expr.seat is None:
+            return self._let(expr.name, arguments, scope.me, scope)
+        owner = self.visibility(expr.seat, scope)
+        values = [
+            self._let(expr.name, arguments, seat, scope) for seat in seat_numbers(owner.seats)
+        ]
+        return reduce(join, values or [self.public]).restricted(owner.all)
+
+    def _arguments(self, expr: LetCall, scope: Scope) -> tuple[Bound, ...]:
+        return tuple(Bound(self.visibility(a, scope), a, scope) for a in expr.arguments)
+
+    def _let(
+        self, name: str, arguments: tuple[Bound, ...], me: int | None, scope: Scope
+    ) -> Visibility:
+        key = name, me, tuple(bound.visibility for bound in arguments)
+        known = scope.memo.get(key)
+        if known is None:
+            body = self.lets[name].body
+            known = self.visibility(body, self._scope_of_let(name, arguments, me, scope))
+            scope.memo[key] = known
+        return known
+
+    def _scope_of_let(
+        self, name: str, arguments: tuple[Bound, ...], me: int | None, scope: Scope
+    ) -> Scope:
+        locals = dict(zip(self.lets[name].parameters, arguments, strict=True))
+        return scope._replace(me=me, locals=locals)
+
+    def _conditional(self, expr: If, scope: Scope) -> Visibility:
+        values = [self.visibility(branch, inner) for branch, inner in self._branches(expr, scope)]
+        merged = reduce(join, values or [self.public])
+        return merged.restricted(self.readers(expr.test, scope))
+
+    def _branches(self, expr: If, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+        """Yields the branches that can be taken, each with its scope."""
+        for branch, holds in ((expr.then, True), (expr.other, False)):
+            inner = self.narrow(expr.test, holds, scope)
+            if inner is not None:
+                yield branch, inner
+
+    # parts of expressions
+
+    def parts(self, expr: Expr, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+        """Yields the expressions from which one is evaluated, each with its scope."""
+        match expr:
+            case Logic(op=op, left=left, right=right):
+                yield left, scope
+                inner = self.narrow(left, op == "and", scope)
+                if inner is not None:
+                    yield right, inner
+            case If(test=test):
+                yield test, scope
+                yield from self._branches(expr, scope)
+            case Collect():
+                yield from self._parts_of_collect(expr, scope)
+            case Apply(function=function, arguments=(of, *_)) if (
+                function in LENGTHS and (keys := self.public_length_keys(of)) is not None
+            ):
+                yield from ((key, scope) for key in keys)
+            case LetMap(name=name):
+                for seat in range(len(self.table.names)):
+                    yield self.lets[name].body, self._scope_of_let(name, (), seat, scope)
+            case LetCall(name=name, seat=seat):
+                owners = [scope.me]
+                if seat is not None:
+                    yield seat, scope
+                    owners = [*seat_numbers(self.visibility(seat, scope).seats)]
+                arguments = self._arguments(expr, scope)
+                for me in owners:
+                    yield self.lets[name].body, self._scope_of_let(name, arguments, me, scope)
+            case _:
+                yield from ((child, scope) for child in children(expr))
+
+    def _parts_of_collect(self, expr: Collect, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
+        for source, inner in self.rows(expr.source, expr.targets, expr.keyed, scope):
+            narrowed: Scope | None = inner
+            if expr.condition is not None:
+                narrowed = self.narrow(expr.condition, True, inner)
+                if narrowed is None and self.decide(expr.condition, inner) is False:
+                    continue
+                yield expr.condition, inner
+            yield source, inner
+            if narrowed is not None:
+                yield expr.item, narrowed
+
+    def rows(
+        self, source: Expr, targets: tuple[str, ...], keyed: bool, scope: Scope
+    ) -> Iterator[tuple[Expr, Scope]]:
+        """Yields the scopes of the elements of a collection, each with the expression that decides
+        whether there is such an element.
+
+        A per-role map whose entries have readers of their own gives one scope for each seat; any
+        other collection gives one for all its elements.
+        """
+        whole = self.visibility(source, scope)
+        if keyed and whole.by == "seat":
+            for seat in range(len(self.table.names)):
+                value = whole.part(seat)
+                key = Bound(Visibility(value.all, 1 << seat), source, scope)
+                bound = Bound(value, source, scope)
+                row = scope.with_locals(**{targets[0]: key, targets[1]: bound})
+                yield Local(SEAT, source.span, targets[0]), row
+            return
+        bound = Bound(Visibility(whole.all, whole.seats), source, scope)
+        if keyed:
+            bound = bound._replace(visibility=Visibility(whole.all, self.table.everyone))
+        yield source, scope.with_locals(**dict.fromkeys(targets, bound))
+
+    # lengths
+
+    def public_length_keys(self, expr: Expr) -> tuple[Expr, ...] | None:
+        """Returns the keys under which a list or bag of the state lies, whose length is public;
+        None for any other expression."""
+        keys: list[Expr] = []
+        inner = expr
+        while isinstance(inner, Get) and isinstance(plain(inner.of.type), PerSeat | PerValue):
+            keys.append(inner.key)
+            inner = inner.of
+        stored = isinstance(inner, Read) and inner.name in self.states
+        return tuple(keys) if stored and isinstance(plain(expr.type), List | Bag) else None
+
+    def length_readers(self, expr: Expr, scope: Scope) -> Seats:
+        """Returns the seats that can work out the length of the list or bag that an expression
+        gives; of a map, the lengths of those in it."""
+        keys = self.public_length_keys(expr)
+        if keys is not None:
+            return reduce(and_, (self.readers(key, scope) for key in keys), self.table.everyone)
+        match expr:
+            case Const() | Build():
+                return self.table.everyone
+            case Read(name=name) if name in self.states and has_length(expr.type):
+                return self.table.everyone
+            case Apply(function="list" | "reversed" | "sorted", arguments=(of, *_)):
+                if isinstance(plain(of.type), List | Bag):
+                    return self.length_readers(of, scope)
+            case Collect(condition=None, source=source) if isinstance(plain(source.type), List):
+                return self.length_readers(source, scope)
+            case _:
+                pass
+        return self.readers(expr, scope)
+
+    # tests of roles
+
+    def decide(self, test: Expr, scope: Scope) -> bool | None:
+        """Returns the value of a test, where the roles in it alone decide it; else None."""
+        match test:
+            case Const(value=bool() as value):
+                return value
+            case Logic(op=op, left=left, right=right):
+                values = {self.decide(left, scope), self.decide(right, scope)}
+                if (op == "or") in values:
+                    return op == "or"
+                return None if None in values else op == "and"
+            case Apply(function="not", arguments=(inner,)):
+                negated = self.decide(inner, scope)
+                return None if negated is None else not negated
+            case Apply(arguments=arguments) if all(isinstance(a, Const) for a in arguments):
+                try:
+                    return bool(evaluate(test, Values(self.table.names)))
+                except EvaluationError:
+                    return None
+            case Apply(function="==" | "!=" as op, arguments=(left, right)) if _are_roles(
+                left, right
+            ):
+                equal = self._decide_equal(left, right, scope)
+                return None if equal is None else equal == (op == "==")
+            case Apply(function="in" | "not in" as op, arguments=(one, right)) if is_role(one.type):
+                member = self._decide_member(one, right, scope)
+                return None if member is None else member == (op == "in")
+            case _:
+                return None
+
+    def _decide_equal(self, left: Expr, right: Expr, scope: Scope) -> bool | None:
+        one, two = self.visibility(left, scope).seats, self.visibility(right, scope).seats
+        certain = left.type == SEAT and right.type == SEAT
+        if not one & two and (left.type == SEAT or right.type == SEAT):
+            return False
+        return True if certain and one == two and one & (one - 1) == 0 else None
+
+    def _decide_member(self, left: Expr, right: Expr, scope: Scope) -> bool | None:
+        one, some = self.visibility(left, scope).seats, self.visibility(right, scope).seats
+        if left.type != SEAT:
+            return None
+        if not one & some:
+            return False
+        return True if isinstance(right, Const) and not one & ~some else None
+
+    def narrow(self, test: Expr, holds: bool, scope: Scope) -> Scope | None:
+        """Returns the scope in which a test holds, or does not; None where that cannot be."""
+        decided = self.decide(test, scope)
+        if decided is not None and decided != holds:
+            return None
+        match test:
+            case Apply(function="not", arguments=(inner,)):
+                return self.narrow(inner, not holds, scope)
+            case Logic(op=op, left=left, right=right) if (op == "and") == holds:
+                first = self.narrow(left, holds, scope)
+                return None if first is None else self.narrow(right, holds, first)
+            case Apply(function="==" | "!=" as op, arguments=(left, right)) if _are_roles(
+                left, right
+            ):
+                for side, other in ((left, right), (right, left)):
+                    roles = self._matching(other, (op == "==") == holds, scope)
+                    narrower = narrow_to(side, roles, self.visibility(side, scope), scope)
+                    if narrower is None:
+                        return None
+                    scope = narrower
+            case Apply(function="in" | "not in" as op, arguments=(one, right)) if is_role(one.type):
+                some = self.visibility(right, scope).seats
+                if (op == "in") == holds:
+                    return narrow_to(one, some, self.visibility(one, scope), scope)
+                if isinstance(right, Const):
+                    return narrow_to(one, ~some, self.visibility(one, scope), scope)
+            case _:
+                pass
+        return scope
+
+    def _matching(self, other: Expr, equal: bool, scope: Scope) -> Seats:
+        """Returns the roles that may equal another expression, or may differ from it."""
+        seats = self.visibility(other, scope).seats
+        if equal:
+            return seats
+        alone = seats & (seats - 1) == 0 and other.type == SEAT
+        return self.table.everyone & ~(seats if alone else 0)
+
+    def representatives(self, seats: Seats, scope: Scope) -> Iterator[int]:
+        """Yields, of each group of seats that are alike, those that are singled out in a scope and
+        one other."""
+        for group in self.alike:
+            others = seats & group & ~scope.fixed
+            yield from seat_numbers(seats & group & scope.fixed | (others & -others))
+
+    def split_by_role(self, expr: Expr, scope: Scope) -> Iterator[tuple[int, Scope]]:
+        """Yields the roles that an expression may be, representatives of those that are alike,
+        each with the scope in which it is that role."""
+        value = self.visibility(expr, scope)
+        for seat in self.representatives(value.seats, scope):
+            inner = narrow_to(expr, 1 << seat, value, scope)
+            if inner is not None:
+                yield seat, inner._replace(fixed=inner.fixed | 1 << seat)
+
+    # causes
+
+    def cause(self, expr: Expr, seat: int, scope: Scope) -> Cause:
+        """Returns the part of an expression that a seat cannot read. Counters and items of loops,
+        which only follow from other things, are named where there is nothing else."""
+        inner = scope.with_known(**dict.fromkeys(self.loops, self.public))
+        if self.readers(expr, inner) >> seat & 1:
+            inner = scope
+        return self._cause(expr, seat, inner)._replace(me=scope.me)
+
+    def _cause(self, expr: Expr, seat: int, scope: Scope) -> Cause:
+        whole = Cause(expr, self.readers(expr, scope), ())
+        if isinstance(expr, Local):
+            bound = scope.locals[expr.name]
+            if bound.origin is None or bound.scope is None:
+                return whole
+            return self._unreadable(bound.origin, seat, bound.scope) or whole
+        if isinstance(expr, Get | Cell | Field):
+            root: Expr = expr
+            while isinstance(root, Get | Cell | Field):
+                if not isinstance(root, Field) and not self.readers(root.key, scope) >> seat & 1:
+                    return self._cause(root.key, seat, scope)
+                root = root.of
+            if isinstance(root, Read | LastBy | Past):
+                return whole
+            return self._unreadable(root, seat, scope) or whole
+        through = (expr,) if isinstance(expr, LetCall | LetMap) else ()
+        for part, inner in self.parts(expr, scope):
+            cause = self._unreadable(part, seat, inner)
+            if cause is not None:
+                return cause._replace(through=(*through, *cause.through))
+        return whole
+
+    def _unreadable(self, expr: Expr, seat: int, scope: Scope) -> Cause | None:
+        """Returns what a seat cannot read in a part; None where it can read all of it."""
+        return None if self.readers(expr, scope) >> seat & 1 else self._cause(expr, seat, scope)
+
+
+def _are_roles(left: Expr, right: Expr) -> bool:
+    return is_role(left.type) and is_role(right.type)
+
+
+@lru_cache(maxsize=4096)
+def _has_only_roles(type: Type) -> bool:
+    """Returns whether a constant of a type is a role, none, or a collection that may hold roles."""
+    match plain(type):
+        case Seat() | NoneType():
+            return True
+        case List(of=inner) | Set(of=inner):
+            return _has_only_roles(inner)
+        case Tuple(of=parts):
+            return any(map(_has_only_roles, parts))
+        case (
+            Bool() | Number() | Enum() | Text() | Option() | PerSeat() | Never() | Record()
+            | Bag() | Grid() | PerValue() | Union()
+        ):  # fmt: skip
+            return False
+        case other:
+            assert_never(other)
+
+
+def has_length(type: Type) -> bool:
+    """Returns whether a state variable of a type has a public length: whether it is a list or a
+    bag, or a map of them."""
+    while isinstance(type, PerSeat | PerValue):
+        type = type.of
+    return isinstance(plain(type), List | Bag)

@@ -1,0 +1,501 @@
+"""Flows of single steps: what is stored, shown, drawn and asked, and the seats that it reaches.
+
+`Flows` checks one step at a place that the walk (`gamedsl.analysis.infoflow.walk`) has reached. It
+also notes who sees each variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import and_, or_
+from typing import NamedTuple
+
+from gamedsl.analysis.infoflow.expressions import Cause, Visibilities, has_length
+from gamedsl.analysis.infoflow.leaks import Leaks
+from gamedsl.analysis.infoflow.scope import Scope, is_role, narrow_to
+from gamedsl.analysis.infoflow.visibility import (
+    Seats,
+    Visibility,
+    join,
+    leaked_to,
+    seat_numbers,
+)
+from gamedsl.diagnostics.spans import Span
+from gamedsl.ir.builtins import element
+from gamedsl.ir.expr import Const, Expr, Local, Me, Read
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Action, Call, Choose, Draw, Show
+from gamedsl.ir.statements import Assign, DropItem, ForEach, Place, Readers, State, Statement
+from gamedsl.ir.types import SEAT, PerSeat, Record, Type, plain
+
+
+class Condition(NamedTuple):
+    """An expression that decides whether a step happens, and the seats that read it."""
+
+    expr: Expr
+    scope: Scope
+    readers: Seats
+
+
+class Context(NamedTuple):
+    """The surroundings of a step: its scope, and the conditions around it."""
+
+    scope: Scope
+    conditions: tuple[Condition, ...] = ()
+
+    def in_scope(self, scope: Scope) -> Context:
+        return self._replace(scope=scope)
+
+    def readers(self, everyone: Seats) -> Seats:
+        """Returns the seats that read all conditions."""
+        return reduce(and_, (condition.readers for condition in self.conditions), everyone)
+
+
+class Flows:
+    """Checks of single steps, and the visibilities of variables that follow from them.
+
+    Without `leaks` nothing is checked, and only visibilities are noted.
+    """
+
+    def __init__(self, ir: GameIR, visibilities: Visibilities, leaks: Leaks | None) -> None:
+        self.ir = ir
+        self.visibilities = visibilities
+        self.leaks = leaks
+        self.everyone = visibilities.table.everyone
+        self.public = visibilities.public
+        self.learned: dict[str, Visibility] = {}
+        """The seats that see each variable whenever it is bound."""
+        self.audience: dict[str, Visibility] = {}
+        """The seats that may see each state variable at some time."""
+        self.stages = 0
+        """The number of stages around the present step."""
+
+    def learn(self, variable: str, value: Visibility) -> None:
+        """Notes the visibility of a variable at one of the places that bind it."""
+        known = self.learned.get(variable)
+        self.learned[variable] = value if known is None else join(known, value)
+
+    # readers
+
+    def visibility(
+        self,
+        readers: Readers,
+        scope: Scope,
+        type: Type,
+        owner: int | None = None,
+        *,
+        per_seat: bool = False,
+        sure: bool = True,
+    ) -> Visibility:
+        """Returns the seats that read a value of a type: surely, or possibly (not `sure`).
+
+        `owner` is the seat whose value it is; with `per_seat` each seat owns its entry of a
+        per-role map.
+        """
+        if per_seat and isinstance(type, PerSeat):
+            inner = type.of
+            return self.visibilities.table.per_seat(
+                lambda seat: self.visibility(readers, scope, inner, seat, sure=sure)
+            )
+
+        def holds(inner: Readers, seat: int) -> bool:
+            assert inner.test is not None
+            decided = self.visibilities.decide(inner.test, scope.acting_as(seat))
+            return decided is True or (decided is None and not sure)
+
+        record = plain(type)
+        fields = len(record.fields) if isinstance(record, Record) else 0
+        return self.visibilities.table.visibility(readers, owner, holds, fields)
+
+    def check_test(self, readers: Readers, variable: str, scope: Scope) -> None:
+        """Checks that each seat can work out whether it sees a value."""
+        for _, inner in readers.fields:
+            self.check_test(inner, variable, scope)
+        if self.leaks is None or readers.test is None:
+            return
+        for seat in self.visibilities.representatives(self.everyone, scope):
+            own = scope.acting_as(seat)
+            if not self.visibilities.readers(readers.test, own) >> seat & 1:
+                cause = self.visibilities.cause(readers.test, seat, own)
+                self.leaks.report_test(readers, variable, seat, cause)
+
+    # conditions
+
+    def with_condition(self, here: Context, expr: Expr, scope: Scope | None = None) -> Context:
+        """Returns a context with one more condition."""
+        scope = scope or here.scope
+        condition = Condition(expr, scope, self.visibilities.readers(expr, scope))
+        return here._replace(conditions=(*here.conditions, condition))
+
+    def first_cause(self, expr: Expr, missing: Seats, scope: Scope) -> Cause:
+        """Returns what the first of some seats cannot read in an expression."""
+        return self.visibilities.cause(expr, next(seat_numbers(missing)), scope)
+
+    def cause(self, condition: Condition, seats: Seats) -> Cause:
+        return self.first_cause(condition.expr, seats & ~condition.readers, condition.scope)
+
+    def causes(self, condition: Condition, seats: Seats) -> Iterator[Cause]:
+        """Yields the parts of a condition that some seats cannot read: one for each seat, but for
+        those that cannot read an earlier one either."""
+        missing = seats & ~condition.readers
+        while missing:
+            cause = self.first_cause(condition.expr, missing, condition.scope)
+            yield cause
+            missing &= cause.readers & ~(missing & -missing)
+
+    # shows, calls and chance
+
+    def show(self, step: Show, here: Context) -> Visibility:
+        """Checks a `show`. Returns who surely sees the value."""
+        sure = self.visibility(step.readers, here.scope, step.value.type, here.scope.me)
+        may = self.visibility(step.readers, here.scope, step.value.type, here.scope.me, sure=False)
+        self.learn(step.variable, sure)
+        self.check_observers(step, here, may.any)
+        self.check_test(step.readers, step.variable, here.scope)
+        return sure.with_roles(self.visibilities.visibility(step.value, here.scope).seats)
+
+    def call(self, step: Call, here: Context) -> Visibility:
+        """Checks a call: those who see its result must be able to read all arguments. Returns who
+        surely sees the result."""
+        sure = self.visibility(step.readers, here.scope, step.type, here.scope.me)
+        may = self.visibility(step.readers, here.scope, step.type, here.scope.me, sure=False)
+        self.learn(step.variable, sure)
+        self.check_observers(step, here, may.any)
+        self.check_test(step.readers, step.variable, here.scope)
+        for _, argument in step.arguments if self.leaks is not None else ():
+            missing = may.any & ~self.visibilities.readers(argument, here.scope)
+            if missing and self.leaks is not None:
+                cause = self.first_cause(argument, missing, here.scope)
+                self.leaks.report_call(step, cause, missing)
+        return sure
+
+    def check_observers(self, step: Draw | Show | Call, here: Context, audience: Seats) -> None:
+        """Checks that those who see a step happen know whether it does."""
+        for condition in here.conditions:
+            if self.leaks is not None and audience & ~condition.readers:
+                for cause in self.causes(condition, audience):
+                    self.leaks.report_occurrence(step, cause, audience)
+
+    def draw(self, step: Draw, here: Context) -> Visibility | None:
+        """Checks a step of chance. Returns who surely sees what it binds, or None where it writes
+        state."""
+        if step.place is None and not step.by_seat:
+            sure = self.check_outcome(step, here, here.scope.me, None)
+            self.learn(step.variable, sure)
+            return sure
+        if step.place is None:
+            owners, scope = self.visibilities.table.of(step.per[0]), here.scope
+            for seat in self.visibilities.representatives(owners, scope):
+                self.check_outcome(step, here.in_scope(scope.acting_as(seat)), seat, None)
+            whole = self.visibilities.table.per_seat(
+                lambda seat: (
+                    self.outcome_visibility(step, scope.acting_as(seat), seat)
+                    if owners >> seat & 1
+                    else self.public
+                )
+            )
+            self.learn(step.variable, whole)
+            return whole
+        if step.by_seat:
+            owners = self.visibilities.table.of(step.per[0])
+            for seat in self.visibilities.representatives(owners, here.scope):
+                inner = here.in_scope(here.scope.acting_as(seat))
+                for target in self.targets(step.place, inner.scope):
+                    own = target.part(seat) if target.by == "seat" else target
+                    self.check_outcome(step, inner, seat, own)
+            return None
+        for scope, owner in self.owners(step.place, here.scope):
+            for target in self.targets(step.place, scope):
+                self.check_outcome(step, here.in_scope(scope), owner, target)
+        return None
+
+    def owners(self, place: Place, scope: Scope) -> Iterator[tuple[Scope, int | None]]:
+        """Yields the seats whose place may be written, each with its scope: the first seat among
+        the keys, or the seat that acts."""
+        for key in place.keys:
+            if key.expr is not None and is_role(key.expr.type):
+                for seat, inner in self.visibilities.split_by_role(key.expr, scope):
+                    yield inner, seat
+                return
+        yield scope, scope.me
+
+    def outcome_visibility(self, step: Draw, scope: Scope, owner: int | None) -> Visibility:
+        """Returns who surely sees one outcome of chance."""
+        sure = self.visibility(step.readers, scope, step.type, owner)
+        values = step.source.values
+        if step.type == SEAT and isinstance(values, Const):
+            return sure.with_roles(self.visibilities.table.of(values.value))
+        return sure
+
+    def check_outcome(
+        self, step: Draw, here: Context, owner: int | None, target: Visibility | None
+    ) -> Visibility:
+        """Checks one outcome of chance, which is stored in `target`. Returns who surely sees it."""
+        sure = self.outcome_visibility(step, here.scope, owner)
+        if self.leaks is None:
+            return sure
+        may = self.visibility(step.readers, here.scope, step.type, owner, sure=False)
+        self.check_observers(step, here, may.any)
+        self.check_test(step.readers, step.variable, here.scope)
+        if step.place is not None and target is not None:
+            self.check_informed(step, target, step.place.variable, sure)
+            self.check_write(step.place, here, step.span, target)
+        bag = step.source.bag
+        if bag is not None:
+            for remaining in self.targets(bag, here.scope):
+                if leaked_to(remaining, sure):
+                    self.leaks.report_remainder(step, bag, leaked_to(remaining, sure))
+            self.check_write(bag, here, step.span)
+        return sure
+
+    def check_informed(
+        self, step: Choose | Draw, target: Visibility, variable: str, sure: Visibility
+    ) -> None:
+        """Checks that those who read a variable see what a step stores in it."""
+        missing = leaked_to(target, sure)
+        if missing and self.leaks is not None:
+            self.leaks.report_unobserved(step, variable, missing)
+
+    # state
+
+    def check_stage_start(self, state: State, here: Context, span: Span) -> None:
+        """Checks that those who read state of a stage know that it starts anew."""
+        seats = self.everyone if has_length(state.type) else self.audience[state.name].any
+        for condition in here.conditions:
+            if self.leaks is not None and seats & ~condition.readers:
+                cause = self.cause(condition, seats)
+                self.leaks.report_store(state.name, span, cause, seats, "whether")
+
+    def targets(self, place: Place, scope: Scope) -> list[Visibility]:
+        """Returns the visibility of each part of a variable that a place may be."""
+        parts = [self.audience[place.variable]]
+        for key in place.keys:
+            if key.kind == "field":
+                index = key.size[0]
+                parts = [t.part(index) if t.by == "field" else t for t in parts]
+            elif key.kind == "entry" and key.expr is not None and is_role(key.expr.type):
+                seats = self.visibilities.visibility(key.expr, scope).seats
+                parts = [
+                    part
+                    for target in parts
+                    for part in (
+                        map(target.part, seat_numbers(seats)) if target.by == "seat" else (target,)
+                    )
+                ]
+            else:
+                parts = [Visibility(target.any, self.everyone) for target in parts]
+        return parts
+
+    def check_write(
+        self, place: Place, here: Context, span: Span, target: Visibility | None = None
+    ) -> bool:
+        """Returns whether all who read a place know whether, and where, it is written: everyone,
+        where it has a public length. Reports it where not."""
+        if self.leaks is None:
+            return True
+        targets = self.targets(place, here.scope) if target is None else [target]
+        readers = reduce(or_, (part.any for part in targets), 0)
+        seats = self.everyone if has_length(place.type) else readers
+        read = [(condition.expr, condition.scope, condition.readers, "whether")
+                for condition in here.conditions]  # fmt: skip
+        for key in place.keys:
+            if key.expr is not None:
+                known = self.visibilities.readers(key.expr, here.scope)
+                read.append((key.expr, here.scope, known, "where"))
+        for expr, scope, known, what in read:
+            missing = seats & ~known
+            if missing & readers:
+                cause = self.first_cause(expr, missing & readers, scope)
+                self.leaks.report_store(place.variable, span, cause, missing, what)
+            elif missing:
+                cause = self.first_cause(expr, missing, scope)
+                self.leaks.report_length(place.variable, span, cause, missing)
+        return not any(seats & ~known for _, _, known, _ in read)
+
+    def statement(self, statement: Statement, here: Context) -> None:
+        """Checks a statement: where it writes, and what."""
+        if self.leaks is None:
+            return
+        if isinstance(statement, ForEach):
+            self._for_each(statement, here)
+            return
+        place, span = statement.place, statement.span
+        if not self.check_write(place, here, span):
+            return
+        value = statement.index if isinstance(statement, DropItem) else statement.value
+        for scope in self._scopes_of_keys(place, here.scope):
+            stored = self.visibilities.visibility(value, scope)
+            for target in self.targets(place, scope):
+                missing = leaked_to(target, stored)
+                if missing:
+                    cause = self.first_cause(value, missing, scope)
+                    self.leaks.report_store(place.variable, span, cause, missing, "what")
+            if isinstance(statement, Assign) and has_length(place.type):
+                missing = self.everyone & ~self.visibilities.length_readers(value, scope)
+                if missing:
+                    cause = self.first_cause(value, missing, scope)
+                    self.leaks.report_length(place.variable, span, cause, missing)
+
+    def _scopes_of_keys(self, place: Place, scope: Scope) -> Iterator[Scope]:
+        """Yields a scope for each combination of the roles that the keys of a place may be."""
+        scopes = [scope]
+        for key in place.keys:
+            expr = key.expr
+            if isinstance(expr, Local | Read) and is_role(expr.type):
+                scopes = [
+                    inner
+                    for known in scopes
+                    for _, inner in self.visibilities.split_by_role(expr, known)
+                ]
+        yield from scopes
+
+    def _for_each(self, statement: ForEach, here: Context) -> None:
+        """Checks what a statement writes for each element; roles one by one."""
+        source, targets = statement.source, statement.targets
+        for exists, row in self.visibilities.rows(source, targets, statement.keyed, here.scope):
+            for scope in self._scopes_of_element(targets, source, row):
+                inner = self.with_condition(here, exists, scope).in_scope(scope)
+                if statement.condition is not None:
+                    narrower = self.visibilities.narrow(statement.condition, True, scope)
+                    if narrower is None:
+                        continue
+                    inner = self.with_condition(inner, statement.condition).in_scope(narrower)
+                self.statement(statement.body, inner)
+
+    def _scopes_of_element(
+        self, targets: tuple[str, ...], source: Expr, scope: Scope
+    ) -> Iterator[Scope]:
+        """Yields a scope for each role that the only target of a statement may be."""
+        of = element(source.type)
+        if len(targets) != 1 or of != SEAT:
+            yield scope
+            return
+        target = Local(SEAT, source.span, targets[0])
+        yield from (inner for _, inner in self.visibilities.split_by_role(target, scope))
+
+    # decisions
+
+    def sampled(self, seats: Seats, scope: Scope) -> Iterator[int]:
+        """Yields the seats to walk through: every seat where visibilities are noted,
+        representatives where flows are checked."""
+        if self.leaks is None:
+            return seat_numbers(seats)
+        return self.visibilities.representatives(seats, scope)
+
+    def actors(self, step: Choose, scope: Scope) -> Seats:
+        """Returns the seats that may act."""
+        numbers = self.visibilities.table.of(step.actors)
+        if step.actor is None:
+            return numbers
+        return numbers & self.visibilities.visibility(step.actor, scope).seats
+
+    def actor_contexts(self, step: Choose, here: Context) -> Iterator[tuple[int, Context]]:
+        """Yields the seats that may act, each with the context of its decision."""
+        actor, scope, inner = step.actor, here.scope, here
+        if actor is not None and not isinstance(actor, Me):
+            inner = self.with_condition(here, actor)
+        for seat in self.sampled(self.actors(step, scope), scope):
+            own: Scope | None = scope
+            if actor is not None:
+                value = self.visibilities.visibility(actor, scope)
+                own = narrow_to(actor, 1 << seat, value, scope)
+            if own is None:
+                continue
+            place = inner.in_scope(own.acting_as(seat))
+            if step.condition is None:
+                yield seat, place
+                continue
+            narrowed = self.visibilities.narrow(step.condition, True, place.scope)
+            if narrowed is not None:
+                yield seat, self.with_condition(place, step.condition).in_scope(narrowed)
+
+    def learn_choice(self, step: Choose, seat: int, sure: Visibility) -> None:
+        """Notes who reads what a seat chose."""
+        mine = self.visibilities.table.per_seat(
+            lambda other: sure if other == seat else self.public
+        )
+        self.learn(step.variable, mine if step.joint else sure)
+        if not step.joint:
+            self.learn(f"{step.variable}@by", mine)
+
+    def check_decision(self, step: Choose, seat: int, here: Context, sure: Visibility) -> None:
+        """Checks that the actor can read all that its decision depends on, and that those who see
+        the choice know whether it happens."""
+        assert self.leaks is not None
+        own, scope = 1 << seat, here.scope
+        if step.knows is not None:  # being asked tells it nothing that it could keep
+            own = 0
+        audience = self.visibility(step.readers, scope, step.type, seat, sure=False).any | own
+        self.check_test(step.readers, step.variable, scope)
+        for condition in here.conditions:
+            if own & ~condition.readers:
+                cause = self.cause(condition, own)
+                self.leaks.report_decision(step, seat, cause, "is asked", audience)
+            elif audience & ~condition.readers:
+                for cause in self.causes(condition, audience):
+                    self.leaks.report_occurrence(step, cause, audience)
+        read: list[tuple[Expr, Scope]] = []
+        if step.legal is not None:
+            read.append((step.legal, scope))
+        for action in step.moves:
+            read += self.guards(action, scope)[0]
+        for expr, inner in read:
+            if own & ~self.visibilities.readers(expr, inner):
+                cause = self.visibilities.cause(expr, seat, inner)
+                self.leaks.report_decision(step, seat, cause, "may choose", own)
+        if step.said is not None and step.said.valid is not None:
+            reply = self._reply_visibility(step, seat, scope, sure)
+            inner = scope.with_known(**{step.variable: reply})
+            if own & ~self.visibilities.readers(step.said.valid, inner):
+                cause = self.visibilities.cause(step.said.valid, seat, inner)
+                self.leaks.report_decision(step, seat, cause, "may say", own)
+        if self.ir.no_move == "pass" or (self.ir.no_move == "end" and self.stages):
+            self._check_skipped(step, seat, read, audience)
+        if step.place is not None:
+            for target in self.targets(step.place, scope):
+                self.check_informed(step, target, step.place.variable, sure)
+            self.check_write(step.place, here, step.span)
+
+    def _reply_visibility(
+        self, step: Choose, seat: int, scope: Scope, sure: Visibility
+    ) -> Visibility:
+        """Returns the visibility of a step's variable where its `valid` reads it: what the seat
+        says is already in it."""
+        if not step.joint and (step.place is None or not step.place.keys):
+            return sure
+        whole = scope.known.get(step.variable)
+        whole = whole or self.visibilities.variables.get(step.variable, self.public)
+        if whole.by != "seat":
+            return whole if step.place is not None else sure
+        parts = whole
+        return self.visibilities.table.per_seat(
+            lambda other: sure if other == seat else parts.part(other)
+        )
+
+    def _check_skipped(
+        self, step: Choose, seat: int, read: list[tuple[Expr, Scope]], audience: Seats
+    ) -> None:
+        """Checks a decision that is skipped without a legal option: its absence is seen."""
+        assert self.leaks is not None
+        if any(not action.parameters and action.when is None for action in step.moves):
+            return
+        for expr, scope in read:
+            visibilities = self.visibilities
+            is_source = expr is step.legal
+            readers = visibilities.length_readers if is_source else visibilities.readers
+            missing = audience & ~readers(expr, scope)
+            if missing:
+                self.leaks.report_skip(step, seat, self.first_cause(expr, missing, scope), missing)
+
+    def guards(self, action: Action, scope: Scope) -> tuple[list[tuple[Expr, Scope]], Scope]:
+        """Returns the expressions that decide which instances of an action are legal, each with
+        its scope, and the scope in which the arguments are known."""
+        read: list[tuple[Expr, Scope]] = []
+        for name, source in action.parameters:
+            read.append((source, scope))
+            value = self.visibilities.visibility(source, scope)
+            scope = scope.with_known(**{name: Visibility(value.all, value.seats)})
+        if action.when is not None:
+            read.append((action.when, scope))
+        return read, scope
