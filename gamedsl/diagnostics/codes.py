@@ -42,7 +42,7 @@ def codes() -> list[str]:
 
 
 def explain(code: str) -> str:
-    """Returns the long form of a code, as Markdown. Raises KeyError for a code that does not exist."""
+    """Returns the long form of a code, as Markdown. Raises KeyError for an unknown code."""
     if not _CODE.fullmatch(code):
         raise KeyError(code)
     try:
@@ -52,7 +52,7 @@ def explain(code: str) -> str:
 
 
 def explanation(code: str) -> Explanation:
-    """Returns the parts of an explanation. Raises KeyError, or ValueError where a part is missing."""
+    """Returns the parts of an explanation. Raises KeyError; ValueError for a missing part."""
     text = explain(code)
     first, _, rest = text.partition("\n")
     parts = dict(_PART.findall(text))
@@ -63,5 +63,5 @@ def explanation(code: str) -> Explanation:
 
 
 def text_examples(code: str) -> list[str]:
-    """Returns the wrong and the right example of a code with examples in no YAML. Raises KeyError."""
+    """Returns the wrong and the right example of a code about other text than YAML."""
     return _TEXT.findall(explain(code))

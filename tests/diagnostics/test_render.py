@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gamedsl.diagnostics.model import CompileError, Diagnostic, Note, Problems
+from gamedsl.diagnostics import CompileError, Diagnostic, Note, Problems
 from gamedsl.diagnostics.render import render
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.diagnostics.suggest import did_you_mean
