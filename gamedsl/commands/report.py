@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
         print(f"report: {write_report(args.runs[0])}")
         return CLEAN
-    from gamedsl.view.report.compare import compare
+    from gamedsl.view.report.comparison import write_comparison
 
-    print(f"report: {compare(args.runs, args.out or Path('comparison.html'))}")
+    print(f"report: {write_comparison(args.runs, args.out or Path('comparison.html'))}")
     return CLEAN

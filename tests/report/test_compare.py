@@ -11,8 +11,8 @@ from runs import write_run
 from test_page import Checker, words
 
 from gamedsl.cli import main
-from gamedsl.view.report.compare import _series, lines
-from gamedsl.view.report.gather import gather
+from gamedsl.view.report.comparison import mean_series, run_groups
+from gamedsl.view.report.run_data import read_run
 
 STAG = {"hunter_1:move": "stag", "hunter_2:move": "stag"}
 HARE = {"hunter_1:move": "hare", "hunter_2:move": "hare"}
@@ -34,17 +34,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def test_seeds_of_one_recipe_share_a_line(runs: list[Path]) -> None:
-    found = lines([gather(run, whole=False) for run in runs])
+    found = run_groups([read_run(run, with_game=False) for run in runs])
     assert [[run.folder.name for run in line.runs] for line in found] == [["one", "two"], ["other"]]
     assert [line.name for line in found] == ["games 128, lora.rank 8", "games 64"]
     assert [line.tag for line in found] == ["A", "B"]
 
 
 def test_line_shows_mean_lowest_and_highest(runs: list[Path]) -> None:
-    (line, _) = lines([gather(run, whole=False) for run in runs])
-    series = _series(line, 0, [0, 3, 4], lambda record: record["reward"]["hunter_1"])
+    (line, _) = run_groups([read_run(run, with_game=False) for run in runs])
+    series = mean_series(line, 0, [0, 3, 4], lambda record: record["reward"]["hunter_1"])
     one, two = (
-        {r["step"]: r["reward"]["hunter_1"] for r in gather(run, whole=False).measured}
+        {r["step"]: r["reward"]["hunter_1"] for r in read_run(run, with_game=False).measured}
         for run in runs[:2]
     )
     assert series.values[1] == pytest.approx((one[3] + two[3]) / 2)

@@ -3,18 +3,17 @@ import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from runs import pure, records, write_run
 
 import gamedsl
 from gamedsl.prompting.labels import LabelBook
-from gamedsl.solve import predict_basin, tabulate, uniform
-from gamedsl.view.report import tables
-from gamedsl.view.report.gather import gather
+from gamedsl.solve import one_shot, predict_basin, tabulate, uniform
+from gamedsl.view.report.game import payoff_matrix
 from gamedsl.view.report.page import write_report
 from gamedsl.view.report.portrait import picture
+from gamedsl.view.report.run_data import read_run
 
 HARE = {"hunter_1:move": "hare", "hunter_2:move": "hare"}
 
@@ -82,7 +81,9 @@ def test_the_page_says_what_happened(stag):
 
 def test_the_table_marks_best_replies_and_equilibria(stag):
     _, text = stag
-    cells = re.findall(r'<td class="(equilibrium)?">(.*?)<small>', text, flags=re.S)
+    cells = re.findall(
+        r'<td(?: class="(equilibrium)")?>((?:(?!</td>).)*?)<small>', text, flags=re.S
+    )
     assert cells == [
         ("equilibrium", "<u>4</u>, <u>4</u>"), ("", "0, 3"), ("", "3, 0"),
         ("equilibrium", "<u>2</u>, <u>2</u>"),
@@ -92,10 +93,12 @@ def test_the_table_marks_best_replies_and_equilibria(stag):
 
 def test_cell_with_one_best_reply_is_unmarked():
     tree = tabulate(gamedsl.load("prisoners_dilemma").env())
-    table = tables.matrix(SimpleNamespace(tree=tree), None)
-    cells = {(a, b): c for a, row in table["rows"] for b, c in zip(table["columns"], row)}
-    assert cells["cooperate", "defect"]["amounts"] == [("0", False), ("5", True)]
-    assert [where for where, cell in cells.items() if cell["equilibrium"]] == [("defect", "defect")]
+    table = payoff_matrix(one_shot(tree), None)
+    columns = [column.head for column in table.columns[1:]]
+    cells = {(row[0], b): cell for row in table.rows for b, cell in zip(columns, row[1:])}
+    runs = cells["cooperate", "defect"].runs
+    assert [(run.text, run.style) for run in runs] == [("0", ""), (", ", ""), ("5", "marked")]
+    assert [where for where, cell in cells.items() if cell.style] == [("defect", "defect")]
 
 
 def test_prompts_are_those_that_were_sent(stag):
@@ -103,7 +106,7 @@ def test_prompts_are_those_that_were_sent(stag):
     labels = json.loads((folder / "labels.json").read_text())
     book = LabelBook(labels["kind"], tuple(labels["labels"].items()), labels["order"])
     game = gamedsl.load("stag_hunt")
-    (first, _) = gather(folder).prompts
+    (first, _) = read_run(folder).prompts
     sent = game.env(run_seed=3).reset(seed=0).decisions[0].messages
     assert first.messages == sent
     assert dict(first.replies) == {name: book.label(name) for name in ("stag", "hare")}
@@ -174,7 +177,7 @@ def test_many_actions_and_conventions(tmp_path):
     folder = write_run(tmp_path / "run", "pure_coordination", final)
     said = words(page(folder))
     sent = [d.messages for d in game.env(run_seed=3).reset(seed=0).decisions]
-    assert [prompt.messages for prompt in gather(folder).prompts] == sent
+    assert [prompt.messages for prompt in read_run(folder).prompts] == sent
     assert "6 likeliest named, 4 more in grey" in said
     assert "each one of ten equally good conventions" in said
 

@@ -3,7 +3,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gamedsl.view.report.svg import Canvas, Series, line_chart, spread, ticks
+from gamedsl.view.canvas import Canvas
+from gamedsl.view.charts import Series, line_chart, spread, ticks
 
 
 def paths(svg: str, style: str) -> list[str]:
@@ -40,7 +41,7 @@ def test_text_is_escaped_and_has_descriptions():
 
 
 def test_every_chart_has_ids_of_its_own():
-    one, two = (Canvas(1, 1).svg("t", "d") for _ in range(2))
+    one, two = (Canvas(1, 1).inline("t", "d") for _ in range(2))
     assert set(re.findall(r'id="(\w+)"', one)).isdisjoint(re.findall(r'id="(\w+)"', two))
 
 

@@ -19,7 +19,7 @@ from gamedsl.train.telling.words import (
     meanings,
     sentences,
 )
-from gamedsl.view.report.svg import Series, heat_map, line_chart
+from gamedsl.view.charts import Series, heat_map, line_chart
 
 JACK, KING = "first:open [first.card=J]", "first:open [first.card=K]"
 RANGES = {

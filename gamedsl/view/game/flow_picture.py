@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding
 from gamedsl.tables.model import series
-from gamedsl.view.game.figure import MARK, SIZE, Figure
+from gamedsl.view.canvas import MARK, SIZE, Canvas
 from gamedsl.view.game.flow import Item, definitions, last_words, outline, seen_by
-from gamedsl.view.game.metrics import Box, width_of
-from gamedsl.view.game.words import filled
+from gamedsl.view.metrics import Box, filled, width_of
 
 GAP = 20.0
 LANE = 15.0
@@ -25,7 +24,7 @@ WIDEST = 330.0
 SMALL = 9.5
 
 
-def flow_picture(ir: GameIR) -> Figure:
+def flow_picture(ir: GameIR) -> Canvas:
     """The picture of a program. It is drawn twice: where its axis is shows only at the end."""
     first = _Painter(ir, 0.0)
     first.paint()
@@ -37,7 +36,7 @@ def flow_picture(ir: GameIR) -> Figure:
 
 class _Painter:
     def __init__(self, ir: GameIR, axis: float) -> None:
-        self.figure, self._ir, self._axis = Figure(), ir, axis
+        self.figure, self._ir, self._axis = Canvas(), ir, axis
         self.least = self.most = axis
         self._lines: list[tuple[float, float]] = []
 
@@ -45,9 +44,9 @@ class _Painter:
         y, _, _ = self._pill(f"start of {self._ir.name}", MARGIN)
         y, _, _ = self._steps(outline(self._ir), y)
         y = self._down(y)
-        words = [line for text in last_words(self._ir) for line in filled(text, WIDEST)]
+        words = [line for text in last_words(self._ir) for line in filled(text, WIDEST, SIZE)]
         plain = 1 + len(words)
-        words += [line for text in definitions(self._ir) for line in filled(text, WIDEST)]
+        words += [line for text in definitions(self._ir) for line in filled(text, WIDEST, SIZE)]
         y, _, _ = self._boxed(["end", *words], y, "frame paper", round=14, strong=1, plain=plain)
         self.figure.height = y + MARGIN
 
@@ -94,10 +93,10 @@ class _Painter:
             return self._loop(item, y)
         if item.kind == "stage":
             return self._stage(item, y)
-        lines = filled(item.text, WIDEST)
+        lines = filled(item.text, WIDEST, SIZE)
         first = 99 if item.kind == "do" else len(lines)
         for more in item.more:
-            lines += filled(more, WIDEST)
+            lines += filled(more, WIDEST, SIZE)
         readers = item.step.readers if isinstance(item.step, Binding) else None
         if readers is not None and readers.kind != "all":
             lines.append(seen_by(readers))
@@ -145,7 +144,7 @@ class _Painter:
 
     def _test(self, condition: str, y: float) -> tuple[float, float, float]:
         """A condition, in a box with pointed sides."""
-        lines = filled(f"{condition} ?", WIDEST)
+        lines = filled(f"{condition} ?", WIDEST, SIZE)
         half = max(width_of(line, SIZE) for line in lines) / 2 + 16
         x1, x2, high = self._axis - half, self._axis + half, 11 + LINE * len(lines)
         corners = [(x1, y + high / 2), (x1 + 10, y), (x2 - 10, y), (x2, y + high / 2),

@@ -16,7 +16,7 @@ from gamedsl.solve.table import Profile
 from gamedsl.solve.table import Table as PayoffTable
 from gamedsl.tables.model import Cell, Column, Table, TextRun, series
 from gamedsl.tables.text import Line, cut, grid_lines
-from gamedsl.view.game.metrics import exact
+from gamedsl.view.numbers import exact
 
 LETTERS = 16
 """Letters of an action's name in a terminal."""

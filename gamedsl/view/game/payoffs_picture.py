@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from gamedsl.tables.model import series
 from gamedsl.tables.text import cut
-from gamedsl.view.game.figure import SIZE, Figure
-from gamedsl.view.game.metrics import ROOM, Box, width_of
+from gamedsl.view.canvas import SIZE, Canvas
 from gamedsl.view.game.payoffs import MANY, SHEETS, Cells, Sheet
-from gamedsl.view.game.words import filled
+from gamedsl.view.metrics import ROOM, Box, filled, width_of
 
 MARGIN = 16.0
 BIG = 13.0
@@ -20,9 +19,9 @@ PAD = 12.0
 LETTERS = 22
 
 
-def payoffs_picture(cells: Cells, *, width: float = 760) -> Figure:
+def payoffs_picture(cells: Cells, *, width: float = 760) -> Canvas:
     """The picture of a table; sheets stand beside one another up to `width`, then below."""
-    figure = Figure()
+    figure = Canvas()
     sheets = list(cells.sheets())
     x, y, lowest, right = MARGIN, MARGIN, MARGIN, MARGIN
     for sheet in sheets[:SHEETS]:
@@ -37,7 +36,7 @@ def payoffs_picture(cells: Cells, *, width: float = 760) -> Figure:
     notes = ["best responses underlined, pure equilibria framed", *cells.notes()]
     if len(sheets) > SHEETS:
         notes.insert(0, f"the first {SHEETS} of {len(sheets):,} tables")
-    for line in (part for note in notes for part in filled(note, figure.width - 2 * MARGIN)):
+    for line in (part for note in notes for part in filled(note, figure.width - 2 * MARGIN, SIZE)):
         y += 17
         figure.write(MARGIN, y, line, "soft")
     figure.height = y + MARGIN
@@ -74,7 +73,7 @@ def _width(cells: Cells, sheet: Sheet) -> float:
     return max(wide, width_of(_given(cells, sheet), SIZE, bold=True))
 
 
-def _sheet(figure: Figure, cells: Cells, sheet: Sheet, x: float, y: float) -> float:
+def _sheet(figure: Canvas, cells: Cells, sheet: Sheet, x: float, y: float) -> float:
     """Draw one table with its corner at (x, y); returns where it ends."""
     first, second = len(cells.seats) - 2, len(cells.seats) - 1
     columns, left = _columns(cells, sheet), x + _left(cells, sheet)
@@ -89,7 +88,8 @@ def _sheet(figure: Figure, cells: Cells, sheet: Sheet, x: float, y: float) -> fl
         figure.write(place, top - 8, _name(column), "", "middle")
     rows = sheet.rows[:MANY]
     bottom = top + HIGH * len(rows)
-    _turned(figure, x + 9, (top + bottom) / 2, cells.seats[first], f"{series(first)} it")
+    middle = (top + bottom) / 2
+    figure.write(x + 9, middle, cells.seats[first], f"{series(first)} it", "middle", turn=-90)
     for number, row in enumerate(rows):
         high = top + HIGH * number
         figure.write(left - 10, high + HIGH / 2 + 4, _name(row), "", "end")
@@ -106,7 +106,7 @@ def _sheet(figure: Figure, cells: Cells, sheet: Sheet, x: float, y: float) -> fl
     return bottom
 
 
-def _cell(figure: Figure, amounts: list[tuple[str, bool]], here: Box) -> None:
+def _cell(figure: Canvas, amounts: list[tuple[str, bool]], here: Box) -> None:
     x, y = (here.left + here.right) / 2, (here.top + here.bottom) / 2 + 4.5
     if all(best for _, best in amounts):
         figure.box(here.grown(-3.5), "tint frame", 3)
@@ -121,8 +121,3 @@ def _cell(figure: Figure, amounts: list[tuple[str, bool]], here: Box) -> None:
         if seat < len(amounts) - 1:
             figure.write(x + room + 1, y, ",", "", "start", BIG)
         x += room + gap
-
-
-def _turned(figure: Figure, x: float, y: float, text: str, style: str) -> None:
-    """A text that runs upwards, with its middle at (x, y)."""
-    figure.text(x, y, text, style, "middle", -90)

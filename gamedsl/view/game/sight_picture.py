@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gamedsl.ir.game import GameIR
 from gamedsl.tables.model import series
-from gamedsl.view.game.figure import MARK, SIZE, Figure
-from gamedsl.view.game.metrics import width_of
+from gamedsl.view.canvas import MARK, SIZE, Canvas
 from gamedsl.view.game.sight import Glance, title_of, who_sees
+from gamedsl.view.metrics import width_of
 
 MARGIN, ROW, SMALL = 16.0, 22.0, 9.5
 KEY = (
@@ -15,9 +15,9 @@ KEY = (
 )  # fmt: skip
 
 
-def sight_picture(ir: GameIR) -> Figure:
+def sight_picture(ir: GameIR) -> Canvas:
     """The picture of the table."""
-    figure, rows = Figure(), who_sees(ir)
+    figure, rows = Canvas(), who_sees(ir)
     names = [width_of(title_of(row), SIZE) + width_of(row.where, SMALL) for row in rows]
     left = MARGIN + max([*names, 60]) + 34
     wide = []
@@ -59,7 +59,7 @@ def sight_picture(ir: GameIR) -> Figure:
     return figure
 
 
-def _cell(figure: Figure, x: float, y: float, glance: Glance, role: int) -> None:
+def _cell(figure: Canvas, x: float, y: float, glance: Glance, role: int) -> None:
     if glance.asked:
         figure.mark(x + MARK, y, role)
     _eye(figure, x + 19, y, glance.sees)
@@ -67,7 +67,7 @@ def _cell(figure: Figure, x: float, y: float, glance: Glance, role: int) -> None
         figure.write(x + 29, y + 4, glance.note, "soft")
 
 
-def _eye(figure: Figure, x: float, y: float, sees: str) -> None:
+def _eye(figure: Canvas, x: float, y: float, sees: str) -> None:
     """A disc: full, half, hollow; a dot where there is nothing."""
     if sees == "nothing":
         figure.circle(x, y, 1.2, "head")

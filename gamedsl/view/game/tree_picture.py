@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gamedsl.tables.model import TextRun, series
+from gamedsl.view.canvas import MARK, SIZE, Canvas
 from gamedsl.view.game.extensive import COUNTED, Drawn, Node
-from gamedsl.view.game.figure import MARK, SIZE, Figure
-from gamedsl.view.game.metrics import Box, box_of, exact, width_of
 from gamedsl.view.game.tree_shape import (
     LINE,
     MARGIN,
@@ -28,7 +27,8 @@ from gamedsl.view.game.tree_shape import (
     shape_of,
     told,
 )
-from gamedsl.view.game.words import filled
+from gamedsl.view.metrics import Box, box_of, filled, width_of
+from gamedsl.view.numbers import exact
 
 Segment = tuple[float, float, float, float]
 
@@ -44,7 +44,7 @@ class Candidate(NamedTuple):
     anchor: str
 
 
-def tree_picture(drawn: Drawn, *, width: float = 760, direction: Direction | None = None) -> Figure:
+def tree_picture(drawn: Drawn, *, width: float = 760, direction: Direction | None = None) -> Canvas:
     """The picture of a tree; `width` decides whether it grows downwards or to the right."""
     return _Painter(drawn, shape_of(drawn, width, direction)).painted()
 
@@ -63,11 +63,11 @@ class _Painter:
     def __init__(self, drawn: Drawn, shape: Shape) -> None:
         self._drawn, self._shape = drawn, shape
         self._at = shape.at
-        self._figure = Figure()
+        self._figure = Canvas()
         self._segments: list[Segment] = []
         self._marks: list[Box] = []
 
-    def painted(self) -> Figure:
+    def painted(self) -> Canvas:
         figure, nodes = self._figure, list(self._drawn.root.walk())
         for node in nodes:
             if node.kind in ("decision", "chance"):
@@ -273,7 +273,7 @@ class _Painter:
         note = f"payoffs ({', '.join(seats)}) · {described(self._drawn)}"
         if self._drawn.joined:
             note += " · draws in a row are drawn as one"
-        for line in filled(note, wide - 2 * MARGIN):
+        for line in filled(note, wide - 2 * MARGIN, SIZE):
             y += LINE
             figure.write(MARGIN, y, line, "soft")
         figure.width = max(wide, max(box.right for _, box in figure.labels) + MARGIN)

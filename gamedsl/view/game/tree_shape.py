@@ -13,10 +13,11 @@ from itertools import pairwise
 from typing import Literal
 
 from gamedsl.tables.text import cut
+from gamedsl.view.canvas import SIZE
 from gamedsl.view.game.extensive import Drawn, Node
-from gamedsl.view.game.figure import SIZE
 from gamedsl.view.game.layout import rows_of, tidy
-from gamedsl.view.game.metrics import exact, width_of
+from gamedsl.view.metrics import width_of
+from gamedsl.view.numbers import exact
 
 Direction = Literal["down", "right", "spine"]
 Point = tuple[float, float]

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from gamedsl.tables.model import Cell, Column, Table, TextRun, series
 from gamedsl.tables.text import Line, cut, table_lines
 from gamedsl.view.game.extensive import Drawn, Node
-from gamedsl.view.game.metrics import exact
 from gamedsl.view.game.tree_picture import described
 from gamedsl.view.game.tree_shape import paid, rest
+from gamedsl.view.numbers import exact
 
 ASKED = 36
 """Letters of what is asked at an information set."""

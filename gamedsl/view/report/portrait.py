@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.solve.equilibria import mixed_equilibria, pure_equilibria
-from gamedsl.solve.table import Table, one_shot
+from gamedsl.solve.table import Table as PayoffTable
+from gamedsl.solve.table import one_shot
 from gamedsl.solve.tree import Tree
-from gamedsl.view.report.svg import Canvas
+from gamedsl.view.canvas import Canvas
+from gamedsl.view.charts import LETTERS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,8 +40,10 @@ def picture(tree: Tree, course: Sequence[tuple[int, Policy]], prediction: Any) -
     return ""
 
 
-def _square(tree: Tree, table: Table, course: Sequence[tuple[int, Policy]], prediction: Any) -> str:
-    canvas = Canvas(SIZE + LEFT + 60, SIZE + TOP + 66)
+def _square(
+    tree: Tree, table: PayoffTable, course: Sequence[tuple[int, Policy]], prediction: Any
+) -> str:
+    canvas = Canvas(SIZE + LEFT + 60, SIZE + TOP + 66, LETTERS)
     first, second = (names[0] for names in table.actions)
 
     def at(point: Sequence[float]) -> Point:
@@ -65,29 +69,29 @@ def _square(tree: Tree, table: Table, course: Sequence[tuple[int, Policy]], pred
         f"often {table.seats[1]} plays {second}. The run starts at {start[0]:.2f}, {start[1]:.2f} "
         f"and ends, after step {way[-1][0]}, at {final[0]:.2f}, {final[1]:.2f}."
     )
-    return canvas.svg("Phase portrait of learning, with the run's course", told)
+    return canvas.inline("Phase portrait of learning, with the run's course", told)
 
 
-def _pairs(table: Table) -> list[tuple[str, tuple[str, ...]]]:
+def _pairs(table: PayoffTable) -> list[tuple[str, tuple[str, ...]]]:
     return list(zip(table.keys, table.actions, strict=True))
 
 
-def _frame_labels(canvas: Canvas, table: Table, at: Any) -> None:
+def _frame_labels(canvas: Canvas, table: PayoffTable, at: Any) -> None:
     (left, right), below = table.seats, TOP + SIZE
     for value in (0, 0.25, 0.5, 0.75, 1):
-        canvas.text(at((value, 0))[0], below + 17, f"{value:g}", "tick", "middle")
-        canvas.text(LEFT - 8, at((0, value))[1] + 4, f"{value:g}", "tick", "end")
-    canvas.text(
+        canvas.write(at((value, 0))[0], below + 17, f"{value:g}", "tick", "middle")
+        canvas.write(LEFT - 8, at((0, value))[1] + 4, f"{value:g}", "tick", "end")
+    canvas.write(
         LEFT + SIZE / 2, below + 36, f"probability that {left} plays {table.actions[0][0]}",
         "axis", "middle",
     )  # fmt: skip
-    canvas.text(
+    canvas.write(
         18, TOP + SIZE / 2, f"probability that {right} plays {table.actions[1][0]}",
-        "axis", "middle", -90,
+        "axis", "middle", turn=-90,
     )  # fmt: skip
 
 
-def _rest_points(canvas: Canvas, tree: Tree, table: Table, at: Any) -> None:
+def _rest_points(canvas: Canvas, tree: Tree, table: PayoffTable, at: Any) -> None:
     """Equilibria: squares for pure ones, a diamond for a mixed one, named outside the frame."""
     for one in pure_equilibria(tree).found or ():
         corner = [float(one.profile[k] == n[0]) for k, n in _pairs(table)]
@@ -97,14 +101,14 @@ def _rest_points(canvas: Canvas, tree: Tree, table: Table, at: Any) -> None:
         )
         anchor = "end" if corner[0] else "start"
         above = corner[1] > 0.5
-        canvas.text(x, y - 14 if above else y + 52, one.text, "point", anchor)
+        canvas.write(x, y - 14 if above else y + 52, one.text, "point", anchor)
     for mixed in mixed_equilibria(tree) or ():
         where = [float(mixed[k][n[0]]) for k, n in _pairs(table)]
         x, y = at(where)
         canvas.path([(x - 7, y), (x, y - 7), (x + 7, y), (x, y + 7)], "mixed", closed=True)
         left = where[0] > 0.5
         said = f"mixed ({where[0]:.2g}, {where[1]:.2g})"
-        canvas.text(x + (-12 if left else 12), y + 4, said, "aside", "end" if left else "start")
+        canvas.write(x + (-12 if left else 12), y + 4, said, "aside", "end" if left else "start")
 
 
 def _way(
@@ -212,11 +216,11 @@ def _arrow(canvas: Canvas, line: Sequence[Point]) -> None:
     canvas.path(wing, "head")
 
 
-def _triangle(tree: Tree, table: Table, course: Sequence[tuple[int, Policy]]) -> str:
+def _triangle(tree: Tree, table: PayoffTable, course: Sequence[tuple[int, Policy]]) -> str:
     names = table.actions[0]
     side, high = 380.0, 380.0 * 3**0.5 / 2
     corners = [(60.0, 40 + high), (60 + side, 40 + high), (60 + side / 2, 40.0)]
-    canvas = Canvas(side + 120, high + 96)
+    canvas = Canvas(side + 120, high + 96, LETTERS)
 
     def at(probs: Mapping[str, Any]) -> Point:
         x, y = (
@@ -231,13 +235,13 @@ def _triangle(tree: Tree, table: Table, course: Sequence[tuple[int, Policy]]) ->
             canvas.line(*at(ends[0]), *at(ends[1]), "grid")
     canvas.path(corners, "frame", closed=True)
     for name, (x, y), drop in zip(names, corners, (22, 22, -12), strict=True):
-        canvas.text(x, y + drop, name, "point", "middle")
+        canvas.write(x, y + drop, name, "point", "middle")
     for number, (seat, key) in enumerate(zip(table.seats, table.keys, strict=True)):
         points = [(step, at(policy[key])) for step, policy in course]
         _way(canvas, points, f"c{number}", over=number > 0)
         x, y = 60 + number * side / 2, high + 86
         canvas.line(x, y - 4, x + 24, y - 4, f"course c{number}{' over' if number else ''}")
-        canvas.text(x + 32, y, seat, f"name f{number}")
+        canvas.write(x + 32, y, seat, f"name f{number}")
     for one in mixed_equilibria(tree) or ():
         for key in table.keys:
             x, y = at(one[key])
@@ -245,4 +249,4 @@ def _triangle(tree: Tree, table: Table, course: Sequence[tuple[int, Policy]]) ->
     told = (
         f"Corners are {', '.join(names)}; each line is one role's policy over {len(course)} steps."
     )
-    return canvas.svg("The course of both policies, with the mixed equilibrium", told)
+    return canvas.inline("The course of both policies, with the mixed equilibrium", told)

@@ -1,13 +1,13 @@
-"""Everything the report says of a run, read from its folder, whole or interrupted.
+"""The data of a finished or interrupted run, read from its folder.
 
-The folder's own copy of the game is compiled again for the tree, the table and the prompts; where
-that is no longer possible, or gives another hash, the page says so and does without.
+The folder's copy of the game is compiled again for the tree, the payoffs and the prompts. If that
+fails, or gives another hash, a note says so and these are left out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +26,7 @@ MANY_TRANSCRIPTS = 6
 
 @dataclass(frozen=True)
 class Prompt:
-    """One decision as it was put to the model."""
+    """One decision as it was shown to the model."""
 
     key: str
     messages: tuple[tuple[str, str], ...]
@@ -35,8 +35,8 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run, as plain data. `notes` say what could not be shown, and why."""
+class RunData:
+    """One run, as plain data. `notes` say what is left out, and why."""
 
     folder: Path
     info: Record
@@ -59,20 +59,34 @@ class Run:
 
     @property
     def total(self) -> int | None:
+        """The steps that the recipe asks for."""
         return self.recipe.get("steps")
 
+    @property
+    def lasting_labels(self) -> dict[str, str]:
+        """Canonical name -> label, if one book served the whole run."""
+        lasting = self.game is not None and self.game.ir.labels_last
+        return dict(self.labels.get("labels") or {}) if lasting else {}
 
-def gather(folder: Path, *, whole: bool = True) -> Run:
-    """Read a run folder, with its game unless not the `whole` is wanted. FileNotFoundError if it
-    has no `run.json`."""
+    @property
+    def changed_labels(self) -> dict[str, str]:
+        """Canonical name -> label, for the names that were shown under another label."""
+        per = self.game.ir.labels.per if self.game else "run"
+        pairs = self.labels.get("labels") or {} if per != "episode" else {}
+        return {name: label for name, label in pairs.items() if name != label}
+
+
+def read_run(folder: Path, *, with_game: bool = True) -> RunData:
+    """Reads a run folder, and compiles its game if `with_game`. Raises FileNotFoundError if
+    it has no `run.json`."""
     info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     records = _records(folder / "metrics.jsonl")
     labels = _json(folder / "labels.json")
     notes: list[str] = []
-    game = _game(folder, info, notes) if whole else None
+    game = _game(folder, info, notes) if with_game else None
     tree = _tree(game, notes)
     when = info.get("started")
-    return Run(
+    return RunData(
         folder=folder,
         info=info,
         recipe=_yaml(folder / "recipe.yaml"),
@@ -182,3 +196,15 @@ def _prompts(
 def course(records: Sequence[Record], key: str, name: str) -> list[float | None]:
     """One number per record: `record[key][name]`."""
     return [(record.get(key) or {}).get(name) for record in records]
+
+
+def flat_settings(recipe: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Nested settings as dotted keys with their values as text."""
+    rows: list[tuple[str, str]] = []
+    for key, value in recipe.items():
+        if isinstance(value, Mapping):
+            rows += flat_settings(value, f"{prefix}{key}.")
+        else:
+            text = "[" + ", ".join(map(str, value)) + "]" if isinstance(value, list) else str(value)
+            rows.append((f"{prefix}{key}", text))
+    return rows

@@ -1,23 +1,27 @@
-"""A picture that stands alone: the report's canvas with its own style sheet, marks and metrics.
+"""One canvas for all pictures: shapes and texts as SVG, with the size of every text known.
 
-Colours are those of the report's page, light and dark; they follow the hues of Okabe and Ito (2008)
-and a role's mark has a shape of its own besides. The style sheet holds plain rules for the light
-colours and one media query for the dark ones, so that converters which know nothing of either
-variables or queries still draw the light picture. Where texts are is kept, for layouts and tests.
+A picture stands alone (`document`, for a game) or inside a page (`inline`, for a report's charts).
+Both take their colours, light and dark, from `palette.css`; the hues are those of Okabe and Ito
+(2008), and a role's mark has a shape of its own besides. The style sheet of a picture that stands
+alone holds plain rules for the light colours and one media query for the dark ones: converters that
+know neither variables nor queries still draw the light picture.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from importlib.resources import files
+from itertools import count
 from math import cos, pi, sin
 
 from gamedsl.tables.model import COLOURS, TextRun, series
-from gamedsl.view.game.metrics import ROOM, Box, box_of, width_of
-from gamedsl.view.report.svg import Canvas
+from gamedsl.view.metrics import ROOM, Box, box_of, width_of
+
+_IDS = count(1)
 
 FONT = "Helvetica, Arial, 'Liberation Sans', 'Nimbus Sans', sans-serif"
 SIZE = 11.0
@@ -43,52 +47,82 @@ _COLOURED = (
 """Rules by the colour of the page that they take, which stands for `$`."""
 
 
-class Figure(Canvas):
-    """Collects the elements of a picture; `labels` is where its texts are."""
+@dataclass
+class Canvas:
+    """Collects the elements of one picture of `width` x `height` units.
 
-    def __init__(self, width: float = 0, height: float = 0) -> None:
-        super().__init__(width, height)
-        self.labels: list[tuple[str, Box]] = []
+    `size` is that of letters, `labels` the texts that do not turn, each with its box.
+    """
+
+    width: float = 0
+    height: float = 0
+    size: float = SIZE
+    parts: list[str] = field(default_factory=list)
+    labels: list[tuple[str, Box]] = field(default_factory=list)
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, style: str) -> None:
+        self.parts.append(
+            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{style}"/>'
+        )
+
+    def path(
+        self, points: Iterable[tuple[float, float]], style: str, *, closed: bool = False
+    ) -> None:
+        """Straight lines from point to point."""
+        drawn = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        if drawn:
+            self.curve(f"M{drawn}{'Z' if closed else ''}", style)
+
+    def curve(self, drawn: str, style: str) -> None:
+        """A path in SVG's own notation."""
+        self.parts.append(f'<path d="{drawn}" class="{style}"/>')
+
+    def circle(self, x: float, y: float, r: float, style: str) -> None:
+        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" class="{style}"/>')
+
+    def box(self, box: Box, style: str, round: float = 0, *, opacity: float | None = None) -> None:
+        """A rectangle, with corners of radius `round`."""
+        corners = f' rx="{round:g}"' if round else ""
+        shade = "" if opacity is None else f' fill-opacity="{opacity:.3f}"'
+        self.parts.append(
+            f'<rect x="{box.left:.1f}" y="{box.top:.1f}" width="{box.right - box.left:.1f}" '
+            f'height="{box.bottom - box.top:.1f}"{corners} class="{style}"{shade}/>'
+        )
 
     def write(
         self,
         x: float,
         y: float,
-        runs: Sequence[TextRun] | str,
+        text: Sequence[TextRun] | str,
         style: str = "",
         anchor: str = "start",
-        size: float = SIZE,
+        size: float | None = None,
+        *,
+        turn: float = 0,
     ) -> Box:
-        """Write a text of one line, whole or in stretches; returns where it is."""
-        parts = [TextRun(runs)] if isinstance(runs, str) else list(runs)
+        """Writes a text of one line and returns its box. `turn` is in degrees, clockwise."""
+        size = self.size if size is None else size
+        parts = [TextRun(text)] if isinstance(text, str) else list(text)
         whole = "".join(part.text for part in parts)
         bold = "strong" in style.split()
         box = box_of(whole, x, y, size, anchor, bold=bold)
         if len(parts) > 1 and anchor != "start":  # not every converter aligns stretches
             width = width_of(whole, size, bold=bold) / ROOM
             x, anchor = x - width * (0.5 if anchor == "middle" else 1), "start"
-        told = "".join(
+        inner = "".join(
             f'<tspan class="{part.style}">{escape(part.text)}</tspan>'
             if part.style
             else escape(part.text)
             for part in parts
         )
-        sized = f' font-size="{size:g}"' if size != SIZE else ""
-        kind = f' class="{style}"' if style else ""
-        held = f' text-anchor="{anchor}"' if anchor != "start" else ""
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}"{kind}{held}{sized}>{told}</text>')
-        self.labels.append((whole, box))
+        attributes = f' class="{style}"' if style else ""
+        attributes += f' text-anchor="{anchor}"' if anchor != "start" else ""
+        attributes += f' font-size="{size:g}"' if size != self.size else ""
+        attributes += f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}"{attributes}>{inner}</text>')
+        if not turn:
+            self.labels.append((whole, box))
         return box
-
-    def box(self, box: Box, style: str, round: float = 0) -> None:
-        self.parts.append(
-            f'<rect x="{box.left:.1f}" y="{box.top:.1f}" width="{box.right - box.left:.1f}" '
-            f'height="{box.bottom - box.top:.1f}" rx="{round:g}" class="{style}"/>'
-        )
-
-    def curve(self, drawn: str, style: str) -> None:
-        """A path that is written out."""
-        self.parts.append(f'<path d="{drawn}" class="{style}"/>')
 
     def mark(self, x: float, y: float, role: int, radius: float = MARK) -> None:
         """The mark of a role: a shape and a colour of its own."""
@@ -110,13 +144,23 @@ class Figure(Canvas):
         ]
         self.path([(x, y), *points], style, closed=True)
 
+    def inline(self, title: str, description: str) -> str:
+        """The picture as an element of a page, whose style sheet colours it. Title and description
+        are for screen readers."""
+        name = f"chart{next(_IDS)}"
+        return (
+            f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
+            f'aria-labelledby="{name}t {name}d"><title id="{name}t">{escape(title)}</title>'
+            f'<desc id="{name}d">{escape(description)}</desc>{"".join(self.parts)}</svg>'
+        )
+
     def document(self, title: str, description: str) -> str:
         """The whole file, with its style sheet and background."""
         width, height = round(self.width, 1), round(self.height, 1)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
             f'viewBox="0 0 {width:g} {height:g}" role="img" aria-labelledby="title about" '
-            f'font-family="{FONT}" font-size="{SIZE:g}">\n'
+            f'font-family="{FONT}" font-size="{self.size:g}">\n'
             f'<title id="title">{escape(title)}</title>\n<desc id="about">{escape(description)}'
             f"</desc>\n<style>\n{style_sheet()}</style>\n"
             f'<rect width="100%" height="100%" class="paper"/>\n' + "\n".join(self.parts)
@@ -124,19 +168,19 @@ class Figure(Canvas):
         )  # fmt: skip
 
 
+def palette() -> str:
+    """The colours of all pages and pictures, as CSS variables: light, then dark."""
+    return files("gamedsl.view").joinpath("palette.css").read_text("utf-8")
+
+
 @cache
 def style_sheet() -> str:
-    """The rules of every picture, in the colours of the report's page."""
-    page = files("gamedsl.view.report").joinpath("page.css").read_text("utf-8")
-    light, dark = (dict(re.findall(r"--(\w+): (#\w+)", block)) for block in _roots(page))
+    """The rules of pictures that stand alone."""
+    blocks = re.findall(r":root \{(.*?)\}", palette(), re.DOTALL)
+    light, dark = (dict(re.findall(r"--(\w+): (#\w+)", block)) for block in blocks)
     dark = {name: value for name, value in dark.items() if light[name] != value}
     rules = f"{_FORMS}{_rules(light)}\n"
     return rules + f"@media screen and (prefers-color-scheme: dark) {{\n{_rules(dark)}\n}}\n"
-
-
-def _roots(page: str) -> list[str]:
-    """The page's colours: light, then dark."""
-    return re.findall(r":root \{(.*?)\}", page, re.DOTALL)[:2]
 
 
 def _rules(colours: dict[str, str]) -> str:

@@ -1,12 +1,11 @@
-"""How wide a text is drawn, without a font at hand.
+"""Widths of drawn text, computed without a font.
 
-Advance widths of Helvetica, which Arial, Liberation Sans and Nimbus Sans share; a little is added
-for fonts that run wider. Layouts reserve this room, and tests hold that nothing drawn overlaps.
+These are the advance widths of Helvetica, which Arial, Liberation Sans and Nimbus Sans share, with
+a margin for wider fonts. Layouts reserve this room, and tests check that nothing drawn overlaps.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
@@ -80,15 +79,22 @@ def width_of(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def box_of(text: str, x: float, y: float, size: float, anchor: str, *, bold: bool = False) -> Box:
-    """Where a text is, of which the base line begins, has its middle, or ends at (x, y)."""
+    """The box of a text whose base line begins, has its middle, or ends at (x, y)."""
     width = width_of(text, size, bold=bold)
     left = x - width * {"start": 0, "middle": 0.5, "end": 1}[anchor]
     return Box(left, y - ASCENT * size, left + width, y + DESCENT * size)
 
 
-def exact(value: Fraction | int) -> str:
-    """An exact number with a true minus sign: `−1/3`."""
-    return str(value).replace("-", "−")
+def filled(text: str, width: float, size: float) -> list[str]:
+    """A text in lines of at most `width`, broken between words."""
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and width_of(longer, size) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
 
 
 def _unknown(letter: str) -> int:

@@ -1,24 +1,24 @@
-"""Charts as SVG text, drawn for the report's page.
+"""Charts as SVG: lines over training steps, and heat maps.
 
-Drawn here rather than by a plotting library because they live inside the page: they take its
-colours (light, dark, print) through the style sheet, their text stays text, and they carry a title
-and a description for those who cannot see them. Series differ by dash and by a name at their end,
-never by colour alone.
+They live inside the report's page: they take its colours (light, dark, print), their text stays
+text, and they carry a title and a description for those who cannot see them. Series differ by dash
+and by a name at their end, never by colour alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from html import escape
-from itertools import count
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import floor, log10
 
-from gamedsl.tables.model import COLOURS
+from gamedsl.tables.model import series as series_style
 from gamedsl.tables.text import cut
+from gamedsl.view.canvas import Canvas
+from gamedsl.view.metrics import Box
+from gamedsl.view.numbers import number
 
-_IDS = count(1)
-
+LETTERS = 12.0
+"""Size of letters in a chart; the page's style sheet has it too."""
 TEXT = 6.6
 """Mean width of a character at the charts' 12-unit text."""
 
@@ -38,58 +38,6 @@ class Series:
     bands: Sequence[tuple[float, float]] = ()
     around: Sequence[tuple[float, float] | None] = ()
     crosses: Sequence[int] = ()
-
-
-@dataclass
-class Canvas:
-    """Collects the elements of one picture of `width` x `height` units."""
-
-    width: float
-    height: float
-    parts: list[str] = field(default_factory=list)
-
-    def line(self, x1: float, y1: float, x2: float, y2: float, style: str) -> None:
-        self.parts.append(
-            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{style}"/>'
-        )
-
-    def path(
-        self, points: Iterable[tuple[float, float]], style: str, *, closed: bool = False
-    ) -> None:
-        drawn = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-        if drawn:
-            self.parts.append(f'<path d="M{drawn}{"Z" if closed else ""}" class="{style}"/>')
-
-    def circle(self, x: float, y: float, r: float, style: str) -> None:
-        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" class="{style}"/>')
-
-    def cell(
-        self, x: float, y: float, width: float, height: float, value: float | None, style: str
-    ) -> None:
-        """A rectangle, as opaque as `value` is large."""
-        shade = "" if value is None else f' fill-opacity="{value:.3f}"'
-        self.parts.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
-            f'class="{style}"{shade}/>'
-        )
-
-    def text(
-        self, x: float, y: float, text: str, style: str = "", anchor: str = "start", turn: float = 0
-    ) -> None:
-        turned = f' transform="rotate({turn:g} {x:.1f} {y:.1f})"' if turn else ""
-        self.parts.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}"{turned}>'
-            f"{escape(text)}</text>"
-        )
-
-    def svg(self, title: str, description: str) -> str:
-        """The whole picture, with its title and description for screen readers."""
-        name = f"chart{next(_IDS)}"
-        return (
-            f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
-            f'aria-labelledby="{name}t {name}d"><title id="{name}t">{escape(title)}</title>'
-            f'<desc id="{name}d">{escape(description)}</desc>{"".join(self.parts)}</svg>'
-        )
 
 
 def line_chart(
@@ -118,7 +66,7 @@ def line_chart(
     longest = max((len(name) for name in [*(one.name for one in named), *(m for _, m in marks)]),
                   default=0)  # fmt: skip
     left, right, top, bottom = 40, min(14 + longest * TEXT, width * 0.4), 10, 36
-    canvas = Canvas(width, height)
+    canvas = Canvas(width, height, LETTERS)
     first, final = steps[0], max(steps[-1], steps[0] + 1)
 
     def across(step: float) -> float:
@@ -129,27 +77,27 @@ def line_chart(
 
     for tick in axis.ticks:
         canvas.line(left, up(tick), width - right, up(tick), "grid")
-        canvas.text(left - 6, up(tick) + 4, number(tick, percent), "tick", "end")
+        canvas.write(left - 6, up(tick) + 4, number(tick, percent), "tick", "end")
     for tick in ticks(first, final, 6):
         if tick == int(tick):
-            canvas.text(across(tick), height - bottom + 16, f"{tick:g}", "tick", "middle")
-    canvas.text((left + width - right) / 2, height - 4, "training step", "axis", "middle")
+            canvas.write(across(tick), height - bottom + 16, f"{tick:g}", "tick", "middle")
+    canvas.write((left + width - right) / 2, height - 4, "training step", "axis", "middle")
     for y, _ in marks:
         canvas.line(left, up(y), width - right, up(y), "mark")
     for one in series:
         _shade(canvas, one, steps, (left, width - right), across, up)
     for one in sorted(series, key=lambda s: not s.quiet):
         _draw(canvas, one, steps, across, up)
-    ends = [(up(_last(one)), one.name, f"name f{one.colour % COLOURS}") for one in named]
+    ends = [(up(_last(one)), one.name, f"name {series_style(one.colour, 'f')}") for one in named]
     ends += [(up(y), name, "marktext") for y, name in marks]
     heights = spread([y for y, _, _ in ends], 14, top + 4, height - bottom + 4)
     for (_, name, style), y in zip(ends, heights, strict=True):
-        canvas.text(width - right + 8, y + 4, cut(name, int((right - 8) / TEXT)), style)
+        canvas.write(width - right + 8, y + 4, cut(name, int((right - 8) / TEXT)), style)
     told = "; ".join(
         f"{one.name}: from {number(_first(one), percent)} to {number(_last(one), percent)}"
         for one in named
     )
-    return canvas.svg(title, f"From step {first} to {steps[-1]}. {told}.")
+    return canvas.inline(title, f"From step {first} to {steps[-1]}. {told}.")
 
 
 @dataclass(frozen=True)
@@ -195,11 +143,11 @@ def _shade(
     up: Callable[[float], float],
 ) -> None:
     """The bands of a series: a single value as a line of dots."""
-    style = f"band b{one.colour % COLOURS}"
+    style = f"band {series_style(one.colour, 'b')}"
     for low, high in one.bands:
         x1, x2 = sides
         if high - low < 0.005:
-            canvas.line(x1, up(low), x2, up(low), f"wanted c{one.colour % COLOURS}")
+            canvas.line(x1, up(low), x2, up(low), f"wanted {series_style(one.colour, 'c')}")
         else:
             corners = [(x1, up(low)), (x2, up(low)), (x2, up(high)), (x1, up(high))]
             canvas.path(corners, style, closed=True)
@@ -217,7 +165,7 @@ def _draw(
     up: Callable[[float], float],
 ) -> None:
     """The line of a series: a value between gaps as a dot."""
-    style = "line quiet" if one.quiet else f"line c{one.colour % COLOURS}"
+    style = "line quiet" if one.quiet else f"line {series_style(one.colour, 'c')}"
     for run in _runs(steps, one.values):
         canvas.path([(across(s), up(v)) for s, v in run], style)
         if len(run) == 1:
@@ -249,29 +197,32 @@ def heat_map(
     top = 12 + min(max(map(len, columns)) * TEXT * 0.75, 110) if slanted else 22
     cell = (width - left) / len(columns)
     tall = min(max(cell, 14), 24)
-    canvas = Canvas(width, top + tall * len(rows) + 4)
+    canvas = Canvas(width, top + tall * len(rows) + 4, LETTERS)
     for j, name in enumerate(columns):
         x = left + cell * (j + 0.5)
-        canvas.text(x, top - 6, name, "tick", "start" if slanted else "middle", -48 * slanted)
+        anchor = "start" if slanted else "middle"
+        canvas.write(x, top - 6, name, "tick", anchor, turn=-48 * slanted)
     for i, (name, row) in enumerate(zip(rows, values, strict=True)):
         y = top + tall * i
         text = cut(name, int((left - 10) / TEXT))
-        canvas.text(left - 6, y + tall / 2 + 4, text, "tick", "end")
+        canvas.write(left - 6, y + tall / 2 + 4, text, "tick", "end")
         for j, value in enumerate(row):
-            canvas.cell(left + cell * j, y, cell, tall, value, "cell")
+            x = left + cell * j
+            canvas.box(Box(x, y, x + cell, y + tall), "cell", opacity=value)
             if value is not None and cell >= 30 and value >= 0.005:
                 style = "over" if value > 0.55 else "under"
                 text = number(value, percent)
-                canvas.text(left + cell * (j + 0.5), y + tall / 2 + 4, text, style, "middle")
+                canvas.write(left + cell * (j + 0.5), y + tall / 2 + 4, text, style, "middle")
     for i, j in marked:
-        canvas.cell(left + cell * j, top + tall * i, cell, tall, None, "framed")
+        x, y = left + cell * j, top + tall * i
+        canvas.box(Box(x, y, x + cell, y + tall), "framed")
     told = "; ".join(
         f"{name}: {columns[k]} {number(row[k] or 0, percent)}"
         for name, row in zip(rows, values, strict=True)
         if any(v is not None for v in row)
         for k in [max(range(len(row)), key=lambda j: row[j] or 0)]
     )
-    return canvas.svg(title, f"The largest of each row. {told}.")
+    return canvas.inline(title, f"The largest of each row. {told}.")
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
@@ -296,12 +247,6 @@ def spread(heights: Sequence[float], gap: float, top: float, bottom: float) -> l
         placed[i] = min(placed[i], ceiling)
         ceiling = placed[i] - gap
     return placed
-
-
-def number(value: float, percent: bool = False) -> str:
-    if percent:
-        return f"{value:.0%}"
-    return f"{value:.4g}".replace("-", "−")
 
 
 def _limits(

@@ -1,0 +1,198 @@
+"""Several runs on one page: what they were set to, where they ended, and their curves.
+
+Runs of one game that differ in nothing but the seed are one line, their mean, with all that lies
+between the lowest and the highest seed shaded. What sets the lines apart names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import starmap
+from pathlib import Path
+from statistics import fmean
+from string import ascii_uppercase
+from typing import Any
+
+from markupsafe import Markup
+
+from gamedsl.tables.model import Table, number_columns, text_columns
+from gamedsl.view.charts import Series, line_chart
+from gamedsl.view.numbers import number
+from gamedsl.view.report.page import rendered_page
+from gamedsl.view.report.parts import Figure, Section, figures, heading, paragraph, wide_table
+from gamedsl.view.report.run_data import RunData, flat_settings, read_run
+
+Record = Mapping[str, Any]
+Measure = Callable[[Record], float | None]
+
+IGNORED = frozenset({
+    "seed", "steps", "checkpoint_every", "keep_checkpoints", "transcripts_every", "pass_tokens",
+    "recompute", "threads",
+})  # fmt: skip
+"""Settings that do not put runs into different groups."""
+
+SHORT = 18
+"""Characters that the name of a line may have in a chart."""
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """Runs that differ only in their seed. `tag` is the name, or a letter if that is long."""
+
+    name: str
+    tag: str
+    runs: tuple[RunData, ...]
+
+
+def write_comparison(folders: Sequence[Path], out: Path) -> Path:
+    """Writes the page. Raises FileNotFoundError for a folder that holds no run."""
+    runs = [read_run(folder, with_game=False) for folder in folders]
+    groups = run_groups(runs)
+    games = " · ".join(dict.fromkeys(str(run.info.get("game")) for run in runs))
+    mixed = "These are runs of different games: their numbers say little about each other."
+    sections = [_course_section(groups), _result_section(groups)]
+    out.write_text(
+        rendered_page(
+            title=f"{games} · {len(runs)} runs",
+            kind=f"gamedsl, {len(runs)} runs",
+            heading=games,
+            about="",
+            facts=[],
+            summary=[],
+            notices=[mixed] if " · " in games else [],
+            sections=[section for section in sections if section is not None],
+        ),
+        encoding="utf-8",
+    )
+    return out
+
+
+def run_groups(runs: Sequence[RunData]) -> list[RunGroup]:
+    """The runs in groups, in order of first appearance, each named by the settings that differ."""
+    groups: dict[tuple[Any, ...], list[RunData]] = {}
+    flat = [_settings(run) for run in runs]
+    for run, settings in zip(runs, flat, strict=True):
+        groups.setdefault(tuple(sorted(settings.items())), []).append(run)
+    named = [dict(key) for key in groups]
+    keys = dict.fromkeys(name for settings in flat for name in settings)
+    apart = [key for key in keys if len({settings.get(key) for settings in named}) > 1]
+    names = [", ".join(_setting_text(key, s) for key in apart if key in s) for s in named]
+    short = all(len(name) <= SHORT for name in names)
+    tags = names if short else [_letter(i) for i in range(len(names))]
+    return list(starmap(RunGroup, zip(names, tags, map(tuple, groups.values()), strict=True)))
+
+
+def _letter(i: int) -> str:
+    """A, B, ..., Z, A2, B2, ..."""
+    return ascii_uppercase[i % 26] + (str(i // 26 + 1) if i >= 26 else "")
+
+
+def _settings(run: RunData) -> dict[str, str]:
+    """The settings of a run that matter for its group, by flat names: all but its seed."""
+    found = {"game": str(run.info.get("game")), "hash": str(run.info.get("hash"))[:8]}
+    found |= {f"param {k}": str(v) for k, v in (run.info.get("params") or {}).items()}
+    flat = flat_settings(run.recipe)
+    return found | {k: value for k, value in flat if k.partition(".")[0] not in IGNORED}
+
+
+def _setting_text(key: str, settings: Mapping[str, str]) -> str:
+    return settings[key] if key in ("game", "model", "method") else f"{key} {settings[key]}"
+
+
+def _course_section(groups: Sequence[RunGroup]) -> Section | None:
+    drawn = list(_charts(groups))
+    about = (
+        "Runs that differ in the seed alone are one line: their mean, and shaded all between the "
+        "lowest and the highest."
+    )
+    return Section("Course of training", [paragraph(about), figures(drawn)]) if drawn else None
+
+
+def _charts(groups: Sequence[RunGroup]) -> Iterator[Figure]:
+    every = [record for group in groups for run in group.runs for record in run.measured]
+    roles = dict.fromkeys(role for record in every for role in record.get("reward") or {})
+    signals = dict.fromkeys(name for record in every for name in record.get("mapping") or {})
+    measures: list[tuple[str, str, Measure, dict[str, Any]]] = [
+        ("Exploitability", "NashConv / seats, logarithmic", _exploitability,
+         {"logarithmic": True}),
+        ("In range", "share of decisions in the range of equilibria", _in_range,
+         {"low": 0.0, "high": 1.0, "percent": True}),
+    ]  # fmt: skip
+    measures += [(f"Reward of {role}", "mean per game", _of("reward", role), {}) for role in roles]
+    measures += [
+        (f"Bits of {signal}", "what words tell of types", _bits(signal), {"low": 0.0})
+        for signal in signals
+    ]
+    for title, note, measure, options in measures:
+        steps = sorted({record["step"] for record in every if measure(record) is not None})
+        series = [mean_series(group, i, steps, measure) for i, group in enumerate(groups)]
+        svg = line_chart(title, steps, series, width=520, height=260, **options)
+        if svg:
+            yield Figure(title, note, svg)
+
+
+def mean_series(group: RunGroup, colour: int, steps: Sequence[int], measure: Measure) -> Series:
+    """The mean of a group's runs at each step that all of them have, and their range."""
+    rows = [{record["step"]: measure(record) for record in run.measured} for run in group.runs]
+    values: list[float | None] = []
+    around: list[tuple[float, float] | None] = []
+    for step in steps:
+        here = [value for row in rows if (value := row.get(step)) is not None]
+        whole = len(here) == len(rows)
+        values.append(fmean(here) if whole else None)
+        around.append((min(here), max(here)) if whole and len(rows) > 1 else None)
+    return Series(group.tag, values, colour, around=around)
+
+
+def _exploitability(record: Record) -> float | None:
+    return record.get("exploitability")
+
+
+def _in_range(record: Record) -> float | None:
+    found = record.get("in_range")
+    return found["inside"] / found["of"] if found and found["of"] else None
+
+
+def _of(field: str, name: str) -> Measure:
+    return lambda record: (record.get(field) or {}).get(name)
+
+
+def _bits(signal: str) -> Measure:
+    return lambda record: ((record.get("mapping") or {}).get(signal) or {}).get("information")
+
+
+def _result_section(groups: Sequence[RunGroup]) -> Section:
+    """A table for each group, a row for each run."""
+    columns = (
+        *text_columns("run"),
+        *number_columns("seed", "steps", "exploitability", "last fifth, mean"),
+        *text_columns("in range"),
+        *number_columns("died out"),
+        *text_columns("reward"),
+    )
+    parts = []
+    for group in groups:
+        name = group.name if group.tag == group.name else f"{group.tag}: {group.name}"
+        table = Table(columns, [_result_row(run) for run in group.runs], row_heads=1)
+        parts.append((heading(name) if name else Markup()) + wide_table(table))
+    return Section("Where they ended", parts)
+
+
+def _result_row(run: RunData) -> tuple[str, ...]:
+    """The results of a run at its end, and its mean over the last fifth of its steps."""
+    last = run.steps[-1] if run.steps else {}
+    fifth = run.steps[-max(len(run.steps) // 5, 1) :]
+    over = [r["exploitability"] for r in fifth if r.get("exploitability") is not None]
+    fits = last.get("in_range")
+    reward = {r: x for r, x in (last.get("reward") or {}).items() if x is not None}
+    return (
+        run.folder.name,
+        str(run.info.get("seed", "")),
+        f"{last.get('step', 0)}" + ("" if run.end else " (interrupted)"),
+        number(over[-1]) if over else "",
+        number(fmean(over)) if over else "",
+        f"{fits['inside']} of {fits['of']}" if fits else "",
+        str(last.get("extinct", "")),
+        ", ".join(f"{role} {number(x)}" for role, x in reward.items()),
+    )
