@@ -1,23 +1,23 @@
 """The order in which the steps of a game run: its turns, flattened into a list of operations.
 
-Every backend runs this list. An operation is followed by the next one, but for those that say where
-to go on; places are positions in the list. The bodies of actions stand behind the turns, each
-closed by `Return`. What ends a game is checked after every step of its own that is in no action's
-body: such a body is one move, and a stage inside is a game of its own.
+Every kernel runs this list. An operation is followed by the next one, unless it says where play
+goes on; places are positions in the list. The bodies of actions come after the turns, each closed
+by `ReturnFromBody`. The end of the game is checked after every step of its own, but not inside the
+body of an action: such a body is one move, and a stage inside it is a game of its own.
 
-    0  Test(open == check)      else 2
-    1  Ask(reply)
-    2  Enter(loop)
-    3  Pass(loop)               afterwards 6
-    4  Run(do)
-    5  Again(loop)              another pass 3, afterwards 6
+    0  Branch(open == check)    else 2
+    1  Decide(reply)
+    2  EnterLoop(loop)
+    3  BeginPass(loop)          afterwards 6
+    4  Execute(do)
+    5  EndPass(loop)            another pass 3, afterwards 6
     6  Stop
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from dataclasses import dataclass
+from typing import Any, NamedTuple, assert_never
 
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Expr, LastBy, Past, expressions_in
@@ -37,27 +37,24 @@ from gamedsl.ir.program import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
-    """Go on only if the condition holds, read by who acts; else at `otherwise`."""
+class Branch(NamedTuple):
+    """Goes on only if the condition holds, read by the acting seat; else at `otherwise`."""
 
     condition: Expr
     otherwise: int
 
 
-@dataclass(frozen=True, slots=True)
-class Enter:
-    """Begin a loop: work out how often or for whom it runs, and keep who acts outside it."""
+class EnterLoop(NamedTuple):
+    """Begins a loop: works out its number of passes or its items, and keeps who acts outside it."""
 
     loop: Loop
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """Begin a pass: unbind `loop.resets`, number it, bind its item or let that seat act.
+class BeginPass(NamedTuple):
+    """Begins a pass: unbinds `loop.resets`, numbers the pass, binds its item or changes who acts.
 
-    Where there is no further pass, leave the loop and go on at `after`; `over` is where the game
-    (or stage) ends that the loop is in.
+    Where there is no further pass, play leaves the loop and goes on at `after`; `over` is where the
+    game (or stage) around the loop ends.
     """
 
     loop: Loop
@@ -65,21 +62,19 @@ class Pass:
     over: int
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """End a pass: leave the loop for `after` if `until` holds, else go to `head`."""
+class EndPass(NamedTuple):
+    """Ends a pass: leaves the loop for `after` if `until` holds, else goes to `head`."""
 
     loop: Loop
     head: int
     after: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Seats choose; then the bodies of the actions they chose run, actor by actor.
+class Decide(NamedTuple):
+    """Lets seats choose; then the bodies of the actions they chose run, actor by actor.
 
     `bodies` are the places of the bodies, by the action's name; actions without a body have none.
-    Where nobody has anything to choose, go on at `after`; `over` as in `Pass`.
+    Where no seat has anything to choose, play goes on at `after`; `over` as in `BeginPass`.
     """
 
     step: Choose
@@ -88,70 +83,66 @@ class Ask:
     over: int
 
 
-@dataclass(frozen=True, slots=True)
-class Return:
-    """End an action's body: on to the next actor's, or to what follows the choice."""
+class ReturnFromBody(NamedTuple):
+    """Ends an action's body: goes on with the next actor's, or after the choice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chance:
-    """Chance draws, once for each index."""
+class DrawOutcome(NamedTuple):
+    """Lets chance draw, once for each index."""
 
     step: Draw
 
 
-@dataclass(frozen=True, slots=True)
-class Tell:
+class Reveal(NamedTuple):
+    """Shows a value to its readers."""
+
     step: Show
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Execute(NamedTuple):
+    """Carries out statements."""
+
     step: Do
 
 
-@dataclass(frozen=True, slots=True)
-class Credit:
+class PayNow(NamedTuple):
+    """Pays seats."""
+
     step: Pay
 
 
-@dataclass(frozen=True, slots=True)
-class Consult:
-    """Call a function."""
+class CallFunction(NamedTuple):
+    """Calls a registered function."""
 
     step: Call
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """Begin a stage: its state starts anew, and what is paid to `payoffs` is counted apart."""
+class EnterStage(NamedTuple):
+    """Begins a stage: resets its state, and counts what is paid to `payoffs` separately."""
 
     stage: Stage
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
-    """End a stage, leaving what loops of it are under way, and add its payoffs times its weight."""
+class LeaveStage(NamedTuple):
+    """Ends a stage, with the loops of it that are under way; adds its payoffs times its weight."""
 
     stage: Stage
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Go on at `over` if the end has come."""
+class CheckEnd(NamedTuple):
+    """Goes on at `over` if the end has come."""
 
     end: Expr
     over: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """The game is over."""
+class Stop(NamedTuple):
+    """Ends the game."""
 
 
 Op = (
-    Test | Enter | Pass | Again | Ask | Return | Chance | Tell | Run | Credit | Consult | Begin
-    | Close | Check | Stop
+    Branch | EnterLoop | BeginPass | EndPass | Decide | ReturnFromBody | DrawOutcome | Reveal
+    | Execute | PayNow | CallFunction | EnterStage | LeaveStage | CheckEnd | Stop
 )  # fmt: skip
 
 
@@ -159,15 +150,15 @@ def span_of(op: Op) -> Span | None:
     """Returns the place of an operation in the file: its step, loop or condition. None for an
     operation that marks where something begins or ends."""
     match op:
-        case Test():
+        case Branch():
             return op.condition.span
-        case Check():
+        case CheckEnd():
             return op.end.span
-        case Enter() | Pass() | Again():
+        case EnterLoop() | BeginPass() | EndPass():
             return op.loop.span
-        case Ask() | Chance() | Tell() | Run() | Credit() | Consult():
+        case Decide() | DrawOutcome() | Reveal() | Execute() | PayNow() | CallFunction():
             return op.step.span
-        case Return() | Begin() | Close() | Stop():
+        case ReturnFromBody() | EnterStage() | LeaveStage() | Stop():
             return None
     assert_never(op)
 
@@ -220,7 +211,7 @@ class _Writer:
         return len(self._ops) - 1
 
     def _set(self, place: int, **values: Any) -> None:
-        self._ops[place] = replace(self._ops[place], **values)
+        self._ops[place] = self._ops[place]._replace(**values)
 
     def _over(self, first: int, place: int) -> None:
         """Let what ends the game that began at `first` go to `place`."""
@@ -234,12 +225,12 @@ class _Writer:
 
     def _step(self, step: Step, end: Expr | None) -> None:
         if isinstance(step, Choose):  # its condition may depend on who acts
-            place = self._add(Ask(step, (), -1, -1))
+            place = self._add(Decide(step, (), -1, -1))
             self._later.append((place, step))
             self._check(end)
             self._set(place, after=len(self._ops))
             return
-        test = None if step.condition is None else self._add(Test(step.condition, -1))
+        test = None if step.condition is None else self._add(Branch(step.condition, -1))
         match step:
             case Block():
                 self._steps(step.body, end)
@@ -258,20 +249,20 @@ class _Writer:
 
     def _check(self, end: Expr | None) -> None:
         if end is not None:
-            self._add(Check(end, -1))
+            self._add(CheckEnd(end, -1))
 
     def _loop(self, loop: Loop, end: Expr | None) -> None:
-        self._add(Enter(loop))
-        head = self._add(Pass(loop, -1, -1))
+        self._add(EnterLoop(loop))
+        head = self._add(BeginPass(loop, -1, -1))
         self._steps(loop.body, end)
-        tail = self._add(Again(loop, head, -1))
+        tail = self._add(EndPass(loop, head, -1))
         for place in (head, tail):
             self._set(place, after=len(self._ops))
 
     def _stage(self, stage: Stage) -> None:
-        first = self._add(Begin(stage))
+        first = self._add(EnterStage(stage))
         self._steps(stage.body, stage.end)
-        self._over(first, self._add(Close(stage)))
+        self._over(first, self._add(LeaveStage(stage)))
 
     def _bodies(self, place: int, step: Choose) -> None:
         bodies = []
@@ -280,7 +271,7 @@ class _Writer:
                 first = len(self._ops)
                 bodies.append((action.name, first))
                 self._steps(action.body, None)
-                self._add(Return())
+                self._add(ReturnFromBody())
                 self._over(first, self._ops[place].over)
         self._set(place, bodies=tuple(bodies))
 
@@ -289,13 +280,13 @@ def _single(step: Draw | Show | Do | Pay | Call) -> Op:
     """Returns the operation of a step that has no steps inside it."""
     match step:
         case Draw():
-            return Chance(step)
+            return DrawOutcome(step)
         case Show():
-            return Tell(step)
+            return Reveal(step)
         case Do():
-            return Run(step)
+            return Execute(step)
         case Pay():
-            return Credit(step)
+            return PayNow(step)
         case Call():
-            return Consult(step)
+            return CallFunction(step)
     assert_never(step)

@@ -18,7 +18,7 @@ from gamedsl.engine.declared_infoset import declared
 from gamedsl.engine.function_calls import Answers, Caller, answer, registered
 from gamedsl.engine.game_state import NOTHING, SCANNED, Answered, GameState
 from gamedsl.engine.kernel import Amounts, Ask, Kind, NamedMoves, Outcome, PlayError
-from gamedsl.engine.legal_options import Options, Spoken, action_of, arguments
+from gamedsl.engine.legal_options import LegalOptions, Spoken, action_of, arguments
 from gamedsl.ir.builtins import exact, values
 from gamedsl.ir.evaluate import Budget, SpentError, none_here
 from gamedsl.ir.game import GameIR
@@ -89,7 +89,7 @@ class Interpreter:
         self.budget = budget
         self.caller = caller
         self.flow = flow.flatten(ir)
-        self.options = Options(ir, spoken)
+        self.options = LegalOptions(ir, spoken)
         self.drawing = Drawing(ir)
 
     def start(self, lasting: Mapping[str, Any] = NOTHING) -> History:
@@ -183,64 +183,64 @@ class History(NamedMoves):
 
     def _carry_out(self, op: flow.Op) -> int | None:
         match op:
-            case flow.Test():
+            case flow.Branch():
                 return self._test(op)
-            case flow.Enter():
+            case flow.EnterLoop():
                 return self._enter(op)
-            case flow.Pass():
+            case flow.BeginPass():
                 return self._pass(op)
-            case flow.Again():
+            case flow.EndPass():
                 return self._again(op)
-            case flow.Ask():
+            case flow.Decide():
                 return self._ask(op)
-            case flow.Return():
+            case flow.ReturnFromBody():
                 return self._return()
-            case flow.Chance():
+            case flow.DrawOutcome():
                 return self._chance(op)
-            case flow.Tell():
+            case flow.Reveal():
                 return self._show(op)
-            case flow.Run():
+            case flow.Execute():
                 return self._do(op)
-            case flow.Consult():
+            case flow.CallFunction():
                 return self._consult(op)
-            case flow.Credit():
+            case flow.PayNow():
                 return self._pay(op)
-            case flow.Begin():
+            case flow.EnterStage():
                 return self._begin(op)
-            case flow.Close():
+            case flow.LeaveStage():
                 return self._close(op)
-            case flow.Check():
+            case flow.CheckEnd():
                 return self._check(op)
             case flow.Stop():
                 self.kind = "end"
                 return None
         assert_never(op)
 
-    def _test(self, op: flow.Test) -> int:
+    def _test(self, op: flow.Branch) -> int:
         return self._place + 1 if self._state.holds(op.condition, self._me) else op.otherwise
 
-    def _check(self, op: flow.Check) -> int:
+    def _check(self, op: flow.CheckEnd) -> int:
         return op.over if self._state.holds(op.end, self._me) else self._place + 1
 
-    def _do(self, op: flow.Run) -> int:
+    def _do(self, op: flow.Execute) -> int:
         for statement in op.step.statements:
             self._state.carry_out(statement, self._me)
         return self._place + 1
 
-    def _pay(self, op: flow.Credit) -> int:
+    def _pay(self, op: flow.PayNow) -> int:
         paid = dict(self._state.paid[op.step.stream])
         for seat, amount in op.step.amounts:
             paid[seat] = exact(paid[seat] + amount_of(amount, self._state.scope(seat)))
         self._state.paid[op.step.stream] = paid
         return self._place + 1
 
-    def _show(self, op: flow.Tell) -> int:
+    def _show(self, op: flow.Reveal) -> int:
         step, value = op.step, self._state.value(op.step.value, self._me)
         self._state.bind(step.variable, value)
         self._state.tell(step, self._me, "", value, step.value.type, name_of(value), self._me)
         return self._place + 1
 
-    def _consult(self, op: flow.Consult) -> int:
+    def _consult(self, op: flow.CallFunction) -> int:
         step, state = op.step, self._state
         given = {name: state.value(expr, self._me) for name, expr in step.arguments}
         caller = Answers(self._kernel.caller)
@@ -258,7 +258,7 @@ class History(NamedMoves):
 
     # loops and stages
 
-    def _enter(self, op: flow.Enter) -> int:
+    def _enter(self, op: flow.EnterLoop) -> int:
         loop, state = op.loop, self._state
         items = None
         if loop.items is not None:
@@ -272,7 +272,7 @@ class History(NamedMoves):
         self._frames = (*self._frames, LoopFrame(items, times, 0, self._me, loop.span))
         return self._place + 1
 
-    def _pass(self, op: flow.Pass) -> int:
+    def _pass(self, op: flow.BeginPass) -> int:
         loop, under_way, bindings = op.loop, self._frames[-1], self._state.bindings
         assert isinstance(under_way, LoopFrame)
         items, times, passes = under_way[:3]
@@ -297,7 +297,7 @@ class History(NamedMoves):
             self._me = items[passes % len(items)]
         return self._place + 1
 
-    def _again(self, op: flow.Again) -> int:
+    def _again(self, op: flow.EndPass) -> int:
         until = op.loop.until
         if until is not None and self._state.holds(until, self._me):
             return self._leave(op.after)
@@ -309,7 +309,7 @@ class History(NamedMoves):
         self._frames, self._me = tuple(frames), under_way.me
         return after
 
-    def _begin(self, op: flow.Begin) -> int:
+    def _begin(self, op: flow.EnterStage) -> int:
         state = self._state
         self._frames = (*self._frames, StageFrame(state.paid["payoffs"], self._me))
         state.paid["payoffs"] = state.nothing()
@@ -317,7 +317,7 @@ class History(NamedMoves):
         state.bindings.update((declared.name, declared.start) for declared in op.stage.state)
         return self._place + 1
 
-    def _close(self, op: flow.Close) -> int:
+    def _close(self, op: flow.LeaveStage) -> int:
         *frames, frame = self._frames
         while not isinstance(frame, StageFrame):
             frame = frames.pop()
@@ -333,7 +333,7 @@ class History(NamedMoves):
 
     # choices
 
-    def _ask(self, op: flow.Ask) -> int | None:
+    def _ask(self, op: flow.Decide) -> int | None:
         step, asks, no_move = op.step, [], self._kernel.ir.no_move
         for seat in self._actors(step):
             seen, scope = self._state.seen[seat], self._state.scope(seat)
@@ -380,7 +380,7 @@ class History(NamedMoves):
         """Whether what a seat says at an open decision, by canonical name, is valid by the rules.
         EvaluationError where that cannot be said."""
         op = self._kernel.flow.ops[self._place]
-        assert isinstance(op, flow.Ask)
+        assert isinstance(op, flow.Decide)
         return self._admits(op.step, seat, name)
 
     def _admits(self, step: Choose, seat: str, name: str) -> bool:
@@ -392,7 +392,7 @@ class History(NamedMoves):
 
     def choose(self, names: Sequence[str]) -> None:
         op = self._kernel.flow.ops[self._place]
-        assert isinstance(op, flow.Ask)
+        assert isinstance(op, flow.Decide)
         step, options, state = op.step, self._kernel.options, self._state
         named = {ask.seat: name for ask, name in zip(self.asks, names, strict=True)}
         chosen = {seat: options.value(step, seat, name) for seat, name in named.items()}
@@ -425,7 +425,7 @@ class History(NamedMoves):
 
     # chance
 
-    def _chance(self, op: flow.Chance) -> int | None:
+    def _chance(self, op: flow.DrawOutcome) -> int | None:
         step, drawing = op.step, self._kernel.drawing
         if not drawing.indices(step):
             return self._place + 1
@@ -440,7 +440,7 @@ class History(NamedMoves):
     def _drawing(self) -> tuple[Draw, Index]:
         """The draw under way, and the index it draws for."""
         op = self._kernel.flow.ops[self._place]
-        assert isinstance(op, flow.Chance)
+        assert isinstance(op, flow.DrawOutcome)
         return op.step, self._kernel.drawing.indices(op.step)[len(self._drawn)]
 
     @property

@@ -20,7 +20,7 @@ Spoken = Callable[[Choose, str, Scope, Callable[[str], bool]], tuple[str, ...]]
 `valid` holds of what has a name."""
 
 
-class Options:
+class LegalOptions:
     """The options of every step and seat, by value and by canonical name."""
 
     def __init__(self, ir: GameIR, spoken: Spoken | None = None) -> None:

@@ -37,7 +37,7 @@ class TooLargeError(ValueError):
     """A game has too many histories for a table."""
 
 
-class Table:
+class HistoryTable:
     """The histories of a game, by their numbers. Read only.
 
     `kinds` is what happens in each; `counts` how many options each who is asked has; `after` the
@@ -159,7 +159,7 @@ def _tickets(outcomes: Sequence[Outcome]) -> tuple[int, ...]:
     return tuple(accumulate(int(outcome.probability * total) for outcome in outcomes))
 
 
-_TABLES: dict[str, Table | str] = {}
+_TABLES: dict[str, HistoryTable | str] = {}
 """Tables by the hash of the tree, or why there is none."""
 
 
@@ -174,7 +174,7 @@ class Tabulated:
             if len(_TABLES) >= KEPT:
                 _TABLES.pop(next(iter(_TABLES)))
             try:
-                _TABLES[ir.tree_hash] = Table(self.kernel)
+                _TABLES[ir.tree_hash] = HistoryTable(self.kernel)
             except TooLargeError as error:
                 _TABLES[ir.tree_hash] = str(error)
         table = _TABLES[ir.tree_hash]
@@ -182,9 +182,11 @@ class Tabulated:
             raise TooLargeError(f"`{ir.name}`: {table}")
         self.table = table
         own = {"kernel": self, "_rows": table.rows, "_known": table.known}
-        self._place = cast(type[Place], type("Place", (Place,), {"__slots__": (), **own}))
+        self._place = cast(
+            type[TableState], type("TableState", (TableState,), {"__slots__": (), **own})
+        )
 
-    def start(self) -> Place:
+    def start(self) -> TableState:
         if not len(self.table):
             self.kernel.start()
         return self._place()
@@ -202,7 +204,7 @@ class Tabulated:
         return state
 
 
-class Place:
+class TableState:
     """A history, by its number in the table. A `gamedsl.engine.kernel.State`."""
 
     __slots__ = ("_after", "counts", "kind", "node")
@@ -220,7 +222,7 @@ class Place:
         self.node = node
         self.kind, self.counts, self._after = self._rows[node]
 
-    def copy(self) -> Place:
+    def copy(self) -> TableState:
         return type(self)(self.node)
 
     def apply(self, number: int, *others: int) -> None:

@@ -84,7 +84,7 @@ def parse(text: str) -> Parsed | Broken:
         return Broken(_reason(error.message or "not a template"), place)
     except RecursionError:
         return Broken("nested too deeply", 0)
-    walk = _Walk(text)
+    walk = _TemplateChecker(text)
     walk.visit(tree, frozenset(), 0)
     return walk.found
 
@@ -149,7 +149,7 @@ def locate(template: Template, start: int, end: int) -> Span:
     return scalar.locate(start, end)
 
 
-class _Walk:
+class _TemplateChecker:
     """One walk over a template's tree: scopes of local names, mentions, refusals, literal texts."""
 
     def __init__(self, text: str) -> None:

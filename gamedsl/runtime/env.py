@@ -19,7 +19,7 @@ from gamedsl.prompting.prompts import Prompter
 from gamedsl.prompting.tokenizers import TokenCounter
 from gamedsl.runtime.decision import Decision, key_of
 from gamedsl.runtime.episode import Episode
-from gamedsl.runtime.history import Position, Tree
+from gamedsl.runtime.history import Position, PositionTree
 from gamedsl.runtime.kernels import kernel_of, shown_by
 from gamedsl.runtime.least import Amount, least_payoffs
 from gamedsl.runtime.memory import Memory, begun, key_of_memory
@@ -120,7 +120,7 @@ class Env:
     @cached_property
     def root(self) -> Position:
         """The history in which nothing has happened."""
-        return Tree(self.kernel.start(), talks=self.prompter.is_chat).root
+        return PositionTree(self.kernel.start(), talks=self.prompter.is_chat).root
 
     def begin(self, memory: Memory | None) -> Position:
         """The history in which nothing has happened since an episode that left this memory."""
@@ -133,7 +133,7 @@ class Env:
             if len(self._begun) >= MEMORIES:
                 self._begun.clear()
             start = self.kernel.start(lasting)
-            self._begun[key] = Tree(start, talks=self.prompter.is_chat).root
+            self._begun[key] = PositionTree(start, talks=self.prompter.is_chat).root
         return self._begun[key]
 
     def decisions(

@@ -51,7 +51,7 @@ def _answered(log: Log | None, state: State, known: int) -> Log | None:
     return log
 
 
-class Tree:
+class PositionTree:
     """The positions of one game that were come to, and how many are kept. With `talks`, they know
     what each seat was asked before."""
 
@@ -72,7 +72,9 @@ class Position:
         "_after", "_tree", "cache", "known", "log", "payoffs", "rewards", "state", "talk",
     )  # fmt: skip
 
-    def __init__(self, tree: Tree, state: State, log: Log | None, talk: Talk = NO_TALK) -> None:
+    def __init__(
+        self, tree: PositionTree, state: State, log: Log | None, talk: Talk = NO_TALK
+    ) -> None:
         """Raises `gamedsl.EvaluationError` where a game is over and its payoffs have no value."""
         over = state.kind == "end"
         self.state = state

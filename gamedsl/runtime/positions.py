@@ -50,9 +50,9 @@ def position(state: State) -> Hashable:
         parts = (inner._frames, inner._drawn, held, reached.paid)
         return inner.kind, inner._place, inner._me, frozen(parts)
     from gamedsl.engine.codegen.play import Play
-    from gamedsl.engine.tabulated import Place
+    from gamedsl.engine.tabulated import TableState
 
-    if isinstance(inner, Place):
+    if isinstance(inner, TableState):
         return inner.node
     if not isinstance(inner, Play):
         raise TypeError(f"the positions of {type(state).__name__} are not known")

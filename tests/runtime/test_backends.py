@@ -21,7 +21,7 @@ from gamedsl.engine.codegen import module
 from gamedsl.engine.generated import Generated
 from gamedsl.engine.interpreter import History, Interpreter
 from gamedsl.engine.kernel import Kernel, State
-from gamedsl.engine.tabulated import Table, Tabulated, TooLargeError
+from gamedsl.engine.tabulated import HistoryTable, Tabulated, TooLargeError
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from tests.runtime import (
@@ -245,7 +245,7 @@ def test_a_table_is_the_whole_game(name: str) -> None:
 
 
 def test_tabulated_chance_has_exact_odds() -> None:
-    table = Table(Generated(programs.game(
+    table = HistoryTable(Generated(programs.game(
         ("a",), [programs.draw("x", {1: Fraction(1, 2000), 2: Fraction(1999, 2000)})], {"a": 0}
     )))  # fmt: skip
     assert table.rolls[0] == ()
@@ -265,8 +265,8 @@ def test_large_game_is_not_tabulated(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TooLargeError):
         game.kernel("tabulated")
     with pytest.raises(TooLargeError):
-        Table(Generated(gamedsl.load("kuhn_poker").ir), limit=57)
-    assert len(Table(Generated(gamedsl.load("kuhn_poker").ir), limit=58)) == 58
+        HistoryTable(Generated(gamedsl.load("kuhn_poker").ir), limit=57)
+    assert len(HistoryTable(Generated(gamedsl.load("kuhn_poker").ir), limit=58)) == 58
 
 
 def test_the_backend_is_chosen_by_name() -> None:

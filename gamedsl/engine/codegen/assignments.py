@@ -7,7 +7,7 @@ from typing import assert_never
 from gamedsl.engine.codegen.bounds import rows
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.facts import GameFacts
-from gamedsl.engine.codegen.writer import Lines, type_literal
+from gamedsl.engine.codegen.writer import CodeLines, type_literal
 from gamedsl.engine.flow import Flow
 from gamedsl.engine.storage import admits_none, is_bounded, misfit, most_items
 from gamedsl.ir.expr import Const, Expr
@@ -57,26 +57,26 @@ class AssignmentWriter:
     def variable(self, name: str) -> str:
         return f"s.{self._make.module.slot('v', name)}"
 
-    def put(self, lines: Lines, variable: str, code: str) -> None:
+    def put(self, lines: CodeLines, variable: str, code: str) -> None:
         """A variable gets another value."""
         lines(f"{self.variable(variable)} = {code}")
         if variable in self._lined:
             self._forget(lines, variable)
 
-    def _forget(self, lines: Lines, grid: str) -> None:
+    def _forget(self, lines: CodeLines, grid: str) -> None:
         """What is kept beside a grid is no longer so."""
         module = self._make.module
         lines(f"s.{module.slot('m', grid)} = None")
         for length in self._lined[grid][2]:
             lines(f"s.{module.slot('l', f'{grid}_{length}')} = UNKNOWN")
 
-    def bind(self, lines: Lines, variable: str, code: str) -> None:
+    def bind(self, lines: CodeLines, variable: str, code: str) -> None:
         """A step binds a variable."""
         self.put(lines, variable, code)
         if variable in self.flagged:
             lines(f"s.{self._make.module.slot('f', variable)} = True")
 
-    def unbind(self, lines: Lines, variable: str, *, by_seat: bool = True) -> None:
+    def unbind(self, lines: CodeLines, variable: str, *, by_seat: bool = True) -> None:
         """Forget what a variable holds and, `by_seat`, whose it was."""
         self.put(lines, variable, "None")
         if variable in self.flagged:
@@ -84,7 +84,7 @@ class AssignmentWriter:
         if by_seat and variable in self._flow.by_seat:
             lines(f"s.{self._make.module.slot('b', variable)} = EMPTY")
 
-    def remember(self, lines: Lines, variable: str) -> None:
+    def remember(self, lines: CodeLines, variable: str) -> None:
         """Keep the value of a variable among its past ones, where these are read."""
         if variable in self._flow.past:
             slot = self._make.module.slot("p", variable)
@@ -107,7 +107,7 @@ class AssignmentWriter:
         return code if self._make.is_some(key.expr) or code == "s.me" else f"entry({code})"
 
     def store(
-        self, lines: Lines, place: Place, path: list[str], new: str, *, there: bool = False
+        self, lines: CodeLines, place: Place, path: list[str], new: str, *, there: bool = False
     ) -> None:  # fmt: skip
         """Put a value that fits at a place whose keys have been worked out; `there` if the value
         was worked out from what the place holds."""
@@ -125,7 +125,7 @@ class AssignmentWriter:
         else:
             self.put(lines, place.variable, f"put_item({whole}, {path[0]}, {new})")
 
-    def _mark(self, lines: Lines, place: Place, key: str, new: str) -> None:
+    def _mark(self, lines: CodeLines, place: Place, key: str, new: str) -> None:
         """Change one cell of a grid; look for new lines among those that it is in."""
         module, grid = self._make.module, place.variable
         rows, columns, lengths = self._lined[grid]
@@ -163,7 +163,7 @@ class AssignmentWriter:
 
     # statements
 
-    def statement(self, lines: Lines, statement: Statement, scope: CodeScope) -> None:
+    def statement(self, lines: CodeLines, statement: Statement, scope: CodeScope) -> None:
         """Writes the code of a statement."""
         lines.source(statement.span)
         match statement:
@@ -174,7 +174,7 @@ class AssignmentWriter:
             case _:
                 assert_never(statement)
 
-    def _write_once(self, lines: Lines, write: Write, scope: CodeScope) -> None:
+    def _write_once(self, lines: CodeLines, write: Write, scope: CodeScope) -> None:
         place, changes = write.place, not isinstance(write, Assign)
         path = self.path(place, scope)
         if changes and path and not all(_is_simple(key) for key in path):
@@ -214,7 +214,7 @@ class AssignmentWriter:
                 return f"with_more({old}, {code})"
         return self.checked(f"with_more({old}, {code})", type)
 
-    def _for_each(self, lines: Lines, statement: ForEach, scope: CodeScope) -> None:
+    def _for_each(self, lines: CodeLines, statement: ForEach, scope: CodeScope) -> None:
         """Writes the code that works out all writes first, and then carries them out."""
         write = write_of(statement)
         lines("found = []")
@@ -225,7 +225,7 @@ class AssignmentWriter:
             new = self._new(write, keys, "value")
             self.store(lines, place, keys, new, there=not isinstance(write, Assign))
 
-    def _rows(self, lines: Lines, statement: Statement, scope: CodeScope) -> None:
+    def _rows(self, lines: CodeLines, statement: Statement, scope: CodeScope) -> None:
         """Writes the loops that append the path and the operand of each write to `found`."""
         make = self._make
         if not isinstance(statement, ForEach):

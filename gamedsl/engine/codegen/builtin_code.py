@@ -9,7 +9,7 @@ from __future__ import annotations
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions, Inline
 from gamedsl.engine.codegen.knowing import apart
 from gamedsl.engine.codegen.observations import memorable
-from gamedsl.engine.codegen.writer import Lines, literal
+from gamedsl.engine.codegen.writer import CodeLines, literal
 from gamedsl.ir.builtins_base import MAX_BITS, MAX_ITEMS
 from gamedsl.ir.expr import (
     Apply,
@@ -259,7 +259,7 @@ def _remembered_set(make: Expressions, expr: Collect, scope: CodeScope) -> str |
     if any(_reads(part, set(expr.targets), names) for part in parts):
         return None
     name = make.module.name("set_of")
-    lines = Lines(f"def {name}({', '.join(['items', *names.values()])}):")
+    lines = CodeLines(f"def {name}({', '.join(['items', *names.values()])}):")
     lines.source(expr.span)
     test = ""
     if expr.condition is not None:

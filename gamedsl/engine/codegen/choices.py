@@ -10,7 +10,7 @@ from gamedsl.engine.codegen.control_flow import Jumps, StepContext
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.observations import ObservationWriter
 from gamedsl.engine.codegen.options import OptionWriter
-from gamedsl.engine.codegen.writer import Lines, literal
+from gamedsl.engine.codegen.writer import CodeLines, literal
 from gamedsl.engine.storage import misfit
 from gamedsl.ir.expr import Me
 from gamedsl.ir.game import GameIR
@@ -18,7 +18,7 @@ from gamedsl.ir.program import Choose
 
 
 class ChoiceWriter:
-    """Writes the operation `Ask`, and what follows when it is answered."""
+    """Writes the operation `Decide`, and what follows when it is answered."""
 
     def __init__(
         self, ir: GameIR, run: flow.Flow, make: Expressions, assignments: AssignmentWriter,
@@ -35,7 +35,7 @@ class ChoiceWriter:
 
     # asking
 
-    def ask(self, lines: Lines, place: int, op: flow.Ask) -> None:
+    def ask(self, lines: CodeLines, place: int, op: flow.Decide) -> None:
         """Stop at a decision, or go on where nobody has anything to choose."""
         step = op.step
         lines.source(step.span)
@@ -64,7 +64,7 @@ class ChoiceWriter:
         lines("s.asked = (me,)")
         self._stop(lines, place)
 
-    def _ask_all(self, lines: Lines, place: int, op: flow.Ask) -> None:
+    def _ask_all(self, lines: CodeLines, place: int, op: flow.Decide) -> None:
         """Ask several at once."""
         step = op.step
         if step.static and step.condition is None and step.knows is None:
@@ -100,12 +100,12 @@ class ChoiceWriter:
         entries = (self._make.value(entry.value, CodeScope("me")) for entry in step.knows or ())
         return f"({''.join(f'name_of({code}), ' for code in entries)})"
 
-    def _stop(self, lines: Lines, place: int) -> None:
+    def _stop(self, lines: CodeLines, place: int) -> None:
         lines(f"s._site = asks_{place}")
         lines('s.kind = "decide"')
         lines("return None")
 
-    def _nothing(self, lines: Lines, op: flow.Ask, passed: str) -> None:
+    def _nothing(self, lines: CodeLines, op: flow.Decide, passed: str) -> None:
         """What happens where a seat has nothing to choose."""
         if self._ir.no_move == "end":
             lines(f"return {self._jumps.to(op.over)}")
@@ -116,10 +116,10 @@ class ChoiceWriter:
 
     # choosing
 
-    def take(self, place: int, op: flow.Ask) -> None:
+    def take(self, place: int, op: flow.Decide) -> None:
         """Write the function that carries out what was chosen, and the site of the decision."""
         step = op.step
-        lines = Lines(f"def took_{place}(s, places):")
+        lines = CodeLines(f"def took_{place}(s, places):")
         lines.source(step.span)
         if step.joint:
             self._take_all(lines, place, op)
@@ -133,7 +133,7 @@ class ChoiceWriter:
             f"{stage_slot(self._make, self._contexts[step.id])!r})"
         )
 
-    def _take_one(self, lines: Lines, place: int, op: flow.Ask) -> None:
+    def _take_one(self, lines: CodeLines, place: int, op: flow.Decide) -> None:
         step, assignments = op.step, self._assignments
         lines("(place,) = places")
         lines(f"seat = {step.actors[0]!r}" if step.actor is None else "(seat,) = s.asked")
@@ -158,7 +158,7 @@ class ChoiceWriter:
         else:
             lines(after)
 
-    def _take_all(self, lines: Lines, place: int, op: flow.Ask) -> None:
+    def _take_all(self, lines: CodeLines, place: int, op: flow.Decide) -> None:
         step, assignments = op.step, self._assignments
         lines("seats = s.asked")
         values = f"{self._options.values(step, 'seat')}[place]"
@@ -189,9 +189,9 @@ class ChoiceWriter:
         lines(f"return next_{place}")
         self._write_next(place, op)
 
-    def _write_next(self, place: int, op: flow.Ask) -> None:
+    def _write_next(self, place: int, op: flow.Decide) -> None:
         """Write the function that begins the next of the bodies that wait, or goes on."""
-        lines = Lines(f"def next_{place}(s):")
+        lines = CodeLines(f"def next_{place}(s):")
         waiting = f"s.{self.waiting(place)}"
         with lines.block(f"if not {waiting}:"):
             lines(f"s.me = s.{self.outside(place)}")
@@ -201,7 +201,7 @@ class ChoiceWriter:
         self._begin_body(lines, op, "refuse()")
         self._make.module.add(lines)
 
-    def _begin_body(self, lines: Lines, op: flow.Ask, otherwise: str) -> None:
+    def _begin_body(self, lines: CodeLines, op: flow.Decide, otherwise: str) -> None:
         """Go to the body of the action that `value` is an instance of; where it has none, do what
         is said."""
         step = op.step
@@ -215,15 +215,15 @@ class ChoiceWriter:
         bodied = len(step.moves) == len(op.bodies) and step.legal is None
         lines("refuse()" if bodied else otherwise)
 
-    def _enter_body(self, lines: Lines, step: Choose, name: str, first: int) -> None:
+    def _enter_body(self, lines: CodeLines, step: Choose, name: str, first: int) -> None:
         (action,) = (action for action in step.moves if action.name == name)
         lines("s.me = seat")
         for i, (parameter, _) in enumerate(action.parameters):
             self._assignments.bind(lines, parameter, f"value[{i + 1}]")
         lines(f"return {self._jumps.to(first)}")
 
-    def end_body(self, lines: Lines, place: int, op: flow.Ask) -> None:
-        """The end of a body: the operation `Return`."""
+    def end_body(self, lines: CodeLines, place: int, op: flow.Decide) -> None:
+        """The end of a body: the operation `ReturnFromBody`."""
         if op.step.joint:
             lines(f"return next_{place}")
         else:

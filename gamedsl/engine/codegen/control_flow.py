@@ -31,7 +31,7 @@ from gamedsl.ir.program import (
 )
 from gamedsl.ir.statements import write_of
 
-STRAIGHT = (flow.Run, flow.Tell, flow.Credit, flow.Check, flow.Test)
+STRAIGHT = (flow.Execute, flow.Reveal, flow.PayNow, flow.CheckEnd, flow.Branch)
 """Operations that may stand inside an `if`."""
 
 
@@ -54,7 +54,7 @@ class Jumps:
 
     def _end(self, place: int) -> int:
         op = self._ops[place]
-        while isinstance(op, flow.Again) and op.loop.until is None:
+        while isinstance(op, flow.EndPass) and op.loop.until is None:
             place = op.head
             op = self._ops[place]
         return place
@@ -62,11 +62,11 @@ class Jumps:
     def _is_if(self, place: int, end: int) -> bool:
         """Returns whether a condition can be an `if` that ends before another operation."""
         op = self._ops[place]
-        if not isinstance(op, flow.Test) or op.otherwise > end:
+        if not isinstance(op, flow.Branch) or op.otherwise > end:
             return False
         return all(
             isinstance(self._ops[at], STRAIGHT)
-            and (not isinstance(self._ops[at], flow.Test) or self._is_if(at, op.otherwise))
+            and (not isinstance(self._ops[at], flow.Branch) or self._is_if(at, op.otherwise))
             for at in range(place + 1, op.otherwise)
         )
 
@@ -74,23 +74,29 @@ class Jumps:
         """Returns the operations at which play may go on after one, without the next one of the
         same function."""
         match op:
-            case flow.Test(otherwise=otherwise):
+            case flow.Branch(otherwise=otherwise):
                 return set() if place in self.ifs else {otherwise}
-            case flow.Check(over=over):
+            case flow.CheckEnd(over=over):
                 return {over}
-            case flow.Pass(after=after, over=over):
+            case flow.BeginPass(after=after, over=over):
                 return {place, after} if op.loop.at_bound != "end" else {place, after, over}
-            case flow.Again(after=after):
+            case flow.EndPass(after=after):
                 return {after}
-            case flow.Ask(after=after, over=over, bodies=bodies):
+            case flow.Decide(after=after, over=over, bodies=bodies):
                 return {place + 1, after, *(first for _, first in bodies)} | (
                     {over} if over >= 0 else set()
                 )
-            case flow.Chance(step=step):
+            case flow.DrawOutcome(step=step):
                 return {place + 1} | ({place} if draws_several(step) else set())
-            case flow.Enter() | flow.Return() | flow.Tell() | flow.Run() | flow.Credit():
+            case (
+                flow.EnterLoop()
+                | flow.ReturnFromBody()
+                | flow.Reveal()
+                | flow.Execute()
+                | flow.PayNow()
+            ):
                 return set()
-            case flow.Consult() | flow.Begin() | flow.Close() | flow.Stop():
+            case flow.CallFunction() | flow.EnterStage() | flow.LeaveStage() | flow.Stop():
                 return set()
         assert_never(op)
 
@@ -138,13 +144,13 @@ ME = "@me"
 
 def needless_checks(ops: tuple[flow.Op, ...], make: Expressions) -> set[int]:
     """Returns the checks that need not be made, as positions in the list of operations."""
-    ends = {id(op.end): op.end for op in ops if isinstance(op, flow.Check)}
+    ends = {id(op.end): op.end for op in ops if isinstance(op, flow.CheckEnd)}
     needless: set[int] = set()
     for end in ends.values():
         checked = _known_to_fail(ops, end, make)
         needless |= {
             place for place, op in enumerate(ops)
-            if isinstance(op, flow.Check) and op.end is end and checked[place]
+            if isinstance(op, flow.CheckEnd) and op.end is end and checked[place]
         }  # fmt: skip
     return needless
 
@@ -170,14 +176,14 @@ def _edges(
     """Yields each operation with one that may follow it, and whether `end` is known to fail there;
     None where that is as before the operation."""
     asks = {first: place for place, op in enumerate(ops)
-            if isinstance(op, flow.Ask) for _, first in op.bodies}  # fmt: skip
+            if isinstance(op, flow.Decide) for _, first in op.bodies}  # fmt: skip
     for place, op in enumerate(ops):
         written = _writes(op)
         fails = None if written is not None and not written & reads else False
-        if isinstance(op, flow.Check) and op.end is end:
+        if isinstance(op, flow.CheckEnd) and op.end is end:
             yield place, place + 1, True
             yield place, op.over, False
-        elif isinstance(op, flow.Return):
+        elif isinstance(op, flow.ReturnFromBody):
             yield place, asks[max(first for first in asks if first <= place)] + 1, fails
         else:
             yield from ((place, after, fails) for after in _following(place, op))
@@ -188,19 +194,25 @@ def _following(place: int, op: flow.Op) -> list[int]:
     match op:
         case flow.Stop():
             return []
-        case flow.Test(otherwise=otherwise):
+        case flow.Branch(otherwise=otherwise):
             return [place + 1, otherwise]
-        case flow.Check(over=over):
+        case flow.CheckEnd(over=over):
             return [place + 1, over]
-        case flow.Pass(after=after, over=over):
+        case flow.BeginPass(after=after, over=over):
             return [place + 1, after, over]
-        case flow.Again(head=head, after=after):
+        case flow.EndPass(head=head, after=after):
             return [head, after]
-        case flow.Ask(after=after, over=over, bodies=bodies):
+        case flow.Decide(after=after, over=over, bodies=bodies):
             return [place + 1, after, over, *(first for _, first in bodies)]
-        case flow.Enter() | flow.Return() | flow.Chance() | flow.Tell() | flow.Run():
+        case (
+            flow.EnterLoop()
+            | flow.ReturnFromBody()
+            | flow.DrawOutcome()
+            | flow.Reveal()
+            | flow.Execute()
+        ):
             return [place + 1]
-        case flow.Credit() | flow.Consult() | flow.Begin() | flow.Close():
+        case flow.PayNow() | flow.CallFunction() | flow.EnterStage() | flow.LeaveStage():
             return [place + 1]
     assert_never(op)
 
@@ -208,23 +220,23 @@ def _following(place: int, op: flow.Op) -> list[int]:
 def _writes(op: flow.Op) -> set[str] | None:
     """Returns the variables that an operation changes; None for all."""
     match op:
-        case flow.Test() | flow.Check() | flow.Enter() | flow.Credit() | flow.Stop():
+        case flow.Branch() | flow.CheckEnd() | flow.EnterLoop() | flow.PayNow() | flow.Stop():
             return set()
-        case flow.Pass(loop=loop):
+        case flow.BeginPass(loop=loop):
             return {ME, *loop.resets, *filter(None, (loop.item, loop.count))}
-        case flow.Again() | flow.Return():
+        case flow.EndPass() | flow.ReturnFromBody():
             return {ME}
-        case flow.Tell(step=show):
+        case flow.Reveal(step=show):
             return {show.variable}
-        case flow.Run(step=do):
+        case flow.Execute(step=do):
             return {write_of(statement).place.variable for statement in do.statements}
-        case flow.Chance(step=draw):
+        case flow.DrawOutcome(step=draw):
             bag, place = draw.source.bag, draw.place
             return {draw.variable, *(part.variable for part in (bag, place) if part is not None)}
-        case flow.Ask(step=step):
+        case flow.Decide(step=step):
             place = step.place
             parameters = {name for action in step.moves for name, _ in action.parameters}
             return {ME, step.variable, *parameters} | ({place.variable} if place else set())
-        case flow.Consult() | flow.Begin() | flow.Close():
+        case flow.CallFunction() | flow.EnterStage() | flow.LeaveStage():
             return None
     assert_never(op)

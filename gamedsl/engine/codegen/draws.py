@@ -11,7 +11,7 @@ from gamedsl.engine.codegen.choices import stage_slot
 from gamedsl.engine.codegen.control_flow import Jumps, StepContext, draws_several
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.observations import ObservationWriter, memorable
-from gamedsl.engine.codegen.writer import Lines, literal
+from gamedsl.engine.codegen.writer import CodeLines, literal
 from gamedsl.engine.storage import admits_none
 from gamedsl.ir.expr import Const
 from gamedsl.ir.program import Draw
@@ -21,7 +21,7 @@ from gamedsl.ir.values import name_of
 
 
 class DrawWriter:
-    """Writes the operation `Chance`, and what follows when something was drawn."""
+    """Writes the operation `DrawOutcome`, and what follows when something was drawn."""
 
     def __init__(
         self, make: Expressions, assignments: AssignmentWriter, observations: ObservationWriter,
@@ -36,7 +36,7 @@ class DrawWriter:
         self._contexts = contexts
         self._ordered = ordered
 
-    def draw(self, lines: Lines, place: int, op: flow.Chance) -> None:
+    def draw(self, lines: CodeLines, place: int, op: flow.DrawOutcome) -> None:
         """Stop at a chance node."""
         step = op.step
         lines.source(step.span)
@@ -96,11 +96,11 @@ class DrawWriter:
         memo = module.own("LOTTERIES", "{}")
         return f"({memo}.get({dealt}) or remember({memo}, {dealt}, {lottery}))"
 
-    def _take(self, place: int, op: flow.Chance) -> None:
+    def _take(self, place: int, op: flow.DrawOutcome) -> None:
         """Write the function that carries out what was drawn, and the site of the chance node."""
         step, module = op.step, self._make.module
         every = indices(step)
-        lines = Lines(f"def drew_{place}(s, value):")
+        lines = CodeLines(f"def drew_{place}(s, value):")
         lines.source(step.span)
         if every != ((),):
             lines(f"index = {self._table(step)}[{'len(s._drawn)' if len(every) > 1 else 0}]")
@@ -133,7 +133,7 @@ class DrawWriter:
             f"lambda s: ({loops}), lambda value: {plain_name}, {stage_slot(self._make, here)!r})"
         )
 
-    def _take_out(self, lines: Lines, step: Draw, drawer: str) -> None:
+    def _take_out(self, lines: CodeLines, step: Draw, drawer: str) -> None:
         """What is drawn from a bag is no longer in it."""
         bag = step.source.bag
         if step.source.kind != "bag" or bag is None:
@@ -149,7 +149,7 @@ class DrawWriter:
             lines("left = with_less(left, item)")
         self._assignments.store(lines, bag, keys, "left")
 
-    def _bind(self, lines: Lines, step: Draw, drawer: str) -> str:
+    def _bind(self, lines: CodeLines, step: Draw, drawer: str) -> str:
         """Bind what was drawn; the code of whose it is."""
         assignments = self._assignments
         every = indices(step)
@@ -168,7 +168,7 @@ class DrawWriter:
                 lines("owner = s.me if owner is None else owner")
         return owner
 
-    def _keep(self, lines: Lines, step: Draw, place: Place, drawer: str) -> str:
+    def _keep(self, lines: CodeLines, step: Draw, place: Place, drawer: str) -> str:
         """Write what was drawn into declared state; the code of whose it is."""
         assignments, make = self._assignments, self._make
         keys = assignments.path(place, CodeScope(drawer))
@@ -196,7 +196,7 @@ class DrawWriter:
         lines(f"owner = next((key for key in path if key in {literal(make.seats)}), None)")
         return "owner"
 
-    def _appended(self, lines: Lines, step: Draw, old: str, type: Type) -> str:
+    def _appended(self, lines: CodeLines, step: Draw, old: str, type: Type) -> str:
         """The code of the collection with what was drawn added to it."""
         if step.source.take is None and isinstance(type, List | Set | Bag):
             some = self._is_some(step)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from gamedsl.engine.codegen.knowing import Knowing, apart
-from gamedsl.engine.codegen.writer import Lines, Module, UnsupportedError, literal
+from gamedsl.engine.codegen.writer import CodeLines, Module, UnsupportedError, literal
 from gamedsl.ir import expr as ex
 from gamedsl.ir.builtins import TAKES_NONE
 from gamedsl.ir.evaluate import Scope, evaluate
@@ -206,7 +206,7 @@ class Expressions(Knowing):
         name = f"lowest_{rows}_{columns}"
         if name not in self._written:
             self._written[name] = name
-            lines = Lines(f"def {name}(cells):")
+            lines = CodeLines(f"def {name}(cells):")
             lines("found = []")
             for column in range(columns):
                 word = "if"
@@ -347,7 +347,7 @@ class Expressions(Knowing):
         seated = self.is_seated(let)
         given = ["me"] if seated else []
         streams = ["streams"] if self._prefix != "let" else []
-        lines = Lines(f"def {name}({', '.join(['s', *streams, *given, *locals.values()])}):")
+        lines = CodeLines(f"def {name}({', '.join(['s', *streams, *given, *locals.values()])}):")
         lines.source(let.body.span)
         if let.per_seat:
             with lines.block("if me is None:"):

@@ -11,7 +11,7 @@ from gamedsl.engine.codegen.builtin_code import INLINE
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.facts import GameFacts, facts_of
 from gamedsl.engine.codegen.program import ProgramWriter, zeros
-from gamedsl.engine.codegen.writer import Lines, Module, UnsupportedError
+from gamedsl.engine.codegen.writer import CodeLines, Module, UnsupportedError
 from gamedsl.engine.flow import Flow, flatten
 from gamedsl.ir.expr import Expr, Stream, expressions_in
 from gamedsl.ir.game import GameIR
@@ -74,7 +74,7 @@ def write_game(ir: GameIR) -> str:
 def _settle(ir: GameIR, run: Flow, make: Expressions) -> None:
     """Write the function that does what `gamedsl.ir.outcome.settle` does."""
     module = make.module
-    lines = Lines("def settle(s):")
+    lines = CodeLines("def settle(s):")
     others = [name for name in run.streams if name != "payoffs"]
     pairs = ", ".join(f"{name!r}: s.{module.slot('d', name)}.copy()" for name in others)
     lines(f"streams = {{{pairs}}}")
@@ -109,7 +109,7 @@ def _is_exact(payoff: Expr) -> bool:
     return isinstance(payoff.type, Number)
 
 
-def _reward(ir: GameIR, lines: Lines, module: Module) -> None:
+def _reward(ir: GameIR, lines: CodeLines, module: Module) -> None:
     """The split of the reward file, for each seat."""
     lets = {let.name: let for let in ir.reward.lets}
     split = ir.reward.split
@@ -145,7 +145,7 @@ def _assemble(ir: GameIR, run: Flow, module: Module, facts: GameFacts) -> str:
     }
     base = ("_asks", "_drawn", "_known", "_knows", "_log", "_lottery", "_moves", "_places",
             "_result", "_seen", "_site", "asked", "counts", "kind", "me")  # fmt: skip
-    lines = Lines("class State(Play):")
+    lines = CodeLines("class State(Play):")
     lines(f"__slots__ = ({''.join(f'{slot!r}, ' for slot in slots.values()).rstrip()})")
     lines("")
     with lines.block("def _begin(s):"):
@@ -181,7 +181,7 @@ def headed(ir: GameIR, text: str, play: str = "") -> str:
     return HEAD.format(name=shown, hash=ir.rules_hash, play=play, imports=imports) + text
 
 
-def _write_variables(ir: GameIR, lines: Lines, slots: dict[str, str], facts: GameFacts) -> None:
+def _write_variables(ir: GameIR, lines: CodeLines, slots: dict[str, str], facts: GameFacts) -> None:
     """Write the property `variables`."""
     declared = [state.name for state in ir.state if state.name not in facts.flagged]
     lines("@property")
@@ -217,7 +217,7 @@ def write_views(ir: GameIR, tellings: Sequence[tuple[Entry, ...]]) -> str:
     most = bounds.most([entry.value for entries in tellings for entry in entries])
     make = Expressions(module, ir.seats, ir.lets_by_name, most, _ALONE, sure=facts_of(ir).sure)
     names = [_function(make, entries) for entries in tellings]
-    lines = Lines("class Variables:")
+    lines = CodeLines("class Variables:")
     slots = module.slots()
     lines(f"__slots__ = ({''.join(f'{slot!r}, ' for slot in slots.values()).rstrip()})")
     lines("")
@@ -236,7 +236,7 @@ def write_views(ir: GameIR, tellings: Sequence[tuple[Entry, ...]]) -> str:
 def _function(make: Expressions, entries: tuple[Entry, ...]) -> str:
     """Write the function of some entries; its name."""
     name = make.module.name("shown")
-    lines = Lines(f"def {name}(variables, me):")
+    lines = CodeLines(f"def {name}(variables, me):")
     lines("s = Variables(variables)")
     with lines.block("return ("):
         for entry in entries:

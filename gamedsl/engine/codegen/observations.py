@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
-from gamedsl.engine.codegen.writer import Lines, literal
+from gamedsl.engine.codegen.writer import CodeLines, literal
 from gamedsl.ir.program import Binding, Choose
 from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import (
@@ -74,7 +74,7 @@ class ObservationWriter:
         return f"known_as({module.own('NAMES', '{}')}, {code})"
 
     def tell(
-        self, lines: Lines, step: Binding, type: Type, *, owner: str, seat: str,
+        self, lines: CodeLines, step: Binding, type: Type, *, owner: str, seat: str,
         name: str, value: str,
     ) -> None:  # fmt: skip
         """Log an event of `seat`. All but the step and the type of its value are code: whose the
@@ -122,7 +122,7 @@ class ObservationWriter:
         assert_never(readers.kind)
 
     def _fields(
-        self, lines: Lines, readers: Readers, type: Type, owner: str, chooser: str, name: str,
+        self, lines: CodeLines, readers: Readers, type: Type, owner: str, chooser: str, name: str,
         value: str,
     ) -> None:  # fmt: skip
         """A map of each seat to what it is told of a record whose fields have their own readers."""

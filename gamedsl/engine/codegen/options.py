@@ -9,7 +9,7 @@ from gamedsl.engine.codegen.builtin_code import PARTS, grid_size, places
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.knowing import apart
 from gamedsl.engine.codegen.observations import memorable
-from gamedsl.engine.codegen.writer import Lines, literal
+from gamedsl.engine.codegen.writer import CodeLines, literal
 from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import Apply, Collect, Const, Expr, Local, Logic, walk
 from gamedsl.ir.program import Action, Choice, Choose
@@ -39,7 +39,7 @@ class OptionWriter:
     def values(self, step: Choose, seat: str) -> str:
         return self.by_seat(step, "VALUES", [[o.value for o in os] for os in step.options], seat)
 
-    def legal(self, lines: Lines, step: Choose) -> None:
+    def legal(self, lines: CodeLines, step: Choose) -> None:
         """Set `found` to the places of what is legal for `me`, in order."""
         if step.static:
             sizes = {seat: len(os) for seat, os in zip(step.actors, step.options, strict=True)}
@@ -115,7 +115,7 @@ class OptionWriter:
             return self._make.code(source, scope)
         return self._make.items(source, scope, ordered=False)
 
-    def _instances(self, lines: Lines, step: Choose, action: Action) -> None:
+    def _instances(self, lines: CodeLines, step: Choose, action: Action) -> None:
         """Add the places of the legal instances of an action to `found`."""
         names = [name for name, _ in action.parameters]
         rows = [
@@ -147,7 +147,7 @@ class OptionWriter:
             lines(f"{slots} = kept")
 
     def _on_grid(
-        self, lines: Lines, step: Choose, action: Action, rows: list[dict[Any, int]]
+        self, lines: CodeLines, step: Choose, action: Action, rows: list[dict[Any, int]]
     ) -> bool:
         """The cells of a grid that are empty, without working out which these are."""
         source = action.parameters[0][1]
@@ -169,7 +169,7 @@ class OptionWriter:
         return True
 
     def _nest(
-        self, lines: Lines, step: Choose, action: Action, tests: list[Expr], targets: list[str],
+        self, lines: CodeLines, step: Choose, action: Action, tests: list[Expr], targets: list[str],
         index: str, scope: CodeScope,
     ) -> None:  # fmt: skip
         """Loops over the parameters that are left, each condition as far out as it can stand."""
@@ -227,7 +227,7 @@ class OptionWriter:
         return f"{self.by_seat(step, 'FIRST', rows)}[: {source[6:-1]}]"
 
     def _ahead(
-        self, lines: Lines, tests: list[Expr], later: set[str], scope: CodeScope
+        self, lines: CodeLines, tests: list[Expr], later: set[str], scope: CodeScope
     ) -> CodeScope:  # fmt: skip
         """Work out once the parts of conditions that do not depend on later parameters."""
         early = apart(tests, later, reads=False) if later else []

@@ -17,7 +17,7 @@ from gamedsl.engine.codegen.draws import DrawWriter, indices
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.facts import GameFacts
 from gamedsl.engine.codegen.observations import ObservationWriter
-from gamedsl.engine.codegen.writer import Lines, UnsupportedError, literal
+from gamedsl.engine.codegen.writer import CodeLines, UnsupportedError, literal
 from gamedsl.ir.builtins import values
 from gamedsl.ir.expr import Const
 from gamedsl.ir.game import GameIR
@@ -47,18 +47,18 @@ class ProgramWriter:
             make, self._assignments, self._observations, self._jumps, contexts, facts.ordered
         )
         self._asks = {first: place for place, op in enumerate(self._ops)
-                      if isinstance(op, flow.Ask) for _, first in op.bodies}  # fmt: skip
+                      if isinstance(op, flow.Decide) for _, first in op.bodies}  # fmt: skip
 
     def write(self) -> None:
         for place in sorted(self._jumps.heads):
-            lines = Lines(f"def at_{place}(s):")
+            lines = CodeLines(f"def at_{place}(s):")
             self._run(lines, place)
             self._make.module.add(lines)
         for place, op in enumerate(self._ops):
-            if isinstance(op, flow.Ask):
+            if isinstance(op, flow.Decide):
                 self._choices.take(place, op)
 
-    def _run(self, lines: Lines, first: int, stop: int | None = None) -> None:
+    def _run(self, lines: CodeLines, first: int, stop: int | None = None) -> None:
         """Write operations from a place on, until play goes on elsewhere or `stop` is reached."""
         place = first
         while place != stop:
@@ -66,7 +66,7 @@ class ProgramWriter:
                 lines(f"return {self._jumps.to(place)}")
                 return
             op = self._ops[place]
-            if place in self._jumps.ifs and isinstance(op, flow.Test):
+            if place in self._jumps.ifs and isinstance(op, flow.Branch):
                 lines.source(op.condition.span)
                 with lines.block(f"if {self._make.holds(op.condition, ACTING)}:"):
                     self._run(lines, place + 1, op.otherwise)
@@ -76,53 +76,53 @@ class ProgramWriter:
                 return
             place += 1
 
-    def _write(self, lines: Lines, place: int, op: flow.Op) -> bool:
+    def _write(self, lines: CodeLines, place: int, op: flow.Op) -> bool:
         """Writes an operation. Returns whether play goes on with the next one."""
         match op:
-            case flow.Test():
+            case flow.Branch():
                 return self._test(lines, op)
-            case flow.Check():
+            case flow.CheckEnd():
                 return self._check(lines, place, op)
-            case flow.Run():
+            case flow.Execute():
                 return self._do(lines, op)
-            case flow.Credit():
+            case flow.PayNow():
                 return self._pay(lines, op)
-            case flow.Tell():
+            case flow.Reveal():
                 return self._tell(lines, op)
-            case flow.Ask():
+            case flow.Decide():
                 self._choices.ask(lines, place, op)
                 return False
-            case flow.Return():
+            case flow.ReturnFromBody():
                 self._return(lines, place)
                 return False
-            case flow.Chance():
+            case flow.DrawOutcome():
                 return self._chance(lines, place, op)
-            case flow.Enter():
+            case flow.EnterLoop():
                 return self._enter(lines, op)
-            case flow.Pass():
+            case flow.BeginPass():
                 return self._pass(lines, op)
-            case flow.Again():
+            case flow.EndPass():
                 return self._again(lines, op)
-            case flow.Begin():
+            case flow.EnterStage():
                 return self._begin(lines, op)
-            case flow.Close():
+            case flow.LeaveStage():
                 return self._close(lines, op)
             case flow.Stop():
                 lines('s.kind = "end"')
                 lines("s.asked = s.counts = ()")
                 lines("return None")
                 return False
-            case flow.Consult():
+            case flow.CallFunction():
                 raise UnsupportedError("a call")
         assert_never(op)
 
-    def _test(self, lines: Lines, op: flow.Test) -> bool:
+    def _test(self, lines: CodeLines, op: flow.Branch) -> bool:
         lines.source(op.condition.span)
         with lines.block(f"if not {self._make.holds(op.condition, ACTING)}:"):
             lines(f"return {self._jumps.to(op.otherwise)}")
         return True
 
-    def _check(self, lines: Lines, place: int, op: flow.Check) -> bool:
+    def _check(self, lines: CodeLines, place: int, op: flow.CheckEnd) -> bool:
         if place in self._needless:
             return True
         lines.source(op.end.span)
@@ -130,12 +130,12 @@ class ProgramWriter:
             lines(f"return {self._jumps.to(op.over)}")
         return True
 
-    def _do(self, lines: Lines, op: flow.Run) -> bool:
+    def _do(self, lines: CodeLines, op: flow.Execute) -> bool:
         for statement in op.step.statements:
             self._assignments.statement(lines, statement, ACTING)
         return True
 
-    def _pay(self, lines: Lines, op: flow.Credit) -> bool:
+    def _pay(self, lines: CodeLines, op: flow.PayNow) -> bool:
         lines.source(op.step.span)
         slot = f"s.{self._make.module.slot('d', op.step.stream)}"
         lines(f"paid = {slot}.copy()")
@@ -145,7 +145,7 @@ class ProgramWriter:
         lines(f"{slot} = paid")
         return True
 
-    def _tell(self, lines: Lines, op: flow.Tell) -> bool:
+    def _tell(self, lines: CodeLines, op: flow.Reveal) -> bool:
         step, assignments = op.step, self._assignments
         lines.source(step.span)
         code = self._make.value(step.value, ACTING)
@@ -160,14 +160,14 @@ class ProgramWriter:
         )
         return True
 
-    def _return(self, lines: Lines, place: int) -> None:
+    def _return(self, lines: CodeLines, place: int) -> None:
         first = max(first for first in self._asks if first <= place)
         asked = self._asks[first]
         ask = self._ops[asked]
-        assert isinstance(ask, flow.Ask)
+        assert isinstance(ask, flow.Decide)
         self._choices.end_body(lines, asked, ask)
 
-    def _chance(self, lines: Lines, place: int, op: flow.Chance) -> bool:
+    def _chance(self, lines: CodeLines, place: int, op: flow.DrawOutcome) -> bool:
         if not indices(op.step):
             return True
         self._chances.draw(lines, place, op)
@@ -178,7 +178,7 @@ class ProgramWriter:
     def _slot(self, kind: str, name: str) -> str:
         return f"s.{self._make.module.slot(kind, name)}"
 
-    def _enter(self, lines: Lines, op: flow.Enter) -> bool:
+    def _enter(self, lines: CodeLines, op: flow.EnterLoop) -> bool:
         loop = op.loop
         lines.source(loop.span)
         lines(f"{self._slot('n', loop.id)} = 0")
@@ -198,7 +198,7 @@ class ProgramWriter:
             return self._slot("i", loop.id)
         return self._make.module.table("ITEMS", literal(known))
 
-    def _pass(self, lines: Lines, op: flow.Pass) -> bool:
+    def _pass(self, lines: CodeLines, op: flow.BeginPass) -> bool:
         loop = op.loop
         count = self._slot("n", loop.id)
         lines(f"passes = {count}")
@@ -228,7 +228,7 @@ class ProgramWriter:
                 lines(f"s.me = {item}")
         return True
 
-    def _at_bound(self, lines: Lines, op: flow.Pass) -> None:
+    def _at_bound(self, lines: CodeLines, op: flow.BeginPass) -> None:
         """What happens after as many passes as there may be."""
         loop = op.loop
         test = f"passes == {loop.bound}"
@@ -238,13 +238,13 @@ class ProgramWriter:
         with lines.block(f"if {test}:"):
             lines(f"return {self._jumps.to(op.over)}" if loop.at_bound == "end" else "refuse()")
 
-    def _leave_if(self, lines: Lines, test: str, op: flow.Pass | flow.Again) -> None:
+    def _leave_if(self, lines: CodeLines, test: str, op: flow.BeginPass | flow.EndPass) -> None:
         with lines.block(f"if {test}:"):
             if op.loop.in_turn:
                 lines(f"s.me = {self._slot('o', op.loop.id)}")
             lines(f"return {self._jumps.to(op.after)}")
 
-    def _again(self, lines: Lines, op: flow.Again) -> bool:
+    def _again(self, lines: CodeLines, op: flow.EndPass) -> bool:
         if op.loop.until is not None:
             lines.source(op.loop.until.span)
             self._leave_if(lines, self._make.holds(op.loop.until, ACTING), op)
@@ -253,7 +253,7 @@ class ProgramWriter:
 
     # stages
 
-    def _begin(self, lines: Lines, op: flow.Begin) -> bool:
+    def _begin(self, lines: CodeLines, op: flow.EnterStage) -> bool:
         stage = op.stage
         lines.source(stage.span)
         paid = self._slot("d", "payoffs")
@@ -266,7 +266,7 @@ class ProgramWriter:
             self._assignments.bind(lines, state.name, self._make.module.constant(state.start))
         return True
 
-    def _close(self, lines: Lines, op: flow.Close) -> bool:
+    def _close(self, lines: CodeLines, op: flow.LeaveStage) -> bool:
         stage = op.stage
         lines.source(stage.span)
         lines(f"s.me = {self._slot('o', stage.id)}")

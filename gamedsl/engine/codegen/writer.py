@@ -27,7 +27,7 @@ class Module:
         self._tables: dict[str, str] = {}
         """The names of constants, by their text."""
         self._names: set[str] = set()
-        self._functions: list[Lines] = []
+        self._functions: list[CodeLines] = []
         self._later: list[str] = []
         self._slots: dict[str, str] = {}
 
@@ -72,7 +72,7 @@ class Module:
         self._constants.append(f"{name} = {text}")
         return name
 
-    def add(self, lines: Lines) -> None:
+    def add(self, lines: CodeLines) -> None:
         """Add a function."""
         self._functions.append(lines)
 
@@ -87,7 +87,7 @@ class Module:
         return "\n\n".join(parts) + "\n"
 
 
-class Lines:
+class CodeLines:
     """Lines of code at a depth."""
 
     def __init__(self, first: str) -> None:
@@ -132,7 +132,7 @@ class Lines:
 JUMP = re.compile(r"\bat_\d+\b")
 
 
-def joined(functions: list[Lines]) -> list[Lines]:
+def joined(functions: list[CodeLines]) -> list[CodeLines]:
     """Functions, of which those that go on from one place only stand there."""
     by_name = {function.lines[0][1][4:].partition("(")[0]: function for function in functions}
     asked = Counter(
@@ -142,7 +142,7 @@ def joined(functions: list[Lines]) -> list[Lines]:
     single = {name for name, count in asked.items() if count == 1 and name in by_name}
     gone = set()
 
-    def inside(function: Lines, above: tuple[str, ...]) -> list[tuple[int, str]]:
+    def inside(function: CodeLines, above: tuple[str, ...]) -> list[tuple[int, str]]:
         lines = []
         for depth, line in function.lines[1:]:
             name = line.removeprefix("return ")
