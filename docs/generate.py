@@ -24,7 +24,7 @@ from gamedsl.analysis import PASSES
 from gamedsl.calls.registry import SHIPPED, lookup
 from gamedsl.cli import COMMANDS
 from gamedsl.diagnostics import codes
-from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
+from gamedsl.ir.builtins import BUILTINS, Builtin
 from gamedsl.players import PLAYERS
 from gamedsl.prompting.labels import STYLES
 from gamedsl.recipe.methods import METHODS, default_of, table
@@ -178,16 +178,18 @@ def expressions() -> Iterator[str]:
     yield "Numbers are exact: `0.1` is one tenth. Comparisons do not chain. `a if test else b`,"
     yield "`and`, `or`, `not`, `in`, `f(x for x in xs if test)` and precedence are as in Python."
     yield ""
-    yield "| operator | meaning |"
-    yield "| --- | --- |"
-    for name, row in BUILTINS.items():
-        if name not in FUNCTIONS:
-            yield f"| `{cell(row.usage)}` | {cell(row.about)} |"
+    yield from builtins("operator", [row for row in BUILTINS.values() if row.kind != "function"])
     yield ""
-    yield "| function | meaning |"
-    yield "| --- | --- |"
-    for name in FUNCTIONS:
-        yield f"| `{cell(BUILTINS[name].usage)}` | {cell(BUILTINS[name].about)} |"
+    yield from builtins("function", [row for row in BUILTINS.values() if row.kind == "function"])
+
+
+def builtins(kind: str, rows: list[Builtin]) -> Iterator[str]:
+    """Yields the table of some built-ins, each with its example."""
+    yield f"| {kind} | meaning | example |"
+    yield "| --- | --- | --- |"
+    for row in rows:
+        text, value = row.example
+        yield f"| `{cell(row.usage)}` | {cell(row.about)} | `{cell(text)}` is `{cell(value)}` |"
 
 
 def calls() -> Iterator[str]:

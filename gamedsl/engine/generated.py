@@ -171,8 +171,8 @@ def _generator() -> str:
     """A hash of the generator, and of what its modules rely on, so that no old module is used."""
     folder = Path(__file__).parent
     parts = [*sorted((folder / "codegen").glob("*.py")), folder / "flow.py", folder / "storage.py"]
-    parts += sorted((folder.parent / "ir").glob("*.py"))
+    parts += [*(folder.parent / "ir").glob("*.py"), *(folder.parent / "bounds").glob("*.py")]
     digest = hashlib.sha256(str(sys.version_info[:2]).encode())
-    for part in parts:
+    for part in sorted(parts):
         digest.update(part.read_bytes())
     return digest.hexdigest()[:12]

@@ -1,7 +1,8 @@
-"""The table of operators and built-in functions: name, type rule, meaning, one row each.
+"""The table of operators and built-in functions: one row each (`gamedsl.ir.builtins_base.Builtin`).
 
-The typing walk reads `rule`, the evaluator reads `run`, and the reference page is made from `usage`
-and `about`. Adding a built-in is adding a row to `builtins_numbers` or `builtins_collections`.
+Rows stand by subject in `builtins_numbers`, `builtins_collections` and `builtins_grids`. Adding a
+built-in is adding a row: typing, the evaluator, generated code, bounds, proofs of who can work out
+what, and the reference page read all that they know of it there.
 """
 
 from __future__ import annotations
@@ -22,58 +23,35 @@ from gamedsl.ir.builtins_base import (
 
 __all__ = [
     "BUILTINS",
-    "BY_ORDER",
-    "COMPARISONS",
-    "FUNCTIONS",
-    "MAPS",
     "MAX_DIGITS",
     "MAX_ITEMS",
-    "ON_GRIDS",
-    "ORDERED_BY_TYPE",
-    "TAKES_NONE",
     "Builtin",
     "Rule",
     "UndefinedError",
     "element",
     "exact",
+    "functions",
+    "is_comparison",
     "order_of",
     "ranked",
     "values",
 ]
 
-COMPARISONS = frozenset({"<", "<=", ">", ">="})
-
-ORDERED_BY_TYPE = frozenset({"index", "other", "others"})
-"""Built-ins whose meaning needs the order of a type's values: sema adds it as a last argument."""
-
-BY_ORDER = COMPARISONS | {"argmax", "best", "max", "min", "ranked", "sorted"}
-"""Built-ins that compare values: where these hold values of an enum, sema adds their `order_of` as
-a last argument."""
-
-ON_GRIDS = frozenset({"cells", "empty", "line", "lowest_empty"})
-"""Built-ins on grids: sema adds the rows and the columns as last arguments."""
-
-TAKES_NONE: dict[str, frozenset[int]] = {
-    "==": frozenset({0, 1}),
-    "!=": frozenset({0, 1}),
-    "in": frozenset({0}),
-    "not in": frozenset({0}),
-    "count": frozenset({1}),
-}
-"""The arguments that may be none, by their place."""
-
-MAPS = frozenset(
-    {"all", "any", "argmax", "best", "count", "keys", "len", "list", "max", "mean", "min", "set"}
-    | {"ranked", "size", "sorted", "sum"}
-)
-"""Built-ins over collections: their first argument may be a per-role map, by its bare name."""
-
 _ROWS = (*builtins_numbers.ROWS, *builtins_collections.ROWS, *builtins_grids.ROWS)
-
-FUNCTIONS = tuple(sorted(row.name for row in _ROWS if f"{row.name}(" in row.usage))
-"""The built-ins that are called by name; the others are operators."""
 
 BUILTINS: dict[str, Builtin] = {
     row.name: row
-    for row in sorted(_ROWS, key=lambda row: row.name if row.name in FUNCTIONS else "")
+    for row in sorted(_ROWS, key=lambda row: row.name if row.kind == "function" else "")
 }
+"""The rows by name: operators first, then functions in alphabetical order."""
+
+
+def functions() -> tuple[str, ...]:
+    """The names of the built-ins that are called by name, in alphabetical order; the others are
+    operators."""
+    return tuple(sorted(row.name for row in BUILTINS.values() if row.kind == "function"))
+
+
+def is_comparison(name: str) -> bool:
+    """Whether a built-in compares by order: `<` and its kin."""
+    return BUILTINS[name].kind == "comparison"

@@ -1,9 +1,8 @@
-"""What the rows of the table of built-ins share: limits, and the elements and order of values.
+"""The row of a built-in, and helpers for its fields: limits, elements and the order of values.
 
-A rule takes the argument types and gives the result's type, or None where they do not fit; then
-`usage` is what the message shows. All arithmetic is exact; a whole `Fraction` is given back as an
-`int`, so that equal numbers are equal values. No number has more than `MAX_DIGITS` digits and no
-collection more than `MAX_ITEMS` items, so that no expression can exhaust time or memory.
+All arithmetic is exact; a whole `Fraction` is given back as an `int`, so that equal numbers are
+equal values. No number has more than `MAX_DIGITS` digits and no collection more than `MAX_ITEMS`
+items, so that no expression can exhaust time or memory.
 """
 
 from __future__ import annotations
@@ -11,9 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from gamedsl.ir import values as play
+from gamedsl.ir.abstract_values import (
+    ANY_NUMBER,
+    ANYTHING,
+    NO_NUMBER,
+    TRUTH,
+    AbstractValue,
+    Interval,
+)
 from gamedsl.ir.types import (
     Bag,
     Bool,
@@ -46,13 +53,139 @@ class UndefinedError(Exception):
     """An operation has no value for these operands (a division by zero, the mean of nothing)."""
 
 
+Arguments = tuple[AbstractValue, ...]
+"""What is known of each argument."""
+
+
+class Flow(NamedTuple):
+    """What of its first argument a built-in looks at, and where the elements of its result, or its
+    result if it is an element, come from."""
+
+    looks_at: Literal["length", "places", "values"]
+    """Its length alone, the order of its elements alone, or the elements."""
+    elements: Literal["new", "first", "all", "others"]
+    """"first": elements of the first argument; "all": of any argument; "others": all roles but the
+    first argument; "new": anything else."""
+    keeps_length: bool
+    """Whether the result is as long as the first argument."""
+
+
 @dataclass(frozen=True, slots=True)
 class Builtin:
+    """One built-in: all that the compiler, the engines, the proofs and the docs know of it."""
+
     name: str
+    kind: Literal["operator", "comparison", "function"]
     usage: str
+    """How it is written; messages show it where arguments do not fit."""
     about: str
+    example: tuple[str, str]
+    """An expression and its value, over the game in `tests/language/test_builtins.py`."""
+
     rule: Rule
+    """The type of the result for the types of the arguments; None where they do not fit."""
+    appended: Literal["", "order of the type", "order of the values", "size of the grid"]
+    """The constant that typing appends to the arguments, since `run` needs it."""
+    takes_map: bool
+    """Whether the first argument may be a per-role map, by its bare name."""
+    takes_none: frozenset[int]
+    """The arguments that may be none, by their places."""
+    types_argument: bool
+    """Whether its first argument is read as a value of the type wanted of the result."""
+
     run: Callable[..., Any]
+    """The value, for values of the arguments. Raises `UndefinedError` where there is none."""
+
+    may_be_none: Callable[[Arguments], bool]
+    size: Callable[[Arguments], int | None]
+    """The most items of the result, 1 for no collection; None without a bound."""
+    interval: Callable[[Arguments], Interval]
+    """Where the result lies if it is a number; of tuples that are worked out part by part, each
+    part."""
+    ranges_type: bool
+    """Whether typing counts on `interval` for the type of a range such as `1..f(x)`. Types are part
+    of the hashes of rules: a change here changes those of games that write such ranges."""
+    items: Callable[[Arguments], AbstractValue]
+    """What is known of each item of the result; `ANYTHING` leaves it to the type."""
+    distinct: bool
+    """Whether no two items of the result are equal."""
+
+    flow: Flow
+    code: str
+    """How generated code computes it: a Python expression with `{0}`, `{1}`, … for the arguments,
+    the name of a form in `gamedsl.engine.codegen.functions`, or "call", which calls `run`."""
+
+
+def never(arguments: Arguments) -> bool:
+    """Never none."""
+    return False
+
+
+def always(arguments: Arguments) -> bool:
+    """Perhaps none, whatever the arguments."""
+    return True
+
+
+def is_item_none(arguments: Arguments) -> bool:
+    """Perhaps none where an item of the only argument may be."""
+    return len(arguments) == 1 and arguments[0].item.none
+
+
+def one(arguments: Arguments) -> int | None:
+    """The size of what is no collection."""
+    return 1
+
+
+def as_large(arguments: Arguments) -> int | None:
+    """The size of the first argument."""
+    return arguments[0].size
+
+
+def item_size(arguments: Arguments) -> int | None:
+    """The size of an item of the first argument."""
+    return arguments[0].item.size
+
+
+def no_number(arguments: Arguments) -> Interval:
+    """The interval of a result that is no number."""
+    return NO_NUMBER
+
+
+def any_number(arguments: Arguments) -> Interval:
+    """The interval of a result of which nothing is known but its type."""
+    return ANY_NUMBER
+
+
+def truth(arguments: Arguments) -> Interval:
+    """The interval of a truth value."""
+    return TRUTH
+
+
+def item_number(arguments: Arguments) -> Interval:
+    """The interval of the items of the first argument."""
+    return arguments[0].item.number
+
+
+def unknown_items(arguments: Arguments) -> AbstractValue:
+    """Items of which only the type is known, or no items."""
+    return ANYTHING
+
+
+def same_items(arguments: Arguments) -> AbstractValue:
+    """The items of the first argument."""
+    return arguments[0].item
+
+
+def inner_items(arguments: Arguments) -> AbstractValue:
+    """The items of an item of the first argument."""
+    return arguments[0].item.item
+
+
+TAKES_SOME: frozenset[int] = frozenset()
+"""The `takes_none` of a built-in none of whose arguments may be none."""
+
+COMPUTES = Flow("values", "new", False)
+"""The flow of a built-in that computes a new value from all values of its arguments."""
 
 
 def exact(value: int | Fraction) -> int | Fraction:

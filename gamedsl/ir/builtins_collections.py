@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from gamedsl.ir.abstract_values import (
+    NATURAL,
+    AbstractValue,
+    Interval,
+    joined,
+    number_in,
+    record_of,
+)
 from gamedsl.ir.builtins_base import (
+    COMPUTES,
     MAX_ITEMS,
+    TAKES_SOME,
+    Arguments,
     Builtin,
+    Flow,
     Rule,
     UndefinedError,
     all_numbers,
     all_whole,
+    always,
+    any_number,
+    as_large,
     element,
     exact,
+    inner_items,
+    is_item_none,
     is_ordered,
+    item_number,
+    item_size,
+    never,
+    no_number,
+    one,
     ranked,
+    same_items,
+    truth,
     unbounded,
+    unknown_items,
     values,
 )
 from gamedsl.ir.types import (
@@ -263,57 +289,315 @@ def _united(a: frozenset[Any], b: frozenset[Any]) -> frozenset[Any]:
     return a | b
 
 
+def _counts(arguments: Arguments) -> Interval:
+    """From 0 to the size of the first argument."""
+    size = arguments[0].size
+    return NATURAL if size is None else Interval(0, size, True)
+
+
+def _totals(arguments: Arguments) -> Interval:
+    return arguments[0].item.number * _counts(arguments)
+
+
+def _averages(arguments: Arguments) -> Interval:
+    return replace(arguments[0].item.number, whole=False)
+
+
+def _greatest(arguments: Arguments) -> Interval:
+    numbers = [argument.number for argument in arguments]
+    if len(numbers) == 1:
+        return item_number(arguments)
+    whole = all(n.whole for n in numbers)
+    return Interval(max(n.low for n in numbers), max(n.high for n in numbers), whole)
+
+
+def _least(arguments: Arguments) -> Interval:
+    numbers = [argument.number for argument in arguments]
+    if len(numbers) == 1:
+        return item_number(arguments)
+    whole = all(n.whole for n in numbers)
+    return Interval(min(n.low for n in numbers), min(n.high for n in numbers), whole)
+
+
+def _extreme_size(arguments: Arguments) -> int | None:
+    return 1 if len(arguments) > 1 else item_size(arguments)
+
+
+def _slot_items(arguments: Arguments) -> AbstractValue:
+    size = arguments[0].size
+    return number_in(NATURAL if size is None else Interval(0, max(size - 1, 0), True))
+
+
+def _smaller_size(arguments: Arguments) -> int | None:
+    return min((a.size for a in arguments if a.size is not None), default=None)
+
+
+def _added_sizes(arguments: Arguments) -> int | None:
+    sizes = [argument.size for argument in arguments if argument.size is not None]
+    return sum(sizes) if len(sizes) == len(arguments) else None
+
+
+def _all_items(arguments: Arguments) -> AbstractValue:
+    return joined(argument.item for argument in arguments)
+
+
+def _paired_items(arguments: Arguments) -> AbstractValue:
+    return record_of(argument.item for argument in arguments)
+
+
 ROWS = (
-    Builtin("in", "value in collection",
-            "Is an element of a collection, or a field of a record.", _membership, _holds),
-    Builtin("not in", "value not in collection", "Is no element.", _membership,
-            lambda value, collection: not _holds(value, collection)),
-    Builtin("all", "all(truths)", "Whether every element is true.", _truths,
-            lambda truths: all(_all_truths(truths))),
-    Builtin("any", "any(truths)", "Whether some element is true.", _truths,
-            lambda truths: any(_all_truths(truths))),
-    Builtin("argmax", "argmax(values per role)",
-            "The role with the greatest value; none on a tie.", _of_best(Option), _argmax),
-    Builtin("best", "best(values per role)", "The set of roles with the greatest value.",
-            _of_best(Set), _best),
-    Builtin("count", "count(collection, value) or count(truths)",
-            "How many elements equal the value, or are true; `count(x for x in xs if test)`: how "
-            "many pass.", _count, _counted),
-    Builtin("difference", "difference(set, set)", "The elements of the first, not of the second.",
-            _two_sets, lambda a, b: a - b),
-    Builtin("first", "first(list)", "The first item; none if there is none.", _end,
-            lambda items: items[0] if items else None),
-    Builtin("intersection", "intersection(set, set)", "The elements that both have.", _two_sets,
-            lambda a, b: a & b),
-    Builtin("keys", "keys(map)", "What a map has values for; the different elements of a bag.",
-            _keys, _keys_of),
-    Builtin("last", "last(list)", "The last item; none if there is none.", _end,
-            lambda items: items[-1] if items else None),
-    Builtin("len", "len(collection)", "The number of elements.", _size, _length),
-    Builtin("list", "list(collection)", "The elements as a list.", _listed, values),
-    Builtin("max", "max(collection) or max(number, number, …)", "The greatest.", _extreme,
-            _extremum(max, "maximum")),
-    Builtin("mean", "mean(numbers)", "The average; of truth values, their share.", _average, _mean),
-    Builtin("min", "min(collection) or min(number, number, …)", "The least.", _extreme,
-            _extremum(min, "minimum")),
-    Builtin("past", "past(variable)", "The list of what steps bound so far, the latest included.",
-            lambda types: None, lambda bindings: bindings),
-    Builtin("prev", "prev(variable)", "What was bound before the latest; none if nothing was.",
-            lambda types: None, lambda bindings: bindings[-2] if len(bindings) > 1 else None),
-    Builtin("ranked", "ranked(values per role)",
-            "The roles, that with the greatest value first; of equal ones, the earlier.",
-            _of_best(List), _ranked),
-    Builtin("reversed", "reversed(list)", "The list from its end.", _reversal,
-            lambda items: items[::-1]),
-    Builtin("set", "set(collection)", "The different elements.", _unique,
-            lambda collection: frozenset(values(collection))),
-    Builtin("size", "size(collection)", "The number of elements, as `len`.", _size, _length),
-    Builtin("slots", "slots(list)", "The indices of a list: from 0 to its length less one.",
-            _slots, lambda items: tuple(range(len(items)))),
-    Builtin("sorted", "sorted(collection)", "The elements, the least first.", _in_order, _sorted),
-    Builtin("sum", "sum(numbers)", "The sum; of nothing, 0.", _sum, _total),
-    Builtin("union", "union(set, set)", "The elements that one of them has.", _two_sets, _united),
-    Builtin("zip", "zip(collection, collection)",
-            "The pairs of their first elements, their second, and so on, while both have one.",
-            _pairs, lambda a, b: tuple(zip(values(a), values(b), strict=False))),
+    Builtin(
+        "in", "operator", "value in collection",
+        "Is an element of a collection, or a field of a record.",
+        ("1 in hand", "true"),
+        rule=_membership, appended="", takes_map=False, takes_none=frozenset({0}),
+        types_argument=False, run=_holds,
+        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="membership",
+    ),
+    Builtin(
+        "not in", "operator", "value not in collection",
+        "Is no element.",
+        ("2 not in hand", "true"),
+        rule=_membership, appended="", takes_map=False, takes_none=frozenset({0}),
+        types_argument=False, run=lambda value, collection: not _holds(value, collection),
+        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="membership",
+    ),
+    Builtin(
+        "all", "function", "all(truths)",
+        "Whether every element is true.",
+        ("all(x > 0 for x in hand)", "true"),
+        rule=_truths, appended="", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda truths: all(_all_truths(truths)),
+        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="quantifier",
+    ),
+    Builtin(
+        "any", "function", "any(truths)",
+        "Whether some element is true.",
+        ("any(x > 3 for x in hand)", "false"),
+        rule=_truths, appended="", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda truths: any(_all_truths(truths)),
+        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="quantifier",
+    ),
+    Builtin(
+        "argmax", "function", "argmax(values per role)",
+        "The role with the greatest value; none on a tie.",
+        ("argmax(score)", "bob"),
+        rule=_of_best(Option), appended="order of the values", takes_map=True,
+        takes_none=TAKES_SOME, types_argument=False, run=_argmax,
+        may_be_none=always, size=one, interval=any_number, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+    ),
+    Builtin(
+        "best", "function", "best(values per role)",
+        "The set of roles with the greatest value.",
+        ("best(score)", "set([bob])"),
+        rule=_of_best(Set), appended="order of the values", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=False, run=_best,
+        may_be_none=never, size=as_large, interval=no_number, items=unknown_items,
+        ranges_type=False, distinct=True, flow=COMPUTES, code="call",
+    ),
+    Builtin(
+        "count", "function", "count(collection, value) or count(truths)",
+        "How many elements equal the value, or are true; `count(x for x in xs if test)`: "
+        "how many pass.",
+        ("count(hand, 3)", "2"),
+        rule=_count, appended="", takes_map=True, takes_none=frozenset({1}),
+        types_argument=False, run=_counted,
+        may_be_none=never, size=one, interval=_counts, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="count",
+    ),
+    Builtin(
+        "difference", "function", "difference(set, set)",
+        "The elements of the first, not of the second.",
+        ("difference(set(hand), set([3]))", "set([1])"),
+        rule=_two_sets, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda a, b: a - b,
+        may_be_none=never, size=as_large, interval=no_number, items=same_items,
+        ranges_type=False, distinct=True, flow=Flow("values", "first", False), code="({0} - {1})",
+    ),
+    Builtin(
+        "first", "function", "first(list)",
+        "The first item; none if there is none.",
+        ("first(hand)", "3"),
+        rule=_end, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda items: items[0] if items else None,
+        may_be_none=always, size=item_size, interval=item_number, items=inner_items,
+        ranges_type=False, distinct=False, flow=Flow("places", "first", False), code="end",
+    ),
+    Builtin(
+        "intersection", "function", "intersection(set, set)",
+        "The elements that both have.",
+        ("intersection(set(hand), set([3, 5]))", "set([3])"),
+        rule=_two_sets, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda a, b: a & b,
+        may_be_none=never, size=_smaller_size, interval=no_number, items=same_items,
+        ranges_type=False, distinct=True, flow=Flow("values", "first", False), code="({0} & {1})",
+    ),
+    Builtin(
+        "keys", "function", "keys(map)",
+        "What a map has values for; the different elements of a bag.",
+        ("keys(score)", "[ann, bob]"),
+        rule=_keys, appended="", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=False, run=_keys_of,
+        may_be_none=never, size=as_large, interval=no_number, items=unknown_items,
+        ranges_type=False, distinct=True, flow=COMPUTES, code="call",
+    ),
+    Builtin(
+        "last", "function", "last(list)",
+        "The last item; none if there is none.",
+        ("last(hand)", "3"),
+        rule=_end, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda items: items[-1] if items else None,
+        may_be_none=always, size=item_size, interval=item_number, items=inner_items,
+        ranges_type=False, distinct=False, flow=Flow("places", "first", False), code="end",
+    ),
+    Builtin(
+        "len", "function", "len(collection)",
+        "The number of elements.",
+        ("len(hand)", "3"),
+        rule=_size, appended="", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=False, run=_length,
+        may_be_none=never, size=one, interval=_counts, items=unknown_items,
+        ranges_type=True, distinct=False, flow=Flow("length", "new", False), code="size",
+    ),
+    Builtin(
+        "list", "function", "list(collection)",
+        "The elements as a list.",
+        ("list(score)", "[2, 5]"),
+        rule=_listed, appended="", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=True, run=values,
+        may_be_none=never, size=as_large, interval=no_number, items=same_items,
+        ranges_type=False, distinct=False, flow=Flow("places", "first", True), code="list",
+    ),
+    Builtin(
+        "max", "function", "max(collection) or max(number, number, …)",
+        "The greatest.",
+        ("max(hand)", "3"),
+        rule=_extreme, appended="order of the values", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=True, run=_extremum(max, "maximum"),
+        may_be_none=is_item_none, size=_extreme_size, interval=_greatest, items=inner_items,
+        ranges_type=True, distinct=False, flow=Flow("values", "first", False), code="extreme",
+    ),
+    Builtin(
+        "mean", "function", "mean(numbers)",
+        "The average; of truth values, their share.",
+        ("mean([1, 2])", "1.5"),
+        rule=_average, appended="", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=False, run=_mean,
+        may_be_none=never, size=one, interval=_averages, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+    ),
+    Builtin(
+        "min", "function", "min(collection) or min(number, number, …)",
+        "The least.",
+        ("min(4, 2)", "2"),
+        rule=_extreme, appended="order of the values", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=True, run=_extremum(min, "minimum"),
+        may_be_none=is_item_none, size=_extreme_size, interval=_least, items=inner_items,
+        ranges_type=True, distinct=False, flow=Flow("values", "first", False), code="extreme",
+    ),
+    Builtin(
+        "past", "function", "past(variable)",
+        "The list of what steps bound so far, the latest included.",
+        ("past(bid)", "[bid]"),
+        rule=lambda types: None, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda bindings: bindings,
+        may_be_none=never, size=as_large, interval=no_number, items=same_items,
+        ranges_type=False, distinct=False, flow=Flow("places", "first", True), code="call",
+    ),
+    Builtin(
+        "prev", "function", "prev(variable)",
+        "What was bound before the latest; none if nothing was.",
+        ("prev(bid)", "none"),
+        rule=lambda types: None, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda bindings: bindings[-2] if len(bindings) > 1 else None,
+        may_be_none=always, size=item_size, interval=item_number, items=inner_items,
+        ranges_type=False, distinct=False, flow=Flow("places", "first", False), code="call",
+    ),
+    Builtin(
+        "ranked", "function", "ranked(values per role)",
+        "The roles, that with the greatest value first; of equal ones, the earlier.",
+        ("ranked(score)", "[bob, ann]"),
+        rule=_of_best(List), appended="order of the values", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=False, run=_ranked,
+        may_be_none=never, size=as_large, interval=no_number, items=unknown_items,
+        ranges_type=False, distinct=True, flow=COMPUTES, code="call",
+    ),
+    Builtin(
+        "reversed", "function", "reversed(list)",
+        "The list from its end.",
+        ("reversed(1..3)", "[3, 2, 1]"),
+        rule=_reversal, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=True, run=lambda items: items[::-1],
+        may_be_none=never, size=as_large, interval=no_number, items=same_items,
+        ranges_type=False, distinct=False, flow=Flow("places", "first", True), code="{0}[::-1]",
+    ),
+    Builtin(
+        "set", "function", "set(collection)",
+        "The different elements.",
+        ("len(set(hand))", "2"),
+        rule=_unique, appended="", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=True, run=lambda collection: frozenset(values(collection)),
+        may_be_none=never, size=as_large, interval=no_number, items=same_items,
+        ranges_type=False, distinct=True, flow=Flow("values", "first", False), code="set",
+    ),
+    Builtin(
+        "size", "function", "size(collection)",
+        "The number of elements, as `len`.",
+        ("size(set(hand))", "2"),
+        rule=_size, appended="", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=False, run=_length,
+        may_be_none=never, size=one, interval=_counts, items=unknown_items,
+        ranges_type=True, distinct=False, flow=Flow("length", "new", False), code="size",
+    ),
+    Builtin(
+        "slots", "function", "slots(list)",
+        "The indices of a list: from 0 to its length less one.",
+        ("slots(hand)", "[0, 1, 2]"),
+        rule=_slots, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda items: tuple(range(len(items))),
+        may_be_none=never, size=as_large, interval=no_number, items=_slot_items,
+        ranges_type=False, distinct=True,
+        flow=Flow("length", "new", True), code="tuple(range(len({0})))",
+    ),
+    Builtin(
+        "sorted", "function", "sorted(collection)",
+        "The elements, the least first.",
+        ("sorted(hand)", "[1, 3, 3]"),
+        rule=_in_order, appended="order of the values", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=True, run=_sorted,
+        may_be_none=never, size=as_large, interval=no_number, items=same_items,
+        ranges_type=False, distinct=False, flow=Flow("values", "first", True), code="call",
+    ),
+    Builtin(
+        "sum", "function", "sum(numbers)",
+        "The sum; of nothing, 0.",
+        ("sum(hand)", "7"),
+        rule=_sum, appended="", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=False, run=_total,
+        may_be_none=never, size=one, interval=_totals, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="sum",
+    ),
+    Builtin(
+        "union", "function", "union(set, set)",
+        "The elements that one of them has.",
+        ("union(set(hand), set([2]))", "set(1..3)"),
+        rule=_two_sets, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_united,
+        may_be_none=never, size=_added_sizes, interval=no_number, items=_all_items,
+        ranges_type=False, distinct=True, flow=Flow("values", "all", False), code="call",
+    ),
+    Builtin(
+        "zip", "function", "zip(collection, collection)",
+        "The pairs of their first elements, their second, and so on, while both have one.",
+        ("zip([1, 2], hand)", "[(1, 3), (2, 1)]"),
+        rule=_pairs, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda a, b: tuple(zip(values(a), values(b), strict=False)),
+        may_be_none=never, size=_smaller_size, interval=no_number, items=_paired_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+    ),
 )  # fmt: skip

@@ -7,9 +7,26 @@ them as last arguments.
 from __future__ import annotations
 
 from functools import lru_cache
+from math import isinf
 from typing import Any
 
-from gamedsl.ir.builtins_base import Builtin, UndefinedError, all_whole
+from gamedsl.ir.builtins_base import (
+    COMPUTES,
+    TAKES_SOME,
+    Arguments,
+    Builtin,
+    UndefinedError,
+    all_whole,
+    always,
+    as_large,
+    item_number,
+    item_size,
+    never,
+    no_number,
+    one,
+    truth,
+    unknown_items,
+)
 from gamedsl.ir.types import BOOL, Grid, List, Never, Option, Type, plain
 
 Cells = tuple[Any, ...]
@@ -86,15 +103,57 @@ def _lowest(grid: Cells, rows: int, columns: int) -> tuple[Place, ...]:
     return tuple(found)
 
 
+def _column_count(arguments: Arguments) -> int | None:
+    columns = arguments[-1].number.high
+    return None if isinf(columns) else int(columns)
+
+
 ROWS = (
-    Builtin("cells", "cells(grid)", "All places of a grid, row by row.", _places, _cells),
-    Builtin("empty", "empty(grid)", "The places of a grid that hold none, row by row.",
-            _places, _empty),
-    Builtin("full", "full(grid)", "Whether no place of a grid holds none.", _filled,
-            lambda grid: None not in grid),
-    Builtin("line", "line(grid, whole number)",
-            "The value that fills so many places next to each other in a row, column or diagonal; "
-            "none if there is none.", _in_line, _line),
-    Builtin("lowest_empty", "lowest_empty(grid)",
-            "The lowest place of each column that holds none, from the left.", _places, _lowest),
+    Builtin(
+        "cells", "function", "cells(grid)",
+        "All places of a grid, row by row.",
+        ("cells(board)", "[(0, 0), (0, 1), (1, 0), (1, 1)]"),
+        rule=_places, appended="size of the grid", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_cells,
+        may_be_none=never, size=as_large, interval=no_number, items=unknown_items,
+        ranges_type=False, distinct=True, flow=COMPUTES, code="cells",
+    ),
+    Builtin(
+        "empty", "function", "empty(grid)",
+        "The places of a grid that hold none, row by row.",
+        ("empty(board)", "[(1, 0), (1, 1)]"),
+        rule=_places, appended="size of the grid", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_empty,
+        may_be_none=never, size=as_large, interval=no_number, items=unknown_items,
+        ranges_type=False, distinct=True, flow=COMPUTES, code="empty cells",
+    ),
+    Builtin(
+        "full", "function", "full(grid)",
+        "Whether no place of a grid holds none.",
+        ("full(board)", "false"),
+        rule=_filled, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda grid: None not in grid,
+        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="(None not in {0})",
+    ),
+    Builtin(
+        "line", "function", "line(grid, whole number)",
+        "The value that fills so many places next to each other in a row, column or "
+        "diagonal; none "
+        "if there is none.",
+        ("line(board, 2)", "small"),
+        rule=_in_line, appended="size of the grid", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_line,
+        may_be_none=always, size=item_size, interval=item_number, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="line",
+    ),
+    Builtin(
+        "lowest_empty", "function", "lowest_empty(grid)",
+        "The lowest place of each column that holds none, from the left.",
+        ("lowest_empty(board)", "[(1, 0), (1, 1)]"),
+        rule=_places, appended="size of the grid", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_lowest,
+        may_be_none=never, size=_column_count, interval=no_number, items=unknown_items,
+        ranges_type=False, distinct=True, flow=COMPUTES, code="lowest cells",
+    ),
 )  # fmt: skip

@@ -4,23 +4,43 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
-from math import ceil, floor
+from functools import reduce
+from math import ceil, floor, inf, isinf
 from typing import Any
 
+from gamedsl.ir.abstract_values import (
+    ANY_NUMBER,
+    NATURAL,
+    SOMETHING,
+    ZERO,
+    AbstractValue,
+    End,
+    Interval,
+    number_in,
+)
 from gamedsl.ir.builtins_base import (
+    COMPUTES,
     MAX_BITS,
     MAX_DIGITS,
     MAX_ITEMS,
+    TAKES_SOME,
+    Arguments,
     Builtin,
-    Rule,
+    Flow,
     UndefinedError,
     all_numbers,
     all_whole,
     exact,
     is_ordered,
+    never,
+    no_number,
+    one,
     ranked,
+    truth,
     unbounded,
+    unknown_items,
     vector,
 )
 from gamedsl.ir.types import (
@@ -224,45 +244,350 @@ def _far(a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
     return exact(sum(abs(x - y) for x, y in zip(a, b, strict=True)))
 
 
-def _row(name: str, usage: str, about: str, rule: Rule, run: Callable[..., Any]) -> Builtin:
-    return Builtin(name, usage, about, rule, run)
+def _quotient(a: End, b: End) -> End:
+    """`a // b` of ends, for a positive `b`."""
+    if isinf(a):
+        return a
+    return (0 if a >= 0 else -1) if isinf(b) else a // b
 
+
+def _sums(arguments: Arguments) -> Interval:
+    return arguments[0].number + arguments[1].number
+
+
+def _differences(arguments: Arguments) -> Interval:
+    return arguments[0].number - arguments[1].number
+
+
+def _products(arguments: Arguments) -> Interval:
+    return arguments[0].number * arguments[1].number
+
+
+def _quotients(arguments: Arguments) -> Interval:
+    left, right = arguments[0].number, arguments[1].number
+    if right.low <= 0 <= right.high:
+        return ANY_NUMBER
+    low, high = (Fraction() if isinf(end) else 1 / Fraction(end) for end in (right.high, right.low))
+    return left * Interval(low, high)
+
+
+def _whole_quotients(arguments: Arguments) -> Interval:
+    left, right = arguments[0].number, arguments[1].number
+    if right.low <= 0:
+        return replace(ANY_NUMBER, whole=True)
+    low = min(_quotient(left.low, right.low), _quotient(left.low, right.high))
+    high = max(_quotient(left.high, right.low), _quotient(left.high, right.high))
+    return Interval(low, high, True)
+
+
+def _remainders(arguments: Arguments) -> Interval:
+    left, right = arguments[0].number, arguments[1].number
+    whole = left.whole and right.whole
+    if right.low <= 0:
+        return replace(ANY_NUMBER, whole=whole)
+    return Interval(0, right.high - 1 if whole else right.high, whole)
+
+
+def _powers(arguments: Arguments) -> Interval:
+    base, exponent = arguments[0].number, arguments[1].number
+    whole = base.whole and exponent.low >= 0
+    if base.low < 0 or exponent.low < 0:
+        return replace(ANY_NUMBER, whole=whole)
+    if base.high <= 1:
+        return Interval(0, 1, whole)
+    if not (base.bounded and exponent.bounded) or exponent.high > LARGEST_EXPONENT:
+        return Interval(0, inf, whole)
+    ends = [Fraction(x) ** int(e) for x in (base.low, base.high)
+            for e in (exponent.low, exponent.high)]  # fmt: skip
+    return Interval(exact(min(ends)), exact(max(ends)), whole)
+
+
+def _negatives(arguments: Arguments) -> Interval:
+    return -arguments[0].number
+
+
+def _magnitudes(arguments: Arguments) -> Interval:
+    inner = arguments[0].number
+    return Interval(0, inner.magnitude, inner.whole)
+
+
+def _rounded(arguments: Arguments) -> Interval:
+    return arguments[0].number.rounded()
+
+
+def _clips(arguments: Arguments) -> Interval:
+    """A lower limit above the upper one wins."""
+    inner, low, high = (argument.number for argument in arguments)
+    whole = inner.whole and low.whole and high.whole
+    return Interval(low.low, max(low.high, high.high), whole)
+
+
+def _distances(arguments: Arguments) -> Interval:
+    left, right = arguments
+    if left.parts is None or right.parts is None:
+        return Interval(0, inf)
+    spans = [a.number - b.number for a, b in zip(left.parts, right.parts, strict=True)]
+    apart = [Interval(0, s.magnitude, s.whole) for s in spans]
+    return reduce(Interval.__add__, apart, ZERO)
+
+
+def _places(arguments: Arguments) -> Interval:
+    order = arguments[1].size
+    return NATURAL if order is None else Interval(0, max(order - 1, 0), True)
+
+
+def _signs(arguments: Arguments) -> Interval:
+    return Interval(-1, 1, True)
+
+
+def _range_size(arguments: Arguments) -> int | None:
+    low, high = arguments[0].number.low, arguments[1].number.high
+    return None if isinf(low) or isinf(high) else max(0, int(high) - int(low) + 1)
+
+
+def _range_items(arguments: Arguments) -> AbstractValue:
+    return number_in(Interval(arguments[0].number.low, arguments[1].number.high, True))
+
+
+def _roles(arguments: Arguments) -> AbstractValue:
+    """Items that are roles."""
+    return SOMETHING
+
+
+def _others_size(arguments: Arguments) -> int | None:
+    size = arguments[1].size
+    return None if size is None else max(size - 1, 0)
+
+
+LARGEST_EXPONENT = 64
+"""Exponents up to which the interval of a power is worked out."""
 
 _ORDERED = "numbers, enum values in their order, or tuples and records of these, part by part"
 
 ROWS = (
-    _row("+", "number + number", "Sum; of tuples of numbers, part by part.",
-         _componentwise, _each(operator.add)),
-    _row("-", "number - number", "Difference; of tuples of numbers, part by part.",
-         _componentwise, _each(operator.sub)),
-    _row("*", "number * number", "Product; of a number and a tuple, part by part.",
-         _product, _times),
-    _row("/", "number / number", "Exact quotient.", _division, _divide),
-    _row("//", "number // number", "Quotient, rounded down.", _whole_division, _whole_quotient),
-    _row("%", "number % number", "Remainder of `//`.", _arithmetic, _remainder),
-    _row("**", "number ** whole number", "Power.", _power, _raise),
-    _row("neg", "-number", "The number with its sign turned; of a tuple, part by part.",
-         _negation, _minus),
-    _row("==", "value == value", "Equal; both of one type, or none.", _equality, operator.eq),
-    _row("!=", "value != value", "Not equal.", _equality, operator.ne),
-    _row("<", "value < value", f"Less, of {_ORDERED}.", _order, _comparison(operator.lt)),
-    _row("<=", "value <= value", "Less or equal.", _order, _comparison(operator.le)),
-    _row(">", "value > value", "Greater.", _order, _comparison(operator.gt)),
-    _row(">=", "value >= value", "Greater or equal.", _order, _comparison(operator.ge)),
-    _row("not", "not truth", "The opposite truth value.", _not, operator.not_),
-    _row("..", "whole..whole", "The whole numbers from one to the other.", _range, _from_to),
-    _row("abs", "abs(number)", "The number without its sign.", _absolute, abs),
-    _row("ceil", "ceil(number)", "Rounded up to a whole number.", _round, ceil),
-    _row("clip", "clip(number, low, high)",
-         "The number, moved into the range; `clip(number)` into that of where it is stored.",
-         _clip, _clipped),
-    _row("distance", "distance(cell, cell)",
-         "Steps from one cell to another, along rows and columns.", _distance, _far),
-    _row("floor", "floor(number)", "Rounded down to a whole number.", _round, floor),
-    _row("index", "index(role)",
-         "The place of a role among the roles, or of a value in its enum, from 0.",
-         _position, lambda value, order: order.index(value)),
-    _row("other", "other(role)", "The other of two roles.", _seat, _other),
-    _row("others", "others(role)", "All roles but this one, in order.", _seats, _others),
-    _row("sign", "sign(number)", "-1, 0 or 1.", _round, lambda x: (x > 0) - (x < 0)),
+    Builtin(
+        "+", "operator", "number + number",
+        "Sum; of tuples of numbers, part by part.",
+        ("1 + 2", "3"),
+        rule=_componentwise, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_each(operator.add),
+        may_be_none=never, size=one, interval=_sums, items=unknown_items,
+        ranges_type=True, distinct=False, flow=COMPUTES, code="arithmetic",
+    ),
+    Builtin(
+        "-", "operator", "number - number",
+        "Difference; of tuples of numbers, part by part.",
+        ("5 - 2", "3"),
+        rule=_componentwise, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_each(operator.sub),
+        may_be_none=never, size=one, interval=_differences, items=unknown_items,
+        ranges_type=True, distinct=False, flow=COMPUTES, code="arithmetic",
+    ),
+    Builtin(
+        "*", "operator", "number * number",
+        "Product; of a number and a tuple, part by part.",
+        ("2 * 3", "6"),
+        rule=_product, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_times,
+        may_be_none=never, size=one, interval=_products, items=unknown_items,
+        ranges_type=True, distinct=False, flow=COMPUTES, code="arithmetic",
+    ),
+    Builtin(
+        "/", "operator", "number / number",
+        "Exact quotient.",
+        ("1 / 4", "0.25"),
+        rule=_division, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_divide,
+        may_be_none=never, size=one, interval=_quotients, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+    ),
+    Builtin(
+        "//", "operator", "number // number",
+        "Quotient, rounded down.",
+        ("7 // 2", "3"),
+        rule=_whole_division, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_whole_quotient,
+        may_be_none=never, size=one, interval=_whole_quotients, items=unknown_items,
+        ranges_type=True, distinct=False, flow=COMPUTES, code="whole division",
+    ),
+    Builtin(
+        "%", "operator", "number % number",
+        "Remainder of `//`.",
+        ("7 % 2", "1"),
+        rule=_arithmetic, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_remainder,
+        may_be_none=never, size=one, interval=_remainders, items=unknown_items,
+        ranges_type=True, distinct=False, flow=COMPUTES, code="whole division",
+    ),
+    Builtin(
+        "**", "operator", "number ** whole number",
+        "Power.",
+        ("2 ** 3", "8"),
+        rule=_power, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_raise,
+        may_be_none=never, size=one, interval=_powers, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+    ),
+    Builtin(
+        "neg", "operator", "-number",
+        "The number with its sign turned; of a tuple, part by part.",
+        ("-(1, 2)", "(-1, -2)"),
+        rule=_negation, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_minus,
+        may_be_none=never, size=one, interval=_negatives, items=unknown_items,
+        ranges_type=True, distinct=False, flow=COMPUTES, code="negation",
+    ),
+    Builtin(
+        "==", "operator", "value == value",
+        "Equal; both of one type, or none.",
+        ("hand == [3, 1, 3]", "true"),
+        rule=_equality, appended="", takes_map=False, takes_none=frozenset({0, 1}),
+        types_argument=False, run=operator.eq,
+        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="equality",
+    ),
+    Builtin(
+        "!=", "operator", "value != value",
+        "Not equal.",
+        ("score.ann != none", "true"),
+        rule=_equality, appended="", takes_map=False, takes_none=frozenset({0, 1}),
+        types_argument=False, run=operator.ne,
+        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="equality",
+    ),
+    Builtin(
+        "<", "comparison", "value < value",
+        f"Less, of {_ORDERED}.",
+        ("2 < 3", "true"),
+        rule=_order, appended="order of the values", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_comparison(operator.lt),
+        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="order",
+    ),
+    Builtin(
+        "<=", "comparison", "value <= value",
+        "Less or equal.",
+        ("2 <= 2", "true"),
+        rule=_order, appended="order of the values", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_comparison(operator.le),
+        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="order",
+    ),
+    Builtin(
+        ">", "comparison", "value > value",
+        "Greater.",
+        ("small > large", "false"),
+        rule=_order, appended="order of the values", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_comparison(operator.gt),
+        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="order",
+    ),
+    Builtin(
+        ">=", "comparison", "value >= value",
+        "Greater or equal.",
+        ("(1, 2) >= (1, 1)", "true"),
+        rule=_order, appended="order of the values", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_comparison(operator.ge),
+        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="order",
+    ),
+    Builtin(
+        "not", "operator", "not truth",
+        "The opposite truth value.",
+        ("not full(board)", "true"),
+        rule=_not, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=operator.not_,
+        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="(not {0})",
+    ),
+    Builtin(
+        "..", "operator", "whole..whole",
+        "The whole numbers from one to the other.",
+        ("1..3", "[1, 2, 3]"),
+        rule=_range, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_from_to,
+        may_be_none=never, size=_range_size, interval=no_number, items=_range_items,
+        ranges_type=False, distinct=True, flow=COMPUTES, code="range",
+    ),
+    Builtin(
+        "abs", "function", "abs(number)",
+        "The number without its sign.",
+        ("abs(2 - 5)", "3"),
+        rule=_absolute, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=abs,
+        may_be_none=never, size=one, interval=_magnitudes, items=unknown_items,
+        ranges_type=True, distinct=False, flow=COMPUTES, code="abs({0})",
+    ),
+    Builtin(
+        "ceil", "function", "ceil(number)",
+        "Rounded up to a whole number.",
+        ("ceil(5 / 2)", "3"),
+        rule=_round, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=ceil,
+        may_be_none=never, size=one, interval=_rounded, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+    ),
+    Builtin(
+        "clip", "function", "clip(number, low, high)",
+        "The number, moved into the range; `clip(number)` into that of where it is stored.",
+        ("clip(7, 0, 5)", "5"),
+        rule=_clip, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_clipped,
+        may_be_none=never, size=one, interval=_clips, items=unknown_items,
+        ranges_type=True, distinct=False, flow=COMPUTES, code="call",
+    ),
+    Builtin(
+        "distance", "function", "distance(cell, cell)",
+        "Steps from one cell to another, along rows and columns.",
+        ("distance((0, 0), (1, 2))", "3"),
+        rule=_distance, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_far,
+        may_be_none=never, size=one, interval=_distances, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+    ),
+    Builtin(
+        "floor", "function", "floor(number)",
+        "Rounded down to a whole number.",
+        ("floor(5 / 2)", "2"),
+        rule=_round, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=floor,
+        may_be_none=never, size=one, interval=_rounded, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+    ),
+    Builtin(
+        "index", "function", "index(role)",
+        "The place of a role among the roles, or of a value in its enum, from 0.",
+        ("index(bob)", "1"),
+        rule=_position, appended="order of the type", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda value, order: order.index(value),
+        may_be_none=never, size=one, interval=_places, items=unknown_items,
+        ranges_type=True, distinct=False, flow=COMPUTES, code="index",
+    ),
+    Builtin(
+        "other", "function", "other(role)",
+        "The other of two roles.",
+        ("other(ann)", "bob"),
+        rule=_seat, appended="order of the type", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_other,
+        may_be_none=never, size=one, interval=no_number, items=unknown_items,
+        ranges_type=False, distinct=False, flow=Flow("values", "others", False), code="other",
+    ),
+    Builtin(
+        "others", "function", "others(role)",
+        "All roles but this one, in order.",
+        ("others(ann)", "[bob]"),
+        rule=_seats, appended="order of the type", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_others,
+        may_be_none=never, size=_others_size, interval=no_number, items=_roles,
+        ranges_type=False, distinct=True, flow=Flow("values", "others", False), code="other",
+    ),
+    Builtin(
+        "sign", "function", "sign(number)",
+        "-1, 0 or 1.",
+        ("sign(2 - 5)", "-1"),
+        rule=_round, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=lambda x: (x > 0) - (x < 0),
+        may_be_none=never, size=one, interval=_signs, items=unknown_items,
+        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+    ),
 )  # fmt: skip

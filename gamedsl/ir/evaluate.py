@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from gamedsl.diagnostics.spans import Span
-from gamedsl.ir.builtins import BUILTINS, TAKES_NONE, UndefinedError, values
+from gamedsl.ir.builtins import BUILTINS, UndefinedError, values
 from gamedsl.ir.expr import (
     Apply,
     Build,
@@ -171,7 +171,7 @@ def _truth(expr: Expr, scope: Scope) -> bool:
 def _apply(expr: Apply, scope: Scope) -> Any:
     arguments = [_value(argument, scope) for argument in expr.arguments]
     if None in arguments:
-        allowed = TAKES_NONE.get(expr.function, frozenset())
+        allowed = BUILTINS[expr.function].takes_none
         for place, argument in enumerate(arguments):
             if argument is None and place not in allowed:
                 raise none_here(expr.arguments[place])

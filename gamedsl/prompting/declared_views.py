@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any
 
+from gamedsl.ir.builtins import BUILTINS
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.expr import Apply, Expr, Get, LastBy, Past, Read
 from gamedsl.ir.game import GameIR
@@ -21,9 +22,6 @@ and for a seat."""
 
 Tellings = Mapping[tuple[str, str], Shown]
 """What works out what seats are told, by seat and step."""
-
-_PICKING = frozenset({"first", "last", "list", "prev", "reversed"})
-"""Built-ins whose result is some of their first argument."""
 
 
 class Viewing:
@@ -125,6 +123,8 @@ def _variable(expr: Expr) -> str | None:
             return name
         case Get(of=of):
             return _variable(of)
-        case Apply(function=function, arguments=(of, *_)) if function in _PICKING:
-            return _variable(of)
+        case Apply(function=function, arguments=(of, *_)):
+            flow = BUILTINS[function].flow
+            picks = flow.looks_at == "places" and flow.elements == "first"
+            return _variable(of) if picks else None
     return None

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from gamedsl.bounds.expressions import Interpreter
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
-from gamedsl.ir.builtins import (
-    BUILTINS,
-    BY_ORDER,
-    COMPARISONS,
-    ON_GRIDS,
-    ORDERED_BY_TYPE,
-    element,
-    order_of,
-)
+from gamedsl.ir.abstract_values import ANYTHING, Interval, of_type
+from gamedsl.ir.builtins import BUILTINS, element, is_comparison, order_of
 from gamedsl.ir.builtins_collections import fields_of
 from gamedsl.ir.types import (
     TEXT,
@@ -31,7 +26,6 @@ from gamedsl.ir.types import (
     join,
     range_type,
 )
-from gamedsl.sema.intervals import interval
 from gamedsl.sema.name_resolution import other_seats
 from gamedsl.sema.type_errors import report_arguments
 from gamedsl.sema.typing_context import TypingContext, never
@@ -44,23 +38,27 @@ def apply(
     types = tuple(a.type for a in arguments)
     if any(isinstance(t, Never) for t in types):
         return never(node)
-    if function in COMPARISONS and types[0] == types[1] and isinstance(types[0], Enum):
+    if is_comparison(function) and types[0] == types[1] and isinstance(types[0], Enum):
         arguments = tuple(_rank(context, argument) for argument in arguments)
         types = (WHOLE, WHOLE)
-    result = BUILTINS[function].rule(types)
+    row = BUILTINS[function]
+    result = row.rule(types)
     if result is None:
         report_arguments(context, node, function, arguments)
         return never(node)
     if function in ("/", "//", "%") and _is_zero(arguments[1]):
         context.problems.add("GD0401", "division by zero", node.span, why="by 0")
         return never(node)
-    if function == "**" and fits(types[0], WHOLE) and _natural(arguments[1]):
+    if function == "**" and fits(types[0], WHOLE) and _is_natural(arguments[1]):
         result = WHOLE
     if function == "..":
-        result = _range_between(*arguments) or result
+        result = (
+            _range_between(*(_typed_interval(end, context.names.seats) for end in arguments))
+            or result
+        )
     if function in ("other", "others"):
         return other_seats(context, node, function, arguments[0])
-    if function in ORDERED_BY_TYPE:
+    if row.appended == "order of the type":
         return _rank(context, arguments[0], node)
     if function in ("in", "not in"):
         arguments = (arguments[0], _looked_through(*arguments))
@@ -110,23 +108,49 @@ def cells_with_values(grid: ir.Expr, type: Grid) -> tuple[ir.Expr, Type]:
 def _added_arguments(function: str, arguments: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
     """Returns the arguments that are added to those written: an order of values, a grid's size."""
     first = arguments[0]
-    if function in ON_GRIDS and isinstance(first.type, Grid):
+    appended = BUILTINS[function].appended
+    if appended == "size of the grid" and isinstance(first.type, Grid):
         size = first.type.rows, first.type.columns
         return tuple(ir.Const(WHOLE, first.span, number) for number in size)
-    if function in BY_ORDER:
-        compared = first.type if function in COMPARISONS else element(first.type)
+    if appended == "order of the values":
+        compared = first.type if is_comparison(function) else element(first.type)
         order = None if compared is None else order_of(compared)
         if order is not None:
             return (ir.Const(TEXT, first.span, order),)
     return ()
 
 
-def _range_between(first: ir.Expr, last: ir.Expr) -> Type | None:
+def _range_between(first: Interval, last: Interval) -> Type | None:
     """Returns the type of `first..last`; None where it is not known between which numbers."""
-    low, high = interval(first), interval(last)
-    if low is None or high is None or low[0] > high[1]:
+    if not (first.bounded and last.bounded) or first.low > last.high:
         return None
-    return List(range_type(low[0], high[1]))
+    return List(range_type(int(first.low), int(last.high)))
+
+
+def _typed_interval(expr: ir.Expr, seats: tuple[str, ...]) -> Interval:
+    """Returns the interval of an end of a range, as the type of the range has it: by type, but for
+    constants, conditionals and the built-ins of which `Builtin.ranges_type` says so."""
+    typed = of_type(expr.type, seats)
+    if not (isinstance(expr.type, Number) and expr.type.whole):
+        return typed.number
+    match expr:
+        case ir.Const(value=int() as value):
+            return Interval(value, value, True)
+        case ir.If(then=then, other=other):
+            return _typed_interval(then, seats) | _typed_interval(other, seats)
+        case ir.Apply(function=function, arguments=arguments):
+            if all(isinstance(argument, ir.Const) for argument in arguments):
+                return Interpreter(seats, {}).interval(expr)
+            known = tuple(
+                replace(of_type(a.type, seats), number=_typed_interval(a, seats)) for a in arguments
+            )
+            numbers = [
+                k for k, a in zip(known, arguments, strict=True) if isinstance(a.type, Number)
+            ]
+            if function == "clip" or all(argument.number.bounded for argument in numbers):
+                row = BUILTINS[function]
+                return row.interval(known) if row.ranges_type else typed.number
+    return typed.number
 
 
 def _looked_through(value: ir.Expr, collection: ir.Expr) -> ir.Expr:
@@ -158,17 +182,15 @@ def _is_zero(divisor: ir.Expr) -> bool:
     return isinstance(divisor, ir.Const) and divisor.origin is None and divisor.value == 0
 
 
-def _natural(expr: ir.Expr) -> bool:
+def _is_natural(expr: ir.Expr) -> bool:
     """Whether an expression is known to be a whole number, and not negative."""
     match expr:
         case ir.Const(type=Number(whole=True), value=value):
             return bool(value >= 0)
         case ir.Apply(function="+" | "*" | "**", arguments=parts):
-            return all(map(_natural, parts))
-        case ir.Apply(function="len" | "size" | "count" | "index"):
-            return True
-    return _ranged_from_zero(expr.type)
-
-
-def _ranged_from_zero(type: Type) -> bool:
-    return isinstance(type, Number) and type.low is not None and type.low >= 0
+            return all(map(_is_natural, parts))
+        case ir.Apply(function=function, arguments=parts):
+            interval = BUILTINS[function].interval((ANYTHING,) * len(parts))
+            if interval.whole and interval.low >= 0:
+                return True
+    return isinstance(expr.type, Number) and expr.type.low is not None and expr.type.low >= 0

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from gamedsl.diagnostics import Problems
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node
 from gamedsl.frontend.syntax import ast
-from gamedsl.ir.builtins import FUNCTIONS
+from gamedsl.ir.builtins import functions
 from gamedsl.ir.game import Let
 from gamedsl.sema.scope import LetName, Names, report_taken
 from gamedsl.sema.typer import Typer
@@ -37,7 +37,7 @@ def declare_lets(
         span = entry.key.locate(head.start(1), head.end(1))
         if report_taken(name, span, names.anywhere(name), problems):
             continue
-        if head[2] is not None and name in FUNCTIONS:
+        if head[2] is not None and name in functions():
             problems.add(
                 "GD0316",
                 f"`{name}` already has a meaning",

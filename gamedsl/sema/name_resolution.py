@@ -12,7 +12,7 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
-from gamedsl.ir.builtins import BUILTINS, FUNCTIONS
+from gamedsl.ir.builtins import BUILTINS, functions
 from gamedsl.ir.types import (
     NEVER,
     NUMBER,
@@ -265,7 +265,7 @@ def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
         help = f"did you mean `{guess}`?"
         place = context.names.anywhere(guess)
         notes = (Note(place, f"`{guess}` is declared here"),) if place else ()
-    if name in FUNCTIONS:
+    if name in functions():
         help = f"the function is called with parentheses: `{BUILTINS[name].usage}`"
     if name in context.names.later:
         why, help = "not known yet", f"params are worked out in order: move `{name}` up"

@@ -7,7 +7,7 @@ import re
 from gamedsl.diagnostics import Note
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
-from gamedsl.ir.builtins import BUILTINS, COMPARISONS, MAPS
+from gamedsl.ir.builtins import BUILTINS, is_comparison
 from gamedsl.ir.types import (
     BOOL,
     Bool,
@@ -70,13 +70,13 @@ def report_arguments(
             )
             return
     for argument in arguments:
-        if isinstance(argument.type, PerSeat) and function not in MAPS:
+        if isinstance(argument.type, PerSeat) and not BUILTINS[function].takes_map:
             report_per_role(context, argument)
             return
     given, help = " and ".join(str(a.type) for a in arguments), ""
     if any(has_text(argument.type) for argument in arguments):
         help = "text is stored, shown, or given to a function (`call:`); no rule looks into it"
-    elif function in COMPARISONS:
+    elif is_comparison(function):
         help = "numbers and values of one enum have an order, and tuples and records of these"
     if function == "**" and isinstance(arguments[1].type, Number):
         help = "an exponent is a whole number, such as `2` or `-1`"

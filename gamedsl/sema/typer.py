@@ -13,7 +13,7 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
-from gamedsl.ir.builtins import BUILTINS, COMPARISONS, FUNCTIONS, MAPS, element
+from gamedsl.ir.builtins import BUILTINS, element, functions, is_comparison
 from gamedsl.ir.builtins_collections import fields_of
 from gamedsl.ir.types import (
     BOOL,
@@ -48,9 +48,6 @@ from gamedsl.sema.typing_context import TypingContext, never
 
 MAX_NESTING = 120
 """Levels of typed expressions inside each other, those of the lets that they read included."""
-
-_SAME_TYPE = frozenset({"list", "max", "min", "reversed", "set", "sorted"})
-"""Built-ins whose argument has the elements that their result has, or that it is one of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +249,9 @@ class Typer:
                 return value, self.infer(right, List(plain(value.type)))
             collection = self.container(right)
             return self.infer_fitted(left, element(collection.type)), collection
-        infer = self.infer_fitted if node.op in ("==", "!=", *COMPARISONS) else self.infer
+        infer = (
+            self.infer_fitted if node.op in ("==", "!=") or is_comparison(node.op) else self.infer
+        )
         open_right = isinstance(right, ast.Name | ast.Display)
         known = open_right and isinstance(left, ast.Name) and declares(left.id)
         if isinstance(left, ast.Name | ast.Display) and not known:
@@ -320,7 +319,7 @@ class Typer:
         if name == "clip" and len(node.arguments) == 1:
             wanted = None if expected is None else plain(expected)
             return clip(self.context, node, self.infer(node.arguments[0], wanted), wanted)
-        if name in FUNCTIONS:
+        if name in functions():
             return self.builtin_call(node, name, expected)
         let = self.names.declared.get(name)
         if isinstance(let, LetName):
@@ -337,7 +336,7 @@ class Typer:
         """Reports the call of a name that is no function, unless its declaration was reported."""
         name, names = node.name.id, self.names
         lets = [n for n, d in names.declared.items() if isinstance(d, LetName)]
-        guess = did_you_mean(name, [*FUNCTIONS, *lets])
+        guess = did_you_mean(name, [*functions(), *lets])
         if name in names.broken or (ANY in names.broken and not guess):
             return
         place = names.place(name)
@@ -351,7 +350,7 @@ class Typer:
             if guess
             else "to multiply, write `*`"
             if place
-            else "built-in: " + ", ".join(FUNCTIONS),
+            else "built-in: " + ", ".join(functions()),
         )
 
     def builtin_call(self, node: ast.Call, name: str, expected: Type | None) -> ir.Expr:
@@ -374,10 +373,11 @@ class Typer:
     def arguments(self, node: ast.Call, expected: Type | None) -> tuple[ir.Expr, ...]:
         """Types the arguments of a built-in; `count(xs, x)` expects an element of its list."""
         name, given = node.name.id, node.arguments
+        row = BUILTINS[name]
         first = given[0] if given else None
         typed: list[ir.Expr] = []
-        wanted = expected if name in _SAME_TYPE else None
-        if name in MAPS and isinstance(first, ast.Name) and (len(given) == 1 or name == "count"):
+        wanted = expected if row.types_argument else None
+        if row.takes_map and isinstance(first, ast.Name) and (len(given) == 1 or name == "count"):
             typed.append(self.collection(first))
         elif first is not None:
             typed.append(self.infer(first, wanted))

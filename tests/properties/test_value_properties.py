@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gamedsl.bounds.expressions import Interpreter
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.render import render
 from gamedsl.frontend.syntax.parser import parse_expression
@@ -15,7 +16,6 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, order_of
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.types import BOOL, WHOLE, Enum, Record, Tuple, Type, domain, range_type
-from gamedsl.sema.intervals import interval
 from gamedsl.sema.scope import Names, StateName
 from gamedsl.sema.statements import read_statements
 from gamedsl.sema.typer import Typer
@@ -111,10 +111,11 @@ def test_values_lie_in_their_interval(text: str, a: int, b: int) -> None:
     assert tree is not None
     typed = Typer(Names(declared=declared), problems).expression(tree)
     assert not problems.found, render(problems.found)
-    bounds = interval(typed)
-    assert bounds is not None
+    bounds = Interpreter((), {}).interval(typed)
+    assert bounds.bounded
+    assert bounds.whole
     value = evaluate(typed, Scope((), {"a": a, "b": b}))
-    assert bounds[0] <= value <= bounds[1]
+    assert bounds.low <= value <= bounds.high
 
 
 WORDS = (

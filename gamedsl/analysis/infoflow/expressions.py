@@ -21,6 +21,7 @@ from gamedsl.analysis.infoflow.visibility import (
     join,
     seat_numbers,
 )
+from gamedsl.ir.builtins import BUILTINS
 from gamedsl.ir.evaluate import EvaluationError, evaluate
 from gamedsl.ir.evaluate import Scope as Values
 from gamedsl.ir.expr import (
@@ -69,12 +70,6 @@ from gamedsl.ir.types import (
     Union,
     plain,
 )  # fmt: skip
-
-LENGTHS = frozenset({"len", "size", "slots"})
-"""Built-ins that look at the length of a list or bag only, which is public where it is state."""
-
-_SAME_ROLES = frozenset({"difference", "first", "last", "list", "reversed", "set"})
-"""Built-ins whose result holds roles of their first argument only."""
 
 
 class Cause(NamedTuple):
@@ -165,13 +160,19 @@ class Visibilities:
             readers, seats = readers & value.all, seats | value.seats
             last = value.seats
         match expr:
-            case Apply(function="other" | "others", arguments=arguments):
-                mine = self.visibility(arguments[0], scope).seats
-                alone = mine & (mine - 1) == 0
-                return Visibility(readers, self.table.everyone & ~(mine if alone else 0))
-            case Apply(function=function, arguments=arguments) if function in _SAME_ROLES:
-                return Visibility(readers, self.visibility(arguments[0], scope).seats)
-            case Apply(function="union") | Build():
+            case Apply(function=function, arguments=arguments):
+                match BUILTINS[function].flow.elements:
+                    case "others":
+                        mine = self.visibility(arguments[0], scope).seats
+                        alone = mine & (mine - 1) == 0
+                        return Visibility(readers, self.table.everyone & ~(mine if alone else 0))
+                    case "first":
+                        return Visibility(readers, self.visibility(arguments[0], scope).seats)
+                    case "all":
+                        return Visibility(readers, seats)
+                    case "new":
+                        return Visibility(readers, self.table.everyone)
+            case Build():
                 return Visibility(readers, seats)
             case Collect(item=Local()):
                 return Visibility(readers, last)
@@ -243,7 +244,8 @@ class Visibilities:
             case Collect():
                 yield from self._parts_of_collect(expr, scope)
             case Apply(function=function, arguments=(of, *_)) if (
-                function in LENGTHS and (keys := self.public_length_keys(of)) is not None
+                BUILTINS[function].flow.looks_at == "length"
+                and (keys := self.public_length_keys(of)) is not None
             ):
                 yield from ((key, scope) for key in keys)
             case LetMap(name=name):
@@ -319,8 +321,8 @@ class Visibilities:
                 return self.table.everyone
             case Read(name=name) if name in self.states and has_length(expr.type):
                 return self.table.everyone
-            case Apply(function="list" | "reversed" | "sorted", arguments=(of, *_)):
-                if isinstance(plain(of.type), List | Bag):
+            case Apply(function=function, arguments=(of, *_)):
+                if BUILTINS[function].flow.keeps_length and isinstance(plain(of.type), List | Bag):
                     return self.length_readers(of, scope)
             case Collect(condition=None, source=source) if isinstance(plain(source.type), List):
                 return self.length_readers(source, scope)

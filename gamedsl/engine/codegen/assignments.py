@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from gamedsl.engine.codegen.bounds import rows
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.facts import GameFacts
+from gamedsl.engine.codegen.work import iteration
 from gamedsl.engine.codegen.writer import CodeLines, type_literal
 from gamedsl.engine.flow import Flow
 from gamedsl.engine.storage import admits_none, is_bounded, misfit, most_items
@@ -235,7 +235,7 @@ class AssignmentWriter:
         names = {name: f"{name}_" for name in statement.targets}
         inner = scope.bound(**names)
         source = make.elements(statement.source, scope, keyed=statement.keyed)
-        if make.is_beyond(rows(statement)):
+        if make.is_beyond(iteration(statement)):
             source = "beyond()"
         with lines.block(f"for {', '.join(names.values())} in {source}:"):
             if statement.condition is not None:
@@ -252,7 +252,7 @@ class AssignmentWriter:
             return code
         given = value.type
         if isinstance(given, List):
-            given = List(given.of, None, self._make.bounds.known_size(value))
+            given = List(given.of, None, self._make.known_size(value))
         return self.fit(code, given, type, is_some=self._make.is_some(value))
 
     def fit(self, code: str, value: Type, type: Type, *, is_some: bool = False) -> str:

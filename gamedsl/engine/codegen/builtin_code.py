@@ -7,7 +7,7 @@ row is for.
 from __future__ import annotations
 
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions, Inline
-from gamedsl.engine.codegen.knowing import apart
+from gamedsl.engine.codegen.knowledge import apart
 from gamedsl.engine.codegen.observations import memorable
 from gamedsl.engine.codegen.writer import CodeLines, literal
 from gamedsl.ir.builtins_base import MAX_BITS, MAX_ITEMS
@@ -103,12 +103,8 @@ def _ranks(make: Expressions, order: Expr) -> str | None:
     return make.module.table("RANK", literal({value: i for i, value in enumerate(order.value)}))
 
 
-def _not(make: Expressions, expr: Apply, scope: CodeScope) -> str:
-    return f"(not {make.truth(expr.arguments[0], scope)})"
-
-
 def _range(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
-    size = make.bounds.known_size(expr)
+    size = make.known_size(expr)
     if size is None or size > MAX_ITEMS:
         return None
     low, high = _codes(make, expr, scope)
@@ -137,7 +133,7 @@ def _other(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
 
 def _membership(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     value, collection = expr.arguments
-    if make.bounds.known_size(value) is None:
+    if make.known_size(value) is None:
         return None
     left, right = _codes(make, expr, scope)
     match plain(collection.type):
@@ -168,7 +164,7 @@ def _count(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
         if isinstance(first, Collect) and make.is_truth(first.item):
             return f"sum([{make.comprehension(first, scope, ordered=False)}])"
         return None
-    if isinstance(first.type, List | Grid) and make.bounds.known_size(first) is not None:
+    if isinstance(first.type, List | Grid) and make.known_size(first) is not None:
         return f"{make.code(first, scope)}.count({make.code(wanted[0], scope)})"
     if isinstance(first.type, PerSeat) and isinstance(wanted[0].type, Enum | Seat | Bool | Number):
         code = make.code(wanted[0], scope)
@@ -183,7 +179,7 @@ def _size(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
         return f"len([{make.comprehension(collection, scope, ordered=False)}])"
     match plain(collection.type):
         case List() | Set() | Grid() | PerSeat() | PerValue():
-            known = make.bounds.known_size(collection) is not None
+            known = make.known_size(collection) is not None
             return f"len({code})" if known else f"at_most(len({code}), {make.most})"
         case Bag():
             return f"at_most(sum({code}.values()), {make.most})"
@@ -247,7 +243,7 @@ def _remembered_set(make: Expressions, expr: Collect, scope: CodeScope) -> str |
     """A set made from another, as a function of it and of what else is read, whose values are kept:
     play makes the same few sets again and again."""
     source = plain(expr.source.type)
-    size = make.bounds.known_size(expr.source)
+    size = make.known_size(expr.source)
     if not isinstance(source, Set) or expr.keyed or size is None or size < 8:
         return None
     parts = (expr.item,) if expr.condition is None else (expr.condition, expr.item)
@@ -283,15 +279,10 @@ def _reads(expr: Expr, names: set[str], found: dict[int, str]) -> bool:
     return True
 
 
-def _slots(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
-    (items,) = expr.arguments
-    return f"tuple(range(len({make.sized(items, scope)})))"
-
-
 def _end(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     (items,) = expr.arguments
     place = 0 if expr.function == "first" else -1
-    if make.bounds.known_size(items) is None:
+    if make.known_size(items) is None:
         return None
     return f"end(some({make.code(items, scope)}), {place})"
 
@@ -305,10 +296,6 @@ LARGEST_GRID = 400
 
 def _is_grid(expr: Apply) -> bool:
     return isinstance(expr.arguments[0].type, Grid)
-
-
-def _full(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
-    return f"(None not in {make.code(expr.arguments[0], scope)})" if _is_grid(expr) else None
 
 
 def grid_size(expr: Apply) -> tuple[int, int] | None:
@@ -387,43 +374,28 @@ def _parts(make: Expressions, expr: Apply, scope: CodeScope) -> str:
     return f"set().union(*{make.items(expr.arguments[0], scope, ordered=False)})"
 
 
-INLINE: dict[str, Inline] = {
-    "full": _full,
-    "cells": _cells,
-    "empty": _empty,
-    "lowest_empty": _lowest,
-    "line": _line,
+FORMS: dict[str, Inline] = {
     PARTS: _parts,
-    "+": _arithmetic,
-    "-": _arithmetic,
-    "*": _arithmetic,
-    "//": _whole_division,
-    "%": _whole_division,
-    "neg": _negation,
-    "==": _equality,
-    "!=": _equality,
-    "<": _order,
-    "<=": _order,
-    ">": _order,
-    ">=": _order,
-    "not": _not,
-    "..": _range,
+    "arithmetic": _arithmetic,
+    "whole division": _whole_division,
+    "negation": _negation,
+    "equality": _equality,
+    "order": _order,
+    "range": _range,
     "index": _index,
     "other": _other,
-    "others": _other,
-    "in": _membership,
-    "not in": _membership,
-    "all": _quantifier,
-    "any": _quantifier,
+    "membership": _membership,
+    "quantifier": _quantifier,
     "count": _count,
-    "len": _size,
     "size": _size,
     "sum": _sum,
-    "max": _extreme,
-    "min": _extreme,
+    "extreme": _extreme,
     "list": _to_list,
     "set": _to_set,
-    "slots": _slots,
-    "first": _end,
-    "last": _end,
+    "end": _end,
+    "cells": _cells,
+    "empty cells": _empty,
+    "lowest cells": _lowest,
+    "line": _line,
 }
+"""The forms that rows of built-ins name in `Builtin.code`."""

@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from gamedsl.engine.codegen.knowing import Knowing, apart
+from gamedsl.engine.codegen.knowledge import Knowledge, apart
 from gamedsl.engine.codegen.writer import CodeLines, Module, UnsupportedError, literal
 from gamedsl.ir import expr as ex
-from gamedsl.ir.builtins import TAKES_NONE
+from gamedsl.ir.builtins import BUILTINS
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import Let
@@ -65,7 +65,7 @@ class CodeScope:
         return replace(self, found={**self.found, **more})
 
 
-class Expressions(Knowing):
+class Expressions(Knowledge):
     """The expressions of one game, with its lets; or of its reward file, with that one's."""
 
     def __init__(
@@ -163,7 +163,7 @@ class Expressions(Knowing):
     def sized(self, expr: Expr, scope: CodeScope) -> str:
         """Code of a value no larger than was reckoned with, to be used so that none raises."""
         code = self.code(expr, scope)
-        if self.bounds.known_size(expr) is not None:
+        if self.known_size(expr) is not None:
             return code
         return f"small({code}, {self.most})"
 
@@ -172,7 +172,7 @@ class Expressions(Knowing):
         source = self.elements(expr.source, scope, keyed=expr.keyed, ordered=ordered)
         ahead = ""
         parts = (expr.item,) if expr.condition is None else (expr.condition, expr.item)
-        size = self.bounds.known_size(expr.source)
+        size = self.known_size(expr.source)
         early = apart(parts, set(expr.targets), reads=size is None or size > 6)
         if early:  # work out once what does not depend on the element
             codes = [self.code(part, scope) for part in early]
@@ -249,13 +249,16 @@ class Expressions(Knowing):
         if all(isinstance(argument, ex.Const) for argument in expr.arguments):
             with suppress(Exception):
                 return self.module.constant(evaluate(expr, Scope(self.seats)))
-        inline = self._inline.get(expr.function)
-        code = inline(self, expr, scope) if inline is not None else None
+        row = BUILTINS.get(expr.function)
+        form = self._inline.get(expr.function if row is None else row.code)
+        code = form(self, expr, scope) if form is not None else None
         return self.call(expr, scope) if code is None else code
 
     def call(self, expr: ex.Apply, scope: CodeScope) -> str:
-        """A call of the function that the reference calls."""
-        allowed = TAKES_NONE.get(expr.function, frozenset())
+        """The code of a built-in by its template, or a call of the function that the reference
+        calls."""
+        row = BUILTINS[expr.function]
+        allowed = row.takes_none
         codes = []
         for place, argument in enumerate(expr.arguments):
             code = self.code(argument, scope)
@@ -263,12 +266,15 @@ class Expressions(Knowing):
                 guarded = code
             else:
                 guarded = f"some({code})"
-            if place == 0 and self.bounds.known_size(argument) is None:
+            if place == 0 and self.known_size(argument) is None:
                 guarded = f"small{'_or_none' if place in allowed else ''}({code}, {self.most})"
             codes.append(guarded)
-        run = self.module.table(f"run_{expr.function}", f"BUILTINS[{expr.function!r}].run")
-        result = f"{run}({', '.join(codes)})"
-        if self.bounds.known_size(expr) is None:
+        if "{" in row.code:
+            result = row.code.format(*codes)
+        else:
+            run = self.module.table(f"run_{expr.function}", f"BUILTINS[{expr.function!r}].run")
+            result = f"{run}({', '.join(codes)})"
+        if self.known_size(expr) is None:
             return f"small_or_none({result}, {self.most})"
         return result
 

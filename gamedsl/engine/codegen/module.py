@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from gamedsl.bounds.expressions import Interpreter
 from gamedsl.engine.codegen import support
-from gamedsl.engine.codegen.bounds import Bounds, roots
-from gamedsl.engine.codegen.builtin_code import INLINE
+from gamedsl.engine.codegen.builtin_code import FORMS
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.facts import GameFacts, facts_of
 from gamedsl.engine.codegen.program import ProgramWriter, zeros
+from gamedsl.engine.codegen.work import Work, roots
 from gamedsl.engine.codegen.writer import CodeLines, Module, UnsupportedError
 from gamedsl.engine.flow import Flow, flatten
 from gamedsl.ir.expr import Expr, Stream, expressions_in
-from gamedsl.ir.game import GameIR
+from gamedsl.ir.game import GameIR, Let
 from gamedsl.ir.program import Entry
 from gamedsl.ir.types import Number
 
@@ -62,13 +63,18 @@ def write_game(ir: GameIR) -> str:
     """
     run = flatten(ir)
     module = Module()
-    bounds = Bounds(ir.seats, ir.lets_by_name)
-    most = bounds.most(roots((ir.turns, ir.end, ir.payoffs, ir.scores)))
+    most = _work(ir.seats, ir.lets_by_name).largest_size(
+        roots((ir.turns, ir.end, ir.payoffs, ir.scores))
+    )
     facts = facts_of(ir)
-    make = Expressions(module, ir.seats, ir.lets_by_name, most, INLINE, sure=facts.sure)
+    make = Expressions(module, ir.seats, ir.lets_by_name, most, FORMS, sure=facts.sure)
     ProgramWriter(ir, run, make, facts).write()
     _settle(ir, run, make)
     return _assemble(ir, run, module, facts)
+
+
+def _work(seats: tuple[str, ...], lets: Mapping[str, Let]) -> Work:
+    return Work(Interpreter(seats, lets), lets)
 
 
 def _settle(ir: GameIR, run: Flow, make: Expressions) -> None:
@@ -113,8 +119,8 @@ def _reward(ir: GameIR, lines: CodeLines, module: Module) -> None:
     """The split of the reward file, for each seat."""
     lets = {let.name: let for let in ir.reward.lets}
     split = ir.reward.split
-    most = Bounds(ir.seats, lets).most([split])
-    make = Expressions(module, ir.seats, lets, most, INLINE, "reward")
+    most = _work(ir.seats, lets).largest_size([split])
+    make = Expressions(module, ir.seats, lets, most, FORMS, "reward")
     if make.variables(split):
         raise UnsupportedError("a reward file that reads variables")
     lines.source(split.span)
@@ -202,7 +208,7 @@ def _write_variables(ir: GameIR, lines: CodeLines, slots: dict[str, str], facts:
 _HELD = {"v": "get('{}')", "b": "get('{}@by', EMPTY)", "p": "get('{}@past', ())"}
 """What a slot holds of a variable, by its kind."""
 
-_ALONE = {name: inline for name, inline in INLINE.items() if name != "line"}
+_ALONE = {name: form for name, form in FORMS.items() if name != "line"}
 """Lines of grids are looked for anew: they are kept beside grids by what stores in these."""
 
 
@@ -213,8 +219,8 @@ def write_views(ir: GameIR, tellings: Sequence[tuple[Entry, ...]]) -> str:
     Raises `UnsupportedError` for what cannot be written.
     """
     module = Module()
-    bounds = Bounds(ir.seats, ir.lets_by_name)
-    most = bounds.most([entry.value for entries in tellings for entry in entries])
+    work = _work(ir.seats, ir.lets_by_name)
+    most = work.largest_size([entry.value for entries in tellings for entry in entries])
     make = Expressions(module, ir.seats, ir.lets_by_name, most, _ALONE, sure=facts_of(ir).sure)
     names = [_function(make, entries) for entries in tellings]
     lines = CodeLines("class Variables:")

@@ -7,16 +7,13 @@ from typing import Any
 from gamedsl.engine.codegen.assignments import AssignmentWriter
 from gamedsl.engine.codegen.builtin_code import PARTS, grid_size, places
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
-from gamedsl.engine.codegen.knowing import apart
+from gamedsl.engine.codegen.knowledge import apart
 from gamedsl.engine.codegen.observations import memorable
 from gamedsl.engine.codegen.writer import CodeLines, literal
-from gamedsl.ir.builtins import element
+from gamedsl.ir.builtins import BUILTINS, element
 from gamedsl.ir.expr import Apply, Collect, Const, Expr, Local, Logic, walk
 from gamedsl.ir.program import Action, Choice, Choose
 from gamedsl.ir.types import NONE, Bag, Record, Set, Tuple, plain
-
-DISTINCT = frozenset({"empty", "cells", "lowest_empty", "slots", "..", "others", "keys", "set"})
-"""Functions whose value never holds an element twice."""
 
 
 class OptionWriter:
@@ -211,7 +208,7 @@ class OptionWriter:
 
     def _first(self, step: Choose, action: Action, source: str) -> str | None:
         """The places of the instances of an action whose only argument goes from 0 upwards."""
-        size = self._make.bounds.known_size(action.parameters[0][1])
+        size = self._make.known_size(action.parameters[0][1])
         rows = [
             [i for i, option in enumerate(options) if _is_of(option, action)]
             for options in step.options
@@ -284,7 +281,7 @@ def _nested(row: dict[Any, int], depth: int) -> Any:
 
 
 def _is_distinct(source: Expr) -> bool:
-    if isinstance(source, Apply) and source.function in DISTINCT:
+    if isinstance(source, Apply) and BUILTINS[source.function].distinct:
         return True
     if isinstance(source, Const) and isinstance(source.value, tuple):
         return len(set(source.value)) == len(source.value)

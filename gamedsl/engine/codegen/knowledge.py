@@ -1,86 +1,63 @@
-"""What is known about the value of an expression, whatever the state."""
+"""Knowledge of the values of expressions, whatever the state, for the code that is written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from gamedsl.engine.codegen.bounds import Bounds
+from gamedsl.bounds.expressions import Interpreter
+from gamedsl.engine.codegen.work import Work
 from gamedsl.ir import expr as ex
-from gamedsl.ir.builtins import COMPARISONS
+from gamedsl.ir.abstract_values import AbstractValue, of_type
 from gamedsl.ir.evaluate import MAX_WORK
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import Let
-from gamedsl.ir.types import List, Number, Option, PerSeat, PerValue
-
-TRUTHS = COMPARISONS | {"==", "!=", "not", "in", "not in", "all", "any", "full"}
-"""Functions whose value is always true or false."""
-
-PERHAPS_NONE = frozenset({"first", "last", "prev", "argmax", "line", "max", "min", "past"})
-"""Functions whose value may be none."""
-
+from gamedsl.ir.types import Bool, List, Option, PerSeat, PerValue
 
 Found = TypeVar("Found")
 
 
-class Knowing:
-    """Knows the lets of a game and how large its values can be.
+class Knowledge:
+    """Knowledge of the values and the work of the expressions of a game, and of its lets.
 
-    `most` is the size allowed to collections of unknown size; `sure` are the variables that are
-    never none.
+    `values` bounds them, `most` is the size allowed to collections of unknown size, and `sure` are
+    the variables that are never none.
     """
 
     def __init__(
         self, seats: tuple[str, ...], lets: Mapping[str, Let], most: int, sure: frozenset[str]
     ) -> None:
+        def variable(read: ex.Read) -> AbstractValue | None:
+            return of_type(read.type, seats).some() if read.name in sure else None
+
         self.seats = seats
         self.most = most
-        self.bounds = Bounds(seats, lets)
+        self.values = Interpreter(seats, lets, variable)
+        self._limited = Interpreter(seats, lets, variable, most)
+        self._work = Work(self.values, lets)
         self._lets = lets
-        self._sure = sure
         self._cache: dict[tuple[str, str], Any] = {}
-        """What was found out about lets: by what it is and their names."""
+        """Results about lets, by the kind of result and their names."""
 
     def is_beyond(self, expr: Expr) -> bool:
         """Whether an expression might take more work than is allowed."""
-        return self.bounds.work(expr, self.most) > MAX_WORK
+        return self._work.steps(expr, self.most) > MAX_WORK
+
+    def known_size(self, expr: Expr) -> int | None:
+        """Returns the most items of a value, copies counted, 1 for what is no collection; None
+        without a bound."""
+        return self.values.size(expr)
 
     def is_truth(self, expr: Expr) -> bool:
         """Whether a value is always true or false, whatever the state."""
-        match expr:
-            case ex.Const(value=value):
-                return isinstance(value, bool)
-            case ex.Apply(function=function):
-                return function in TRUTHS
-            case ex.Logic():
-                return True
-            case ex.If(then=then, other=other):
-                return self.is_truth(then) and self.is_truth(other)
-            case ex.LetCall(name=name):
-                let = self._lets[name]
-                return not let.per_seat and self._of_let("truth", name, self.is_truth)
-        return False
+        return isinstance(expr.type, Bool) and self.is_some(expr)
 
     def is_some(self, expr: Expr) -> bool:
         """Whether a value is never none, whatever the state."""
-        match expr:
-            case ex.Const(value=value):
-                return value is not None
-            case ex.Read(name=name):
-                return name in self._sure
-            case ex.Apply(function=function):
-                return function not in PERHAPS_NONE
-            case ex.Logic() | ex.Build() | ex.Collect() | ex.LetMap() | ex.LastBy() | ex.Past():
-                return True
-            case ex.If(then=then, other=other):
-                return self.is_some(then) and self.is_some(other)
-            case ex.LetCall(name=name):
-                let = self._lets[name]
-                return not let.per_seat and self._of_let("some", name, self.is_some)
-        return False
+        return not self.values.value(expr).none
 
     def _of_let(self, what: str, name: str, find: Callable[[Expr], Found]) -> Found:
-        """What is found out about the body of a let, once."""
+        """Returns what is known of the body of a let, found once."""
         if (what, name) not in self._cache:
             self._cache[what, name] = find(self._lets[name].body)
         found: Found = self._cache[what, name]
@@ -99,25 +76,11 @@ class Knowing:
         return self.is_some(expr)
 
     def magnitude(self, expr: Expr) -> int | None:
-        """What the whole number that an expression is does not exceed; None if nothing is known."""
-        type = expr.type
-        if isinstance(expr, ex.Const):
-            return abs(expr.value) if isinstance(expr.value, int) else None
-        if isinstance(expr, ex.Apply):
-            parts = [self.magnitude(argument) for argument in expr.arguments]
-            known = [part for part in parts if part is not None]
-            if len(known) == len(parts) == 2:
-                left, right = known
-                match expr.function:
-                    case "+" | "-":
-                        return left + right
-                    case "*":
-                        return left * right
-            if expr.function in ("len", "size", "count", "index"):
-                return 1 << 40
-        if isinstance(type, Number) and type.low is not None and type.high is not None:
-            return max(abs(type.low), abs(type.high))
-        return None
+        """Returns a bound on the size of a whole number, whatever its sign; None without one."""
+        interval = self._limited.interval(expr)
+        if not (interval.bounded and interval.whole):
+            return None
+        return int(interval.magnitude)
 
     def is_seated(self, let: Let) -> bool:
         """Whether a let depends on whom it is read by."""
