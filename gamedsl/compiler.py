@@ -19,7 +19,7 @@ from gamedsl.ir import GameIR
 from gamedsl.sema.library import Document, load_document, resolve_argument
 
 if TYPE_CHECKING:
-    from gamedsl.analysis.prompted import Tokenizer
+    from gamedsl.analysis.history_prompts import Tokenizer
     from gamedsl.analysis.proof import Proof
 
 
@@ -80,7 +80,7 @@ def _compile(
 
     from gamedsl.analysis import PASSES
     from gamedsl.analysis.atlas import USUAL, Atlas
-    from gamedsl.analysis.passing import prove
+    from gamedsl.analysis.passes import prove
     from gamedsl.sema.uses import with_uses
 
     uses, before = dict(ir.uses), len(problems.found)
@@ -88,11 +88,11 @@ def _compile(
     proofs = prove(PASSES, atlas, problems)
     problems.found[before:] = [with_uses(found, uses) for found in problems.found[before:]]
     if ir.settings:
-        from gamedsl.analysis.splits import check_split
+        from gamedsl.analysis.rewards import check_equilibria
         from gamedsl.recipe.resolve import resolve
 
         recipe = resolve(ir, (), problems)
-        check_split(ir, recipe, {s.key: s.span for s in ir.settings}, proofs, problems)
+        check_equilibria(ir, recipe, {s.key: s.span for s in ir.settings}, proofs, problems)
     sound = None if problems.errors else ir
     return Result(document, sound, problems.sorted(), summarise(ir), proofs)
 

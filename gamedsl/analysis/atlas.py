@@ -16,8 +16,8 @@ from itertools import zip_longest
 from math import prod
 from random import Random
 
+from gamedsl.analysis.history_prompts import Prompts, Tokenizer
 from gamedsl.analysis.nodes import Failure, Node, many_after, moves_after
-from gamedsl.analysis.prompted import Prompts, Tokenizer
 from gamedsl.analysis.proof import Grade
 from gamedsl.diagnostics.spans import Span
 from gamedsl.engine.interpreter import Interpreter

@@ -15,7 +15,7 @@ LISTED = 2_000
 """Outcomes that are listed to be added up: a hand of five cards alone has 2,598,960."""
 
 
-def chance_sums_to_one(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_chance(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """What is drawn is one of a whole number of equally likely tickets, or has written weights that
     were added up when they were read (GD0433): the sum is 1 by construction. As a check on that,
     it is worked out in the histories met."""

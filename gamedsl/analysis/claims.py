@@ -21,7 +21,7 @@ from gamedsl.ir.program import Draw, walk_steps
 from gamedsl.runtime.positions import acting
 
 
-def payoffs_are_as_claimed(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_claims(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """GD0470: payoffs do not sum to what is claimed. GD0471: not all are paid the same. GD0472:
     exchanging two seats changes more than their names. Each with the play.
 

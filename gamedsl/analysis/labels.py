@@ -9,7 +9,7 @@ from gamedsl.ir.game import GameIR
 from gamedsl.prompting.labels import AUTO, STYLES, capacity, masked_names, option_names, styles_of
 
 
-def labels_are_distinct(ir: GameIR, problems: Problems) -> None:
+def check_labels(ir: GameIR, problems: Problems) -> None:
     """Every option has exactly one label, writable as a reply."""
     if ir.labels.kind in ("masked", "partly"):
         _enough_words(ir, problems)

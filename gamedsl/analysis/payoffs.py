@@ -38,7 +38,7 @@ _OPEN = Read, Stream, LetCall, LetMap, Local, Me
 _HARMLESS_EXPONENT = 16
 
 
-def payoffs_are_defined(ir: GameIR, problems: Problems) -> None:
+def check_payoffs_defined(ir: GameIR, problems: Problems) -> None:
     """GD0402: a payoff without a value in some outcome. GD0602: a reward. Each with the outcome."""
     if not ir.plain:
         return

@@ -28,7 +28,7 @@ from gamedsl.prompting.events import known
 CLAIM = "every play ends, with one payoff and one reward for each seat"
 
 
-def plays_end(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_plays(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """GD0402, GD0437: a play comes to a point of which the rules say nothing; with its moves.
     GD0602: one ends in which somebody has no reward.
     GD0460: a play takes so much work that it is not made to its end."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.history_prompts import text_of
 from gamedsl.analysis.nodes import Node, replay, story
-from gamedsl.analysis.prompted import text_of
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 

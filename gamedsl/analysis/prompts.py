@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from gamedsl.analysis.atlas import Atlas
-from gamedsl.analysis.prompted import sample_book
+from gamedsl.analysis.history_prompts import sample_book
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 from gamedsl.engine.random_plays import Past, pasts
@@ -41,7 +41,7 @@ def prompts_render(ir: GameIR, problems: Problems) -> None:
                 _options_shown(ir, past, step, book, parts, problems)
 
 
-def all_prompts_render(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_prompts_render(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """As `prompts_render`, then in every history of the atlas."""
     if problems.errors:
         yield Proof("prompts", CLAIM, "undecided", "there are errors that come before it")

@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.history_prompts import sample_book
 from gamedsl.analysis.nodes import Node, made, path_of, replay, told
-from gamedsl.analysis.prompted import sample_book
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import Labels
@@ -31,7 +31,7 @@ REPLAYED = 50
 """Plays that are played again under two sets of labels."""
 
 
-def replies_are_one_option(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_replies(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """Labels are matched whole, and no two are alike, so no reply has two meanings. That none is
     another's beginning, too, holds for masked labels: they are words of one length."""
     book = sample_book(atlas.ir)
@@ -59,7 +59,7 @@ class _Moment(NamedTuple):
     paid: tuple[object, ...]
 
 
-def relabelling_changes_nothing(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_relabelling(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """See the module docstring."""
     if problems.errors:
         yield Proof("labels.same_game", SAME, "undecided", "there are errors that come before it")

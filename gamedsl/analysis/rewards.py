@@ -11,17 +11,22 @@ as the payoff does may still weigh risks differently.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from gamedsl.analysis.atlas import Atlas
 from gamedsl.analysis.claims import amounts_of, total_of
 from gamedsl.analysis.nodes import Node, made, path_of, replay, story, told
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Get, Me, Stream
 from gamedsl.ir.game import Claim, GameIR
+
+if TYPE_CHECKING:
+    from gamedsl.recipe.table import Recipe
 
 _SAID = {
     "zero_sum": "the rewards of every play sum to 0",
@@ -32,7 +37,7 @@ _SAID = {
 INCENTIVES = "rewards leave to every seat the incentives that its payoff gives"
 
 
-def rewards_are_as_claimed(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_reward_claims(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """GD0610: the rewards of a play are not what the reward file claims."""
     for claim in atlas.ir.reward.claims:
         name, said = f"rewards.{claim.kind}", _SAID[claim.kind]
@@ -70,7 +75,7 @@ def _refuted(atlas: Atlas, claim: Claim, wrong: Node, problems: Problems) -> Pro
     )  # fmt: skip
 
 
-def rewards_keep_incentives(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_incentives(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """GD0611, a note: a seat's reward does not prefer what its payoff prefers. It is not noted
     where a reward that claims to be `common` is not: then that is to be corrected first."""
     name = "rewards.incentives"
@@ -184,3 +189,28 @@ def _reversed(atlas: Atlas, seat: str, pair: tuple[Node, Node], problems: Proble
         "rewards.incentives", INCENTIVES, "refuted", "by the two plays of the witness",
         codes, witness, histories,
     )  # fmt: skip
+
+
+def check_equilibria(
+    ir: GameIR, recipe: Recipe, spans: Mapping[str, Span], proofs: Collection[Proof],
+    problems: Problems,
+) -> None:  # fmt: skip
+    """GD0706: the split of payoffs into rewards moves the equilibria that the method holds.
+
+    `spans` are the places of the recipe's settings.
+    """
+    from gamedsl.recipe.methods import method_spec
+
+    if not method_spec(recipe.method).mixes or "split" in recipe.allow:
+        return
+    found = [p for p in proofs if p.name == "rewards.incentives" and p.grade == "refuted"]
+    for proof in found:
+        problems.add(
+            "GD0706",
+            f"`{recipe.method}` holds equilibria, and under the reward `{ir.reward.name}` they are"
+            " not those of the payoffs",
+            spans.get("method", ir.span), why="would hold equilibria of the rewards",
+            notes=(Note(ir.reward.use, "the rewards"),), witness=proof.witness,
+            help="leave `rewards` out, or write `method: grpo`; to do it all the same,"
+            " `allow: [split]`",
+        )  # fmt: skip

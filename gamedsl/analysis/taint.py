@@ -30,7 +30,7 @@ class TaintPath:
     notes: tuple[Note, ...]
 
 
-def payoffs_stay_secret(ir: GameIR, problems: Problems) -> None:
+def check_taint(ir: GameIR, problems: Problems) -> None:
     """In a masked game no template mentions, and no view reads, a name that a payoff's value is
     computed from."""
     if ir.labels.kind != "masked" or not (ir.templates or ir.view):

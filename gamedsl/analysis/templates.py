@@ -20,7 +20,7 @@ _NONE: tuple[str, ...] = ()
 _VERBS = {Choose: "chosen", Draw: "drawn", Show: "shown"}
 
 
-def templates_name_what_is_seen(ir: GameIR, problems: Problems) -> None:
+def check_templates(ir: GameIR, problems: Problems) -> None:
     """Every template belongs to a slot, a role or a step of the game, is a template of the admitted
     language, and mentions only names that whoever reads it may see when they read it."""
     if not ir.templates:

@@ -180,7 +180,7 @@ def _cast(
 ) -> tuple[Recipe, Cast] | None:  # fmt: skip
     """The recipe and who plays by it; None where either has problems, which are printed but where
     the file alone has them. Unless told to `warn`, only errors are."""
-    from gamedsl.analysis.splits import check_split
+    from gamedsl.analysis.rewards import check_equilibria
     from gamedsl.diagnostics import Problems
     from gamedsl.recipe.resolve import parse_overrides, resolve
     from gamedsl.train.engine import require
@@ -190,7 +190,7 @@ def _cast(
     settings = [*parse_overrides(texts), *flags]
     recipe = resolve(game.ir, settings, problems)
     spans = {one.key: one.span for one in (*game.ir.settings, *settings)}
-    check_split(game.ir, recipe, spans, proofs, problems)
+    check_equilibria(game.ir, recipe, spans, proofs, problems)
     if not problems.errors:
         require(game.ir, recipe)
         cast = hire(game, recipe, [*game.ir.settings, *settings], problems)

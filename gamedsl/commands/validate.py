@@ -16,7 +16,7 @@ from gamedsl.diagnostics.model import Diagnostic
 from gamedsl.diagnostics.render import render
 
 if TYPE_CHECKING:
-    from gamedsl.analysis.prompted import Tokenizer
+    from gamedsl.analysis.history_prompts import Tokenizer
     from gamedsl.analysis.proof import Grade, Proof
     from gamedsl.compiler import Result
 

@@ -12,7 +12,7 @@ import gamedsl
 from gamedsl import Action, Episode
 from gamedsl.analysis import PASSES
 from gamedsl.analysis.atlas import USUAL, Atlas
-from gamedsl.analysis.passing import prove
+from gamedsl.analysis.passes import prove
 from gamedsl.analysis.proof import Proof
 from gamedsl.compiler import Result, compile_file
 from gamedsl.diagnostics import Problems, codes

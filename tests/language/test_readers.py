@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import gamedsl
+from gamedsl.analysis.history_prompts import sample_book
 from gamedsl.analysis.infoflow import check_information_flow, is_open
-from gamedsl.analysis.prompted import sample_book
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic, Problems
 from gamedsl.engine.interpreter import Interpreter

@@ -11,8 +11,8 @@ from hypothesis import Phase, event, given, settings
 from hypothesis.strategies import integers
 
 import gamedsl
+from gamedsl.analysis.history_prompts import sample_book, text_of
 from gamedsl.analysis.prompt_bounds import PromptBounds
-from gamedsl.analysis.prompted import sample_book, text_of
 from gamedsl.compiler import compile_file
 from gamedsl.ir.lengths import UnboundedError
 from tests.language.test_proofs import Words

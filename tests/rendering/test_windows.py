@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import gamedsl
+from gamedsl.analysis.history_prompts import sample_book
 from gamedsl.analysis.prompt_bounds import PromptBounds
-from gamedsl.analysis.prompted import sample_book
 from gamedsl.compiler import compile_file
 from gamedsl.prompting.held import tokens_held
 from gamedsl.runtime import Decision, Env, Game

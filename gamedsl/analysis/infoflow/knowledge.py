@@ -2,7 +2,7 @@
 
 It does where every part of `from`, `args` and `when` that reads the play is one of the expressions
 that are known, as it is written there. What enumeration finds besides is reported elsewhere
-(`gamedsl.analysis.told`).
+(`gamedsl.analysis.infoset_consistency`).
 """
 
 from __future__ import annotations

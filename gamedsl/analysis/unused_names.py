@@ -19,7 +19,7 @@ from gamedsl.prompting.template_syntax import Broken, parse
 CLAIM = "everything declared under `let` and `state` is read"
 
 
-def everything_is_read(ir: GameIR, problems: Problems) -> None:
+def check_all_read(ir: GameIR, problems: Problems) -> None:
     """GD0476: the rules, the payoffs, the view and the templates do not name it."""
     read = _read(ir)
     for name, span, what in _declared(ir):

@@ -12,8 +12,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.history_prompts import text_of
 from gamedsl.analysis.nodes import Node, replay, story
-from gamedsl.analysis.prompted import text_of
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Diagnostic, Problems
 from gamedsl.engine.kernel import Ask
@@ -37,7 +37,7 @@ class Leak(NamedTuple):
     shown: tuple[str, str]
 
 
-def seen_alike_is_told_alike(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_consistency(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """A seat that has seen the same is asked at the same step, has the same legal actions, the same
     view and the same prompt. GD0440, where nothing else has reported it."""
     found = [d for d in problems.found if d.code in LEAKS]
@@ -162,7 +162,7 @@ def _different(one: str, other: str) -> tuple[str, str]:
     return " ".join(a[start : start + 12]), " ".join(b[start : start + 12])
 
 
-def seats_remember(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_recall(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """Perfect recall: what a seat has seen holds its own choices, in order, and only grows. So it
     is by construction, and checked in the histories met; where a step says itself what is known at
     it, it is as the histories show."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.history_prompts import sample_book, text_of
 from gamedsl.analysis.nodes import story
-from gamedsl.analysis.prompted import sample_book, text_of
 from gamedsl.analysis.prompts import sample_parts
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
@@ -22,10 +22,10 @@ from gamedsl.prompting.template_syntax import Broken, locate, parse
 CLAIM = "no prompt says a name that labels mask"
 
 
-def prompts_stay_masked(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
-    """As `names_stay_masked`, then in every history of the atlas."""
+def check_masking(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+    """As `check_names_masked`, then in every history of the atlas."""
     before, words = problems.count_errors(), _pattern(atlas.ir)
-    names_stay_masked(atlas.ir, problems)
+    check_names_masked(atlas.ir, problems)
     if problems.count_errors() == before and words is not None:
         for node, ask in atlas.asked:
             text = text_of(atlas.prompts.of(node, ask))
@@ -45,7 +45,7 @@ def prompts_stay_masked(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
         yield Proof("masked", CLAIM, atlas.grade, atlas.extent)
 
 
-def names_stay_masked(ir: GameIR, problems: Problems) -> None:
+def check_names_masked(ir: GameIR, problems: Problems) -> None:
     """In a masked game no rendered prompt holds the name of an action, a role, a seat or the game
     as a word, in any case, `_` read as a space. A template's own words are checked where they
     stand, rendered or not; what is rendered is checked after sampled histories. Numbers are no

@@ -51,7 +51,7 @@ class Site(NamedTuple):
     end: int = 0
 
 
-def everything_happens(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_reachability(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """GD0473: a step, action or option; GD0474: a branch, or a cell of a table; GD0475: `end` or an
     `until`: none of which happens in any history."""
     sites = list(sites_of(atlas.ir))

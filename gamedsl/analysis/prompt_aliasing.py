@@ -14,8 +14,8 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.history_prompts import Prompts, text_of
 from gamedsl.analysis.nodes import Node, replay, story
-from gamedsl.analysis.prompted import Prompts, text_of
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import GameIR, Template
@@ -46,7 +46,7 @@ class Pair(NamedTuple):
         )  # fmt: skip
 
 
-def different_is_told_apart(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_aliasing(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """GD0530: a prompt without a view or a window does not tell apart what its reader has seen (a
     warning where no template is at fault). GD0531, a note: a view or a window forgets what may
     matter. GD0532, a note: two seats have one prompt and one adapter."""
