@@ -9,22 +9,20 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
-
-if TYPE_CHECKING:
-    from gamedsl.runtime.game import Game
+from gamedsl.export.table import EXPORTERS
 
 HELP = "Write a game for another program. FILE is a path or the name of a shipped game."
-FORMATS = {"efg": "Gambit's extensive form", "nfg": "Gambit's strategic form"}
 LIMIT = 200_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
-    about = "; ".join(f"{name}: {what}" for name, what in FORMATS.items())
-    parser.add_argument("--to", choices=tuple(FORMATS), help=f"{about} (default: as OUT is called)")
+    about = "; ".join(f"{row.name}: {row.about}" for row in EXPORTERS.values())
+    parser.add_argument(
+        "--to", choices=tuple(EXPORTERS), help=f"{about} (default: as OUT is called)"
+    )
     parser.add_argument("-o", "--output", metavar="OUT", help="where to write (default: print it)")
     parser.add_argument(
         "--limit", type=int, default=LIMIT, metavar="N",
@@ -37,10 +35,11 @@ def run(args: argparse.Namespace) -> int:
     from gamedsl.compiler import compile_file
     from gamedsl.diagnostics.render import render
     from gamedsl.runtime.game import Game
+    from gamedsl.solve.tree import TooLarge
 
-    form = args.to or Path(args.output or "").suffix.removeprefix(".")
-    if form not in FORMATS:
-        return _stop(f"say which format: {' or '.join(f'`--to {name}`' for name in FORMATS)}")
+    exporter = EXPORTERS.get(args.to or Path(args.output or "").suffix.removeprefix("."))
+    if exporter is None:
+        return _stop(f"say which format: {' or '.join(f'`--to {name}`' for name in EXPORTERS)}")
     try:
         params = read_params(args.param)
     except ValueError as error:
@@ -53,31 +52,19 @@ def run(args: argparse.Namespace) -> int:
         if result.ok and result.document is not None:
             return _stop(f"{args.file} is a {result.document.kind} file, not a game")
         return PROBLEMS
+    game = Game(result.ir, result.document.files)
     try:
-        text = _written(Game(result.ir, result.document.files), form, args.limit)
+        text = exporter.write(game, args.limit)
+    except (TooLarge, ValueError) as error:
+        return _stop(f"{game.name}: {error}", PROBLEMS)
+    try:
         if args.output is None:
             sys.stdout.write(text)
         else:
             Path(args.output).write_text(text, encoding="utf-8")
-    except _TooLargeError as error:
-        return _stop(str(error), PROBLEMS)
     except OSError as error:
         return _stop(f"{args.output} cannot be written: {(error.strerror or '').lower()}")
     return CLEAN
-
-
-class _TooLargeError(Exception):
-    """The game has no file of this format."""
-
-
-def _written(game: Game, form: str, limit: int) -> str:
-    from gamedsl.export.gambit import NormalFormTooLarge, to_efg, to_nfg
-    from gamedsl.solve.tree import TooLarge
-
-    try:
-        return (to_efg if form == "efg" else to_nfg)(game, limit=limit)
-    except (TooLarge, NormalFormTooLarge) as error:
-        raise _TooLargeError(f"{game.name}: {error}") from None
 
 
 def _stop(message: str, code: int = USAGE) -> int:

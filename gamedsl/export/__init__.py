@@ -1,5 +1,6 @@
-"""Games for other libraries, one module a neighbour.
+"""Games for other programs and libraries, one module for each.
 
-`pettingzoo` makes AEC and Parallel environments, `openspiel` registers games; both need their
-library, which is an extra of this package. `gambit` writes texts, and needs none.
+`table` lists the formats that `gamedsl export` writes; `gambit` writes texts and needs no library.
+`pettingzoo` makes AEC and Parallel environments and `openspiel` registers games; both need their
+library, which is an extra of this package.
 """

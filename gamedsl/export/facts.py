@@ -1,28 +1,33 @@
-"""The facts of a game that OpenSpiel wants before it is played, from its tree or from its form.
+"""The facts of a game that other libraries need before it is played: length, payoffs, outcomes.
 
-A tree of up to `HISTORIES` histories is gone through and its facts are exact. Of a larger one they
-are bounds, read off the loops and the payoff expressions (`gamedsl.export.bounds`); what has no
-bound there, the caller must give.
+For a tree of up to `HISTORIES` histories they are exact. For a larger one they are bounds that hold
+for every play, derived from its loops and payoff expressions. The caller must give a fact for which
+no bound is found. Nothing is sampled.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
-from math import prod
+from math import comb, prod
 from typing import Literal
 
-from gamedsl.export.bounds import Payoffs, Tree, explore, outcomes_of
+from gamedsl.engine.kernel import Kernel, State
+from gamedsl.ir.amounts import Payoffs
+from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.lengths import most
+from gamedsl.ir.lengths import highest, most
 from gamedsl.ir.program import Choose, Draw, Step, walk_steps
+from gamedsl.ir.types import List, domain, plain
 from gamedsl.runtime.env import Env
+from gamedsl.runtime.history import Move, moved, moves
 
 HISTORIES = 20_000
 """Histories of a tree that is gone through."""
 
 Utility = Literal["zero_sum", "identical", "general_sum"]
-"""What a caller can say of a game."""
+"""The kinds of utility that a caller can give."""
 
 Bounds = tuple[float, float]
 
@@ -42,10 +47,93 @@ class Facts:
     outcomes: int
 
 
+@dataclass(frozen=True)
+class TreeFacts:
+    """The facts of a tree, from a walk through all histories.
+
+    `length` counts moves of players on the longest path, simultaneous ones as one, forced ones not;
+    `draws` the chance nodes with several outcomes. `total` is what all seats are paid together,
+    None where that differs; `identical` says that all are always paid the same.
+    """
+
+    length: int
+    draws: int
+    outcomes: int
+    low: Fraction
+    high: Fraction
+    total: Fraction | None
+    identical: bool
+
+
+def explore(kernel: Kernel, limit: int) -> TreeFacts | None:
+    """The facts of a game's tree; None if it has more than `limit` histories, or if some have no
+    payoffs."""
+    try:
+        return _explored(kernel, limit)
+    except EvaluationError:
+        return None
+
+
+def _explored(kernel: Kernel, limit: int) -> TreeFacts | None:
+    pending: deque[tuple[State, Move | None, int, int]] = deque([(kernel.start(), None, 0, 0)])
+    found, length, draws, outcomes = 1, 0, 0, 1
+    payoffs: set[tuple[Fraction, ...]] = set()
+    while pending:
+        before, move, depth, drawn = pending.popleft()
+        state = moved(before, move)
+        if state.kind == "end":
+            payoffs.add(tuple(Fraction(amount) for amount in state.payoffs.values()))
+            length, draws = max(length, depth), max(draws, drawn)
+            continue
+        if state.kind == "chance":
+            many = state.outcome_count
+            drawn += many > 1
+            outcomes = max(outcomes, many)
+        else:
+            many = prod(len(ask.legal) for ask in state.asks)
+            depth += many > 1
+        found += many
+        if found > limit:
+            return None
+        pending.extend((state, after, depth, drawn) for after in moves(state))
+    totals = {sum(amounts, Fraction()) for amounts in payoffs}
+    every = [amount for amounts in payoffs for amount in amounts]
+    return TreeFacts(
+        length, draws, outcomes, min(every), max(every),
+        totals.pop() if len(totals) == 1 else None,
+        all(len(set(amounts)) == 1 for amounts in payoffs),
+    )  # fmt: skip
+
+
+def outcomes_of(draw: Draw, seats: tuple[str, ...]) -> int | None:
+    """The most outcomes that one chance node of a draw can have."""
+    if draw.source.kind == "weights":
+        return len(draw.source.weights)
+    take, type = draw.source.take, plain(draw.type)
+    if take is None:
+        values = domain(type, seats)
+        return None if values is None else len(values)
+    count = highest(take)
+    values = domain(type.of, seats) if isinstance(type, List) else None
+    if values is None or count is None:
+        return None
+    return comb(len(values) + count - 1, count)
+
+
+def require_closed(ir: GameIR) -> None:
+    """Raises ValueError for a game with written replies, calls or a referee."""
+    if ir.open or ir.referees:
+        raise ValueError(
+            f"`{ir.name}` cannot be exported: something is said or called in it, or a referee "
+            "acts, and other libraries have lists of actions and payoffs for all who act; "
+            "play it with `gamedsl.load(…).env()`"
+        )
+
+
 def facts_of(
     env: Env, payoffs: Bounds | None, utility: Utility | None, max_length: int | None
 ) -> Facts:
-    """The facts of a game; those given are taken as they are. ValueError for what is not seen."""
+    """The facts of a game and those that are given. Raises ValueError for one that is missing."""
     ir = env.ir
     tree = explore(env.kernel, HISTORIES)
     if tree is not None:
@@ -63,8 +151,10 @@ def facts_of(
     )  # fmt: skip
 
 
-def _require_true(ir: GameIR, tree: Tree, payoffs: Bounds | None, utility: Utility | None) -> None:
-    """ValueError where what is given is not what going through the tree has shown."""
+def _require_true(
+    ir: GameIR, tree: TreeFacts, payoffs: Bounds | None, utility: Utility | None
+) -> None:
+    """Raises ValueError if a given fact contradicts the tree."""
     if payoffs is not None and not payoffs[0] <= tree.low <= tree.high <= payoffs[1]:
         raise ValueError(f"the payoffs of `{ir.name}` lie from {tree.low} to {tree.high}")
     if utility == "zero_sum" and tree.total != 0:
@@ -73,7 +163,7 @@ def _require_true(ir: GameIR, tree: Tree, payoffs: Bounds | None, utility: Utili
         raise ValueError(f"`{ir.name}` does not always pay all the same")
 
 
-def _paid(ir: GameIR, tree: Tree | None) -> tuple[Fraction, Fraction]:
+def _paid(ir: GameIR, tree: TreeFacts | None) -> tuple[Fraction, Fraction]:
     found = (tree.low, tree.high) if tree else Payoffs(ir).interval()
     if found is None:
         raise _unseen(ir, "between which amounts its payoffs lie", "payoffs=(least, most)")
@@ -88,7 +178,7 @@ def _unseen(ir: GameIR, what: str, fix: str) -> ValueError:
 
 
 def _utility(
-    given: Utility | None, tree: Tree | None
+    given: Utility | None, tree: TreeFacts | None
 ) -> tuple[Utility | Literal["constant_sum"], float | None]:
     """The kind of utility, and what all seats are paid together."""
     if given is not None:

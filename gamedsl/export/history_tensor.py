@@ -7,11 +7,12 @@ the events there are, so that only games of modest length have such a tensor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import prod
+from typing import Any
 
-from gamedsl.export.bounds import visible
 from gamedsl.ir.lengths import most
 from gamedsl.ir.program import Binding, Choose, Draw, Show, Step, walk_steps
 from gamedsl.ir.types import domain
@@ -73,7 +74,7 @@ class HistoryTensor:
 def _events(step: Step, seat: str) -> int:
     """The most events that a step can be for a seat."""
     chooses = isinstance(step, Choose)
-    return visible(
+    return _most_events(
         step,
         lambda readers, owner: (
             (chooses and owner == seat) or may_read(readers, seat, owner or None)
@@ -105,3 +106,20 @@ def _drawn(step: Draw, names: list[str], seats: tuple[str, ...]) -> Iterator[Kin
         for owner in owners:
             for name in names:
                 yield step.id, owner, ":".join((*key[step.by_seat :], name))
+
+
+def _most_events(step: Step, tells: Callable[[Any, str], bool]) -> int:
+    """The most events that one choice, draw or show can be for a reader. `tells(readers, owner)`
+    says whether the reader sees the value of an owner."""
+    match step:
+        case Choose(actors=actors, joint=joint, readers=readers):
+            seen = sum(tells(readers, actor) for actor in actors)
+            return seen if joint else min(seen, 1)
+        case Draw(per=per, by_seat=by_seat, readers=readers):
+            if not by_seat:
+                return prod(map(len, per)) * tells(readers, "")
+            rest = prod(map(len, per[1:]))
+            return rest * sum(tells(readers, seat) for seat in per[0])
+        case Show(readers=readers):
+            return int(tells(readers, ""))
+    return 0

@@ -18,10 +18,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from gamedsl.engine.kernel import Outcome
-from gamedsl.export.closed import require_closed
-from gamedsl.export.facts import Utility, facts_of
+from gamedsl.export.facts import Utility, facts_of, require_closed
 from gamedsl.export.history_tensor import HistoryTensor
-from gamedsl.export.paying import Ledger
+from gamedsl.export.ledger import Ledger
 from gamedsl.extras import missing
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, walk_steps

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gamedsl.export.closed import require_closed
-from gamedsl.export.paying import Ledger, What
+from gamedsl.export.facts import require_closed
+from gamedsl.export.ledger import Ledger, What
 from gamedsl.extras import missing
 from gamedsl.ir.expr import Me, walk
 from gamedsl.ir.game import GameIR
@@ -48,7 +48,7 @@ def aec_env(
     "ansi" (`render` gives a text), "human" (it prints one) or None.
     """
     require_closed(game.ir)
-    return AECGame(Table(game.env(run_seed, backend=backend), reward), render_mode)
+    return AECGame(EnvGame(game.env(run_seed, backend=backend), reward), render_mode)
 
 
 def parallel_env(
@@ -69,7 +69,7 @@ def parallel_env(
         raise ValueError(
             f"`{game.name}` cannot be a parallel environment: {why}; fix: use `aec_env`"
         )
-    return ParallelGame(Table(game.env(run_seed, backend=backend), reward), render_mode)
+    return ParallelGame(EnvGame(game.env(run_seed, backend=backend), reward), render_mode)
 
 
 def not_parallel(ir: GameIR) -> str:
@@ -85,7 +85,7 @@ def not_parallel(ir: GameIR) -> str:
     return ""
 
 
-class Table:
+class EnvGame:
     """A game, the episode under way, and what both kinds of environment make of them."""
 
     def __init__(self, env: Env, reward: What) -> None:
@@ -123,19 +123,19 @@ class Table:
         return {"observation": np.array(view.vector, np.float32), "action_mask": mask}
 
     def reply(self, seat: str, action: Any) -> Action | ParseFailure:
-        """What an action's number says; a failure where that is not legal now."""
+        """The action with a number; a failure if it is not legal now."""
         names, place = self.names[seat], int(action)
         name = names[place] if 0 <= place < len(names) else ""
         legal = next(d.legal for d in self.playing().decisions if d.seat == seat)
         return Action(name) if name in legal else ParseFailure("illegal", name or str(action))
 
     def earnings(self) -> dict[str, float]:
-        """What each seat has earned since this was asked last."""
+        """The amounts earned by each seat since the last call."""
         before, self._earned = self._earned, dict(self.ledger.earned(self.playing()))
         return {seat: float(amount - before[seat]) for seat, amount in self._earned.items()}
 
     def ends(self) -> tuple[dict[str, bool], dict[str, bool]]:
-        """Who is terminated, and who is truncated: those whose play another's failure ends."""
+        """Whether each seat is terminated, and whether it is truncated by another's failure."""
         episode = self.playing()
         cut = {s: bool(episode.failures) and s not in episode.failures for s in self.seats}
         return {s: episode.done and not cut[s] for s in self.seats}, cut
@@ -146,7 +146,7 @@ class Table:
         return info if failure is None else {**info, "failure": failure.reason}
 
     def text(self) -> str:
-        """All that there is, as the referee sees it, and who acts."""
+        """The whole state, as the referee sees it, and the seats that act."""
         episode = self.playing()
         if episode.done:
             paid = ", ".join(f"{s} {a}" for s, a in episode.payoffs.items())
@@ -168,9 +168,9 @@ class Table:
 
 
 class _Rendered:
-    """What both kinds of environment show."""
+    """The rendering that both kinds of environment share."""
 
-    _table: Table
+    _table: EnvGame
     render_mode: str | None
 
     def observation_space(self, agent: str) -> spaces.Dict:
@@ -196,7 +196,7 @@ class AECGame(_Rendered, AECEnv):
 
     agent_selection: str
 
-    def __init__(self, table: Table, render_mode: str | None = None) -> None:
+    def __init__(self, table: EnvGame, render_mode: str | None = None) -> None:
         super().__init__()
         self._table = table
         self.render_mode = render_mode
@@ -247,7 +247,7 @@ class AECGame(_Rendered, AECEnv):
 class ParallelGame(_Rendered, ParallelEnv):
     """A game in which all act at once. See the module docstring."""
 
-    def __init__(self, table: Table, render_mode: str | None = None) -> None:
+    def __init__(self, table: EnvGame, render_mode: str | None = None) -> None:
         self._table = table
         self.render_mode = render_mode
         self.metadata = _metadata(table.env.ir)

@@ -14,7 +14,7 @@ from open_spiel.python import policy, rl_environment
 from open_spiel.python.algorithms import cfr, expected_game_score, exploitability
 
 import gamedsl
-from gamedsl.export.bounds import Payoffs, explore
+from gamedsl.export.facts import Payoffs, explore
 from gamedsl.export.openspiel import register
 from tests.export.games import NAMES, SMALLER, loaded, written
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gamedsl.solve import tabulate
-from gamedsl.view.game.extensive import Node, draw_tree
+from gamedsl.view.game.extensive import DrawnNode, draw_tree, order_outcomes
 from gamedsl.view.game.layout import rows_of, tidy
-from gamedsl.view.game.ordering import arrange
 from gamedsl.view.game.tree_picture import tree_picture
 from gamedsl.view.game.tree_shape import shape_of
 from tests.show.shown import Picture, views
@@ -134,12 +133,13 @@ def test_long_child_lists_are_folded_with_count() -> None:
     assert root.children[-1].beyond == 35_960 - 3
 
 
-def trees() -> st.SearchStrategy[Node]:
-    leaf = st.builds(Node, st.just("end"))
+def trees() -> st.SearchStrategy[DrawnNode]:
+    leaf = st.builds(DrawnNode, st.just("end"))
     return st.recursive(
         leaf,
         lambda inner: st.builds(
-            lambda below: Node("decision", children=below), st.lists(inner, min_size=1, max_size=4)
+            lambda below: DrawnNode("decision", children=below),
+            st.lists(inner, min_size=1, max_size=4),
         ),
         max_leaves=25,
     )
@@ -147,7 +147,7 @@ def trees() -> st.SearchStrategy[Node]:
 
 @settings(max_examples=60, deadline=None)
 @given(trees(), st.data())
-def test_nodes_of_a_row_keep_distance(root: Node, data: st.DataObject) -> None:
+def test_nodes_of_a_row_keep_distance(root: DrawnNode, data: st.DataObject) -> None:
     nodes = list(root.walk())
     wide = data.draw(st.lists(st.sampled_from([6.0, 20.0, 40.0]), min_size=len(nodes),
                               max_size=len(nodes)))  # fmt: skip
@@ -165,9 +165,9 @@ def test_nodes_of_a_row_keep_distance(root: Node, data: st.DataObject) -> None:
 
 
 def test_nodes_of_an_information_set_share_a_row() -> None:
-    late = Node("decision", info=1, seat=1)
-    early = Node("decision", info=1, seat=1)
-    root = Node("chance", children=[Node("chance", children=[late]), early])
+    late = DrawnNode("decision", info=1, seat=1)
+    early = DrawnNode("decision", info=1, seat=1)
+    root = DrawnNode("chance", children=[DrawnNode("chance", children=[late]), early])
     rows = rows_of(root)
     assert rows[late] == rows[early] == 2
     across = tidy(root, rows, lambda node: 10.0, 0, 0)
@@ -175,13 +175,13 @@ def test_nodes_of_an_information_set_share_a_row() -> None:
 
 
 def test_mutually_preceding_sets_are_drawn_by_depth() -> None:
-    first = Node("decision", info=0, children=[Node("decision", info=1)])
-    second = Node("decision", info=1, children=[Node("decision", info=0)])
-    rows = rows_of(Node("chance", children=[first, second]))
+    first = DrawnNode("decision", info=0, children=[DrawnNode("decision", info=1)])
+    second = DrawnNode("decision", info=1, children=[DrawnNode("decision", info=0)])
+    rows = rows_of(DrawnNode("chance", children=[first, second]))
     assert (rows[first], rows[first.children[0]]) == (1, 2)
 
 
-def spread(children: list[Node]) -> int:
+def spread(children: list[DrawnNode]) -> int:
     """How far histories of one set are apart, all together."""
     homes: dict[int, list[int]] = {}
     for place, child in enumerate(children):
@@ -192,9 +192,11 @@ def spread(children: list[Node]) -> int:
 
 def test_the_order_of_many_outcomes_gets_better() -> None:
     sets = [(i, (i * 5) % 9) for i in range(9)]
-    ring = [Node("decision", children=[Node("decision", info=i) for i in own]) for own in sets]
-    root = Node("chance", children=list(ring))
-    arrange(root)
+    ring = [
+        DrawnNode("decision", children=[DrawnNode("decision", info=i) for i in own]) for own in sets
+    ]
+    root = DrawnNode("chance", children=list(ring))
+    order_outcomes(root)
     assert set(root.children) == set(ring)
     assert spread(root.children) < spread(ring)
 

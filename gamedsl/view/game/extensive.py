@@ -1,18 +1,23 @@
-"""The tree of a game as it is drawn: with names for what chance brings, and cut where it is large.
+"""The tree of a game for a picture: with named outcomes of chance, and cut if it is large.
 
-`gamedsl.solve.tree` holds the tree for algorithms; this one is for looking at. As there, decisions
-with one action and chance with one outcome have no node. A game with more than `limit` nodes is
-drawn from the top as far as they go, of long lists of children only the first ones; every cut says
-what is beyond it, as far as that was counted. Always: the same game, the same tree.
+`gamedsl.solve.tree` holds the tree for algorithms. As there, decisions with one action and chance
+with one outcome have no node. A game with more than `limit` nodes is drawn from the top, with the
+first of long lists of children. Every cut says how much is beyond it, as far as that was counted.
+The same game always gives the same tree.
+
+Outcomes of chance have no order of their own, so their branches are drawn in the order in which
+most histories of an information set are neighbours. In Kuhn poker the six deals become a ring in
+which all but one information set join neighbours.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise, permutations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from gamedsl.prompting.events import known_in
@@ -33,12 +38,18 @@ LISTED = 200
 MERGED = 12
 """Draws in a row are one node, as in textbooks, if it has at most so many outcomes."""
 
+TRIED = 7
+"""Up to so many branches all orders are tried, beyond it exchanges of two until none helps."""
+
+LARGEST = 40
+"""Of more branches the order is left as it is."""
+
 
 @dataclass(eq=False)
-class Node:
-    """A history. `edge` and `odds` say how play comes here from the node above: an action, or an
-    outcome and how likely it is. `beyond` is how many nodes below are not drawn (None: nobody
-    counted); of a node of kind "more", how many children it stands for."""
+class DrawnNode:
+    """A history. `edge` is the action or outcome that leads here from the node above, `odds` the
+    probability of an outcome. `beyond` counts the nodes below that are not drawn (None: unknown).
+    A node of kind "more" stands for `beyond` children."""
 
     kind: Literal["decision", "chance", "end", "more"]
     edge: str = ""
@@ -47,10 +58,10 @@ class Node:
     info: int = -1
     step: str = ""
     payoffs: tuple[Fraction, ...] = ()
-    children: list[Node] = field(default_factory=list)
+    children: list[DrawnNode] = field(default_factory=list)
     beyond: int | None = 0
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[DrawnNode]:
         """The node and all below it, each before its children, in order."""
         pending = [self]
         while pending:
@@ -60,9 +71,9 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Info:
-    """An information set: whose it is, where it is asked, and what it has seen; or, where the step
-    says it (`declared`), what is known there."""
+class InfoSetLabel:
+    """An information set: its seat and step, the events that the seat has seen (or the names that
+    the step declares as known), and its actions."""
 
     seat: int
     step: str
@@ -71,22 +82,22 @@ class Info:
     declared: bool = False
 
     @property
-    def told(self) -> str:
-        """What it has seen or knows, in words."""
+    def knowledge(self) -> str:
+        """The events that its owner has seen, or the names that it knows."""
         if self.declared:
             return f"knows {self.known or 'only that it is asked'}"
         return f"has seen {self.known or 'nothing'}"
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnTree:
     """A tree to be drawn. `nodes` is how many the whole game has, None where there are more than
     were counted; `whole` is whether all of them are drawn; `joined` is whether draws were merged.
     Information sets are numbered from 0 in the order in which they are met, row by row."""
 
     seats: tuple[str, ...]
-    root: Node
-    info: tuple[Info, ...]
+    root: DrawnNode
+    info: tuple[InfoSetLabel, ...]
     nodes: int | None
     whole: bool
     joined: bool
@@ -103,7 +114,7 @@ class Drawn:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What each information set is called: its seat, with its number where there are more."""
+        """The name of each information set: its seat, with a number if the seat has more."""
         many = Counter(one.seat for one in self.info)
         return tuple(
             f"{self.seats[one.seat]} {number}" if many[one.seat] > 1 else self.seats[one.seat]
@@ -111,10 +122,8 @@ class Drawn:
         )
 
 
-def draw_tree(kernel: Kernel, *, limit: int = 200, depth: int | None = None) -> Drawn:
+def draw_tree(kernel: Kernel, *, limit: int = 200, depth: int | None = None) -> DrawnTree:
     """The tree of a game, of at most about `limit` nodes and at most so many moves deep."""
-    from gamedsl.view.game.ordering import arrange
-
     grown = _Growth(kernel, max(limit, COUNTED), wide=True)
     total = grown.count if grown.whole else None
     if total is None or total > limit:
@@ -126,17 +135,17 @@ def draw_tree(kernel: Kernel, *, limit: int = 200, depth: int | None = None) -> 
     _fell(grown, bottom)
     joined = _merge(grown.root)
     whole = all(node.kind != "more" and node.beyond == 0 for node in grown.root.walk())
-    arrange(grown.root)
+    order_outcomes(grown.root)
     info = _numbered(grown.root, [info for _, info in grown.info.values()])
     seats = tuple(kernel.ir.seats)
-    return Drawn(seats, grown.root, info, total, whole, joined)
+    return DrawnTree(seats, grown.root, info, total, whole, joined)
 
 
 class _Open(NamedTuple):
     """A node to go on from: who is asked in its state, which of them have a choice (none of them at
     chance), and the options that those before it have taken."""
 
-    node: Node
+    node: DrawnNode
     row: int
     state: State
     asks: tuple[Ask, ...] = ()
@@ -150,12 +159,12 @@ class _Open(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many children there are."""
+        """The number of children."""
         return len(self.legal) if self.asks else self.state.outcome_count
 
     def names(self, cut: int) -> list[tuple[str, Fraction | None]]:
-        """What the first children are called, and how likely they are; the latter is not said of
-        long lists, which are slow to write out."""
+        """The names of the first `cut` children with their probabilities. Long lists have none, as
+        they are slow to write out."""
         if self.asks:
             return [(name, None) for name in self.legal[:cut]]
         if self.size > LISTED:
@@ -169,8 +178,8 @@ class _Growth:
 
     def __init__(self, kernel: Kernel, most: int, *, wide: bool) -> None:
         self._ir = kernel.ir
-        self.info: dict[str, tuple[int, Info]] = {}
-        self.rows: list[list[Node]] = []
+        self.info: dict[str, tuple[int, InfoSetLabel]] = {}
+        self.rows: list[list[DrawnNode]] = []
         self.whole, self.count = True, 0
         self._pending: deque[_Open] = deque()
         self.root = self._arrive(kernel.start(), 0)
@@ -189,10 +198,10 @@ class _Growth:
                 node.children.append(child)
             if cut < size:
                 self.whole = False
-                more = Node("more", beyond=size - cut)
+                more = DrawnNode("more", beyond=size - cut)
                 node.children.append(self._placed(more, here.row + 1))
 
-    def _grown(self, here: _Open, place: int) -> Node:
+    def _grown(self, here: _Open, place: int) -> DrawnNode:
         """The node that the option or outcome of this number leads to."""
         asks, movers, picked = here.asks, here.movers, (*here.chosen, place)
         if asks and len(picked) < len(movers):
@@ -205,12 +214,12 @@ class _Growth:
             after.apply(place)
         return self._arrive(after, here.row + 1)
 
-    def _arrive(self, state: State, row: int) -> Node:
+    def _arrive(self, state: State, row: int) -> DrawnNode:
         """Play on as far as nobody is asked, and place a node for what is there."""
         while state.kind != "end":
             if state.kind == "chance":
                 if state.outcome_count > 1:
-                    node = self._placed(Node("chance", step=state.draws[0]), row)
+                    node = self._placed(DrawnNode("chance", step=state.draws[0]), row)
                     self._pending.append(_Open(node, row, state))
                     return node
                 state.apply(0)
@@ -222,25 +231,25 @@ class _Growth:
             state.apply(*[0] * len(asks))
         payoffs = state.payoffs
         return self._placed(
-            Node("end", payoffs=tuple(Fraction(payoffs[seat]) for seat in self._ir.seats)), row
+            DrawnNode("end", payoffs=tuple(Fraction(payoffs[seat]) for seat in self._ir.seats)), row
         )
 
     def _decision(
         self, row: int, state: State, asks: tuple[Ask, ...], movers: tuple[int, ...],
         chosen: tuple[int, ...],
-    ) -> Node:  # fmt: skip
+    ) -> DrawnNode:  # fmt: skip
         ask = asks[movers[len(chosen)]]
         seat, step, _, legal, declared, _ = ask
         number, step = self._ir.seats.index(seat), self._ir.asked_as.get(step, step)
         key = key_of(state, ask)
         known = state.known(seat) if declared is None else known_in(key)
-        new = len(self.info), Info(number, step, known, legal, declared is not None)
+        new = len(self.info), InfoSetLabel(number, step, known, legal, declared is not None)
         info = self.info.setdefault(key, new)[0]
-        node = self._placed(Node("decision", seat=number, info=info, step=step), row)
+        node = self._placed(DrawnNode("decision", seat=number, info=info, step=step), row)
         self._pending.append(_Open(node, row, state, asks, movers, chosen))
         return node
 
-    def _placed(self, node: Node, row: int) -> Node:
+    def _placed(self, node: DrawnNode, row: int) -> DrawnNode:
         self.count += node.kind != "more"
         if row == len(self.rows):
             self.rows.append([])
@@ -248,7 +257,7 @@ class _Growth:
         return node
 
 
-def _bottom(rows: list[list[Node]], limit: int) -> int:
+def _bottom(rows: list[list[DrawnNode]], limit: int) -> int:
     """The last row that is drawn: a row is drawn whole, and at least two are."""
     total = 0
     for number, row in enumerate(rows):
@@ -267,7 +276,7 @@ def _fell(grown: _Growth, bottom: int) -> None:
             node.beyond, node.children = len(below) - 1 if known else None, []
 
 
-def _merge(root: Node) -> bool:
+def _merge(root: DrawnNode) -> bool:
     """Make draws that follow one another one node, as far as it stays small."""
     done = False
     for node in root.walk():
@@ -288,7 +297,7 @@ def _merge(root: Node) -> bool:
     return done
 
 
-def _numbered(root: Node, found: list[Info]) -> tuple[Info, ...]:
+def _numbered(root: DrawnNode, found: list[InfoSetLabel]) -> tuple[InfoSetLabel, ...]:
     """Give information sets numbers in the order in which they are met, row by row."""
     numbers: dict[int, int] = {}
     row = [root]
@@ -298,3 +307,56 @@ def _numbered(root: Node, found: list[Info]) -> tuple[Info, ...]:
                 node.info = numbers.setdefault(node.info, len(numbers))
         row = [child for node in row for child in node.children]
     return tuple(found[old] for old in numbers)
+
+
+def order_outcomes(root: DrawnNode) -> None:
+    """Orders the branches of all chance nodes, the ones above first."""
+    for node in list(root.walk()):
+        if node.kind == "chance" and 2 < len(node.children) <= LARGEST:
+            last = [child for child in node.children if child.kind == "more"]
+            free = [child for child in node.children if child.kind != "more"]
+            order = _best_order([_info_sets_below(child) for child in free])
+            node.children = [free[i] for i in order] + last
+
+
+def _info_sets_below(node: DrawnNode) -> set[int]:
+    """The information sets that have a history here."""
+    return {one.info for one in node.walk() if one.info >= 0}
+
+
+def _best_order(inside: Sequence[set[int]]) -> tuple[int, ...]:
+    """The order of the least cost; of equal ones the first."""
+    every = sorted(set().union(*inside))
+    homes = [frozenset(i for i, sets in enumerate(inside) if info in sets) for info in every]
+    homes = [home for home in homes if 1 < len(home) < len(inside)]
+    order = tuple(range(len(inside)))
+    if not homes:
+        return order
+    if len(order) <= TRIED:
+        return min(permutations(order), key=lambda tried: (_order_cost(tried, homes), tried))
+    cost = _order_cost(order, homes)
+    while True:
+        tried = [
+            _exchanged(order, i, j) for i in range(len(order)) for j in range(i + 1, len(order))
+        ]
+        least, next_ = min((_order_cost(one, homes), one) for one in tried)
+        if least >= cost:
+            return order
+        cost, order = least, next_
+
+
+def _exchanged(order: tuple[int, ...], i: int, j: int) -> tuple[int, ...]:
+    swapped = list(order)
+    swapped[i], swapped[j] = swapped[j], swapped[i]
+    return tuple(swapped)
+
+
+def _order_cost(order: Sequence[int], homes: Sequence[frozenset[int]]) -> tuple[int, int]:
+    """The number of neighbours in one set that the picture separates, and their distances."""
+    place = {child: i for i, child in enumerate(order)}
+    separated = far = 0
+    for home in homes:
+        for left, right in pairwise(sorted(place[child] for child in home)):
+            separated += right - left > 1
+            far += right - left
+    return separated, far

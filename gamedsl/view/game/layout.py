@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gamedsl.view.game.extensive import Node
+from gamedsl.view.game.extensive import DrawnNode
 
-Breadth = Callable[[Node], float]
+Breadth = Callable[[DrawnNode], float]
 
 
 @dataclass(eq=False)
 class _Spot:
     """A node of the layout, with the working values of the algorithm under their names there."""
 
-    node: Node | None
+    node: DrawnNode | None
     number: int = 0
     above: _Spot | None = None
     below: list[_Spot] = field(default_factory=list)
@@ -44,7 +44,7 @@ class _Spot:
         return self.below[-1] if self.below else self.thread
 
 
-def rows_of(root: Node) -> dict[Node, int]:
+def rows_of(root: DrawnNode) -> dict[DrawnNode, int]:
     """The row of each node: below the node above it, and with the others of its information set."""
     order = list(root.walk())
     row = {root: 0}
@@ -66,7 +66,7 @@ def rows_of(root: Node) -> dict[Node, int]:
     return _depths(root)
 
 
-def _depths(root: Node) -> dict[Node, int]:
+def _depths(root: DrawnNode) -> dict[DrawnNode, int]:
     row = {root: 0}
     for node in root.walk():
         row.update(dict.fromkeys(node.children, row[node] + 1))
@@ -74,8 +74,8 @@ def _depths(root: Node) -> dict[Node, int]:
 
 
 def tidy(
-    root: Node, rows: Mapping[Node, int], breadth: Breadth, sibling: float, cousin: float
-) -> dict[Node, float]:
+    root: DrawnNode, rows: Mapping[DrawnNode, int], breadth: Breadth, sibling: float, cousin: float
+) -> dict[DrawnNode, float]:
     """The place of each node across its row, from 0. Nodes are `breadth` wide; between two in a row
     is at least `sibling`, or `cousin` where they hang from different nodes."""
     top = _spots(root, rows)
@@ -86,7 +86,7 @@ def tidy(
 
     for spot in _upwards(top):
         _place(spot, apart)
-    places: dict[Node, float] = {}
+    places: dict[DrawnNode, float] = {}
     pending = [(top, -top.prelim)]
     while pending:
         spot, moved = pending.pop()
@@ -97,7 +97,7 @@ def tidy(
     return {node: place - least for node, place in places.items()}
 
 
-def _spots(root: Node, rows: Mapping[Node, int]) -> _Spot:
+def _spots(root: DrawnNode, rows: Mapping[DrawnNode, int]) -> _Spot:
     """The tree to be laid out, with joints where an edge passes a row."""
     top = _Spot(root)
     spots = [top]

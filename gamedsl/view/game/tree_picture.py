@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gamedsl.tables.model import TextRun, series
 from gamedsl.view.canvas import MARK, SIZE, Canvas
-from gamedsl.view.game.extensive import COUNTED, Drawn, Node
+from gamedsl.view.game.extensive import COUNTED, DrawnNode, DrawnTree
 from gamedsl.view.game.tree_shape import (
     LINE,
     MARGIN,
@@ -44,12 +44,14 @@ class Candidate(NamedTuple):
     anchor: str
 
 
-def tree_picture(drawn: Drawn, *, width: float = 760, direction: Direction | None = None) -> Canvas:
+def tree_picture(
+    drawn: DrawnTree, *, width: float = 760, direction: Direction | None = None
+) -> Canvas:
     """The picture of a tree; `width` decides whether it grows downwards or to the right."""
     return _Painter(drawn, shape_of(drawn, width, direction)).painted()
 
 
-def described(drawn: Drawn) -> str:
+def described(drawn: DrawnTree) -> str:
     """The size of a tree in words."""
     told = f"{drawn.nodes:,}" if drawn.nodes is not None else f"more than {COUNTED:,}"
     sets = len(drawn.info)
@@ -60,7 +62,7 @@ def described(drawn: Drawn) -> str:
 
 
 class _Painter:
-    def __init__(self, drawn: Drawn, shape: Shape) -> None:
+    def __init__(self, drawn: DrawnTree, shape: Shape) -> None:
         self._drawn, self._shape = drawn, shape
         self._at = shape.at
         self._figure = Canvas()
@@ -89,7 +91,7 @@ class _Painter:
 
     # edges
 
-    def _edge(self, node: Node, child: Node) -> None:
+    def _edge(self, node: DrawnNode, child: DrawnNode) -> None:
         style = "edge dot" if child.kind == "more" else "edge"
         (x1, y1), (x2, y2) = self._at[node], self._at[child]
         runs = [TextRun(called(child))] if child.edge else []
@@ -157,7 +159,7 @@ class _Painter:
 
     # nodes
 
-    def _node(self, node: Node) -> None:
+    def _node(self, node: DrawnNode) -> None:
         x, y = self._at[node]
         if node.kind == "chance":
             self._figure.circle(x, y, MARK, "open")
@@ -171,7 +173,7 @@ class _Painter:
         elif end_width(node):
             self._at_end(node, [TextRun(rest(node), "soft")])
 
-    def _at_end(self, node: Node, runs: Sequence[TextRun]) -> None:
+    def _at_end(self, node: DrawnNode, runs: Sequence[TextRun]) -> None:
         """What stands at the end of a branch."""
         x, y = self._at[node]
         stub = 18 if node.kind in ("decision", "chance") else 0
@@ -189,9 +191,9 @@ class _Painter:
 
     # names
 
-    def _names(self, nodes: Sequence[Node]) -> None:
+    def _names(self, nodes: Sequence[DrawnNode]) -> None:
         """Name each information set once, and what chance draws."""
-        members: dict[int, list[Node]] = {}
+        members: dict[int, list[DrawnNode]] = {}
         chance = [node for node in nodes if node.kind == "chance"]
         for node in nodes:
             if node.info >= 0:
@@ -209,7 +211,7 @@ class _Painter:
         for node in chance if len(chance) <= NAMED else ():
             self._put(node.step, self._around(node), "soft it")
 
-    def _numbers(self, those: Sequence[Node], name: str, style: str) -> None:
+    def _numbers(self, those: Sequence[DrawnNode], name: str, style: str) -> None:
         """The number of a set at its other histories, where curves that join them lie close."""
         named = self._figure.labels[-1][1].grown(14)
         number = str(self._drawn.numbers[those[0].info])
@@ -218,7 +220,7 @@ class _Painter:
             if not named.meets(Box(x, y, x + 1, y + 1)):
                 self._put(number, self._around(node), style)
 
-    def _around(self, node: Node) -> list[Candidate]:
+    def _around(self, node: DrawnNode) -> list[Candidate]:
         x, y = self._at[node]
         if self._shape.direction == "spine":
             return [Candidate(x, y - 11, "middle")]

@@ -14,7 +14,7 @@ from typing import Literal
 
 from gamedsl.tables.text import cut
 from gamedsl.view.canvas import SIZE
-from gamedsl.view.game.extensive import Drawn, Node
+from gamedsl.view.game.extensive import DrawnNode, DrawnTree
 from gamedsl.view.game.layout import rows_of, tidy
 from gamedsl.view.metrics import width_of
 from gamedsl.view.numbers import exact
@@ -40,8 +40,8 @@ class Link:
     number of the lane in which a curve goes round what is between them."""
 
     info: int
-    first: Node
-    second: Node
+    first: DrawnNode
+    second: DrawnNode
     track: int
 
 
@@ -50,9 +50,9 @@ class Shape:
     """Where everything is. `bends` are points where an edge to a node turns."""
 
     direction: Direction
-    at: dict[Node, Point]
+    at: dict[DrawnNode, Point]
     links: list[Link] = field(default_factory=list)
-    bends: dict[Node, Point] = field(default_factory=dict)
+    bends: dict[DrawnNode, Point] = field(default_factory=dict)
 
     @property
     def right(self) -> float:
@@ -63,28 +63,28 @@ class Shape:
         return max(y for _, y in self.at.values())
 
 
-def told(node: Node) -> str:
+def told(node: DrawnNode) -> str:
     """What stands on the edge to a node."""
     return " ".join(filter(None, (called(node), "" if node.odds is None else exact(node.odds))))
 
 
-def called(node: Node) -> str:
+def called(node: DrawnNode) -> str:
     """The action or outcome that leads to a node; of a long name only the beginning."""
     return cut(node.edge, LETTERS)
 
 
-def paid(node: Node) -> str:
+def paid(node: DrawnNode) -> str:
     return f"({', '.join(map(exact, node.payoffs))})"
 
 
-def rest(node: Node) -> str:
+def rest(node: DrawnNode) -> str:
     """What stands at a cut: how much is not drawn there."""
     if node.kind == "more":
         return f"… {node.beyond:,} more"
     return "…" if node.beyond is None else f"… {node.beyond:,} nodes"
 
 
-def end_width(node: Node) -> float:
+def end_width(node: DrawnNode) -> float:
     """The room of what stands at the end of a branch; 0 where it goes on."""
     if node.kind == "end":
         return width_of(paid(node), SIZE)
@@ -93,7 +93,7 @@ def end_width(node: Node) -> float:
     return 0.0
 
 
-def shape_of(drawn: Drawn, width: float, direction: Direction | None = None) -> Shape:
+def shape_of(drawn: DrawnTree, width: float, direction: Direction | None = None) -> Shape:
     """The shape that fits a game: along a spine if it has one, else downwards if that is at most
     `width` wide, else to the right; or the one asked for."""
     if direction == "spine" or (direction is None and _has_spine(drawn.root)):
@@ -105,7 +105,7 @@ def shape_of(drawn: Drawn, width: float, direction: Direction | None = None) -> 
     return _right(drawn)
 
 
-def _has_spine(root: Node) -> bool:
+def _has_spine(root: DrawnNode) -> bool:
     """Whether at every node one branch at most goes on, and for some while."""
     nodes = [node for node in root.walk() if node.children]
     return len(nodes) > 3 and all(
@@ -117,8 +117,8 @@ def _has_spine(root: Node) -> bool:
     )
 
 
-def _spine(drawn: Drawn) -> Shape:
-    at: dict[Node, Point] = {}
+def _spine(drawn: DrawnTree) -> Shape:
+    at: dict[DrawnNode, Point] = {}
     widest = max(end_width(node) for node in drawn.root.walk())
     names = max(width_of(told(node), SIZE) for node in drawn.root.walk())
     sets = max(width_of(name, SIZE) for name in drawn.names)
@@ -135,10 +135,10 @@ def _spine(drawn: Drawn) -> Shape:
     return Shape("spine", at)
 
 
-def _down(drawn: Drawn) -> Shape:
+def _down(drawn: DrawnTree) -> Shape:
     rows = rows_of(drawn.root)
 
-    def breadth(node: Node) -> float:
+    def breadth(node: DrawnNode) -> float:
         label = width_of(told(node), SIZE)
         return max(end_width(node) + 10, label * 1.9 + 14 if label else 0, 34)
 
@@ -147,7 +147,7 @@ def _down(drawn: Drawn) -> Shape:
     return Shape("down", at, _links(drawn, rows, across))
 
 
-def _right(drawn: Drawn) -> Shape:
+def _right(drawn: DrawnTree) -> Shape:
     rows = rows_of(drawn.root)
     across = tidy(drawn.root, rows, lambda node: LINE * (1 + (node.info >= 0)), 0, 3)
     links = _links(drawn, rows, across)
@@ -178,17 +178,19 @@ def _right(drawn: Drawn) -> Shape:
     return Shape("right", at, links, bends)
 
 
-def _links(drawn: Drawn, rows: Mapping[Node, int], across: Mapping[Node, float]) -> list[Link]:
+def _links(
+    drawn: DrawnTree, rows: Mapping[DrawnNode, int], across: Mapping[DrawnNode, float]
+) -> list[Link]:
     """Lines between neighbours of an information set: straight where nothing is between them, else
     in lanes, the short ones nearest."""
-    members: dict[int, list[Node]] = {}
-    beside: dict[int, list[Node]] = {}
+    members: dict[int, list[DrawnNode]] = {}
+    beside: dict[int, list[DrawnNode]] = {}
     for node in drawn.root.walk():
         beside.setdefault(rows[node], []).append(node)
         if node.info >= 0:
             members.setdefault(node.info, []).append(node)
     found: list[Link] = []
-    curved: list[tuple[float, int, Node, Node]] = []
+    curved: list[tuple[float, int, DrawnNode, DrawnNode]] = []
     for info, nodes in sorted(members.items()):
         for first, second in pairwise(sorted(nodes, key=lambda n: across[n])):
             span = across[first], across[second]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from gamedsl.tables.model import Cell, Column, Table, TextRun, series
 from gamedsl.tables.text import Line, cut, table_lines
-from gamedsl.view.game.extensive import Drawn, Node
+from gamedsl.view.game.extensive import DrawnNode, DrawnTree
 from gamedsl.view.game.tree_picture import described
 from gamedsl.view.game.tree_shape import paid, rest
 from gamedsl.view.numbers import exact
@@ -19,7 +19,7 @@ ASKED = 36
 """Letters of what is asked at an information set."""
 
 
-def tree_lines(drawn: Drawn, name: str) -> Iterator[Line]:
+def tree_lines(drawn: DrawnTree, name: str) -> Iterator[Line]:
     """The lines of a tree."""
     yield [TextRun(name, "strong"), TextRun(f" · {described(drawn)}", "soft")]
     yield [*_here(drawn, drawn.root)]
@@ -31,7 +31,7 @@ def tree_lines(drawn: Drawn, name: str) -> Iterator[Line]:
         yield [TextRun("draws in a row are shown as one", "soft")]
 
 
-def _below(drawn: Drawn, node: Node, indent: str) -> Iterator[Line]:
+def _below(drawn: DrawnTree, node: DrawnNode, indent: str) -> Iterator[Line]:
     groups = _alike(node.children)
     for number, group in enumerate(groups):
         last, first = number == len(groups) - 1, group[0]
@@ -43,7 +43,7 @@ def _below(drawn: Drawn, node: Node, indent: str) -> Iterator[Line]:
         yield from _below(drawn, first, indent + ("   " if last else "│  "))
 
 
-def _edge(group: list[Node]) -> list[TextRun]:
+def _edge(group: list[DrawnNode]) -> list[TextRun]:
     """What leads to a group of branches: actions, or outcomes and how likely they are together."""
     names = " | ".join(node.edge or "…" for node in group)
     odds = [node.odds for node in group if node.odds is not None]
@@ -55,7 +55,7 @@ def _edge(group: list[Node]) -> list[TextRun]:
     return runs
 
 
-def _here(drawn: Drawn, node: Node) -> list[TextRun]:
+def _here(drawn: DrawnTree, node: DrawnNode) -> list[TextRun]:
     """What there is at a node."""
     if node.kind == "end":
         return [TextRun(f" {paid(node)}")]
@@ -68,9 +68,9 @@ def _here(drawn: Drawn, node: Node) -> list[TextRun]:
     return runs if node.beyond == 0 else [*runs, TextRun(f" {rest(node)}", "soft")]
 
 
-def _alike(nodes: list[Node]) -> list[list[Node]]:
+def _alike(nodes: list[DrawnNode]) -> list[list[DrawnNode]]:
     """Neighbours in groups of those that are the same but for the way to them."""
-    groups: list[list[Node]] = []
+    groups: list[list[DrawnNode]] = []
     for node in nodes:
         if groups and node.kind != "more" and _signature(groups[-1][0]) == _signature(node):
             groups[-1].append(node)
@@ -79,7 +79,7 @@ def _alike(nodes: list[Node]) -> list[list[Node]]:
     return groups
 
 
-def _signature(node: Node) -> tuple[object, ...]:
+def _signature(node: DrawnNode) -> tuple[object, ...]:
     return tuple(
         (one.kind, one.info, one.step, one.payoffs, one.beyond, len(one.children))
         + ((one.edge, one.odds) if one is not node else ())
@@ -87,7 +87,7 @@ def _signature(node: Node) -> tuple[object, ...]:
     )
 
 
-def _sets(drawn: Drawn) -> Iterator[Line]:
+def _sets(drawn: DrawnTree) -> Iterator[Line]:
     """A table of the information sets: seat, number, histories, question, knowledge."""
     members = Counter(node.info for node in drawn.root.walk())
     yield [TextRun("information sets", "strong"), TextRun(" (histories)", "soft")]
@@ -101,7 +101,7 @@ def _sets(drawn: Drawn) -> Iterator[Line]:
                 f"[{drawn.numbers[number]}]",
                 str(members[number]),
                 cut(f"{info.step}: {', '.join(info.actions)}", ASKED),
-                info.told,
+                info.knowledge,
             )
         )
     columns = (

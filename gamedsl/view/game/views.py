@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from gamedsl.tables.text import Line
-from gamedsl.view.game.extensive import COUNTED, Drawn, draw_tree
+from gamedsl.view.game.extensive import COUNTED, DrawnTree, draw_tree
 from gamedsl.view.game.payoffs import Cells, cells_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Views:
         return not (self.game.ir.open or self.game.ir.referees)
 
     @cached_property
-    def tree(self) -> Drawn:
+    def tree(self) -> DrawnTree:
         """ValueError where there is none."""
         if not self.listed:
             raise ValueError(

@@ -1,7 +1,7 @@
-"""What a play has paid so far, for libraries that take a reward at every step.
+"""The amounts that a play has paid so far, for libraries that take a reward at every step.
 
-What is paid during play is passed on when it is paid; what only the end decides, at the end. The
-sum over an episode is always the exact payoff or reward.
+Amounts that steps pay are passed on at once; those that only the end decides, at the end. Their sum
+over an episode is always the exact payoff or reward.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Amounts = Mapping[str, int | Fraction]
 
 
 class Ledger:
-    """What each seat of a game has earned at a point of a play: utility, or what it is trained on.
+    """The amounts that each seat has earned at a point of a play, in payoffs or rewards.
 
-    `during` says whether anything can be earned before the end. It can be where steps pay to a
-    stream and the reward file only adds such streams up, with fixed weights.
+    `during` says whether anything can be earned before the end: steps pay to a stream, and the
+    reward file only adds such streams up, with fixed weights.
     """
 
     def __init__(self, ir: GameIR, what: What) -> None:
