@@ -45,6 +45,7 @@ from gamedsl.evaluate.record import as_record
 from gamedsl.evaluate.transcripts import keeper
 from gamedsl.players.model import load_policy
 from gamedsl.policies.endpoint import EndpointSettings
+from gamedsl.policies.factory import PolicyOptions
 from gamedsl.runtime import Game
 from tests.evaluate.serving import Served, serving_model
 from tests.shipped import GAMES
@@ -96,7 +97,7 @@ def main() -> int:
 def run(args: argparse.Namespace, found: Found) -> None:
     """Measure the games that are named, and keep each as soon as it is done."""
     # one copy plays all games, and is served
-    policy = load_policy({"shared": args.model}, {"shared": None})
+    policy = load_policy({"shared": args.model}, PolicyOptions())
     one_copy = patch("gamedsl.players.model.load_policy", lambda *_, **__: policy)
     with one_copy, serving_model(policy) as served, tempfile.TemporaryDirectory() as folder:
         for name in args.only:

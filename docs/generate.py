@@ -28,10 +28,12 @@ from gamedsl.ir.builtins import BUILTINS, Builtin
 from gamedsl.players import PLAYERS
 from gamedsl.prompting.labels import STYLES
 from gamedsl.recipe.methods import METHODS, default_of, table
+from gamedsl.recipe.schema import train_schema
 
 SCHEMAS = Path(gamedsl.__file__).parent / "frontend" / "schema"
 REFERENCE = Path(__file__).with_name("reference.md")
 REPLIES = Path(__file__).with_name("replies.md")
+TRAIN = SCHEMAS / "train.schema.json"
 MARKED = re.compile(r"(<!-- (\w+): written by .+? -->\n).*?(?=<!-- end -->)", re.DOTALL)
 BANDS = {
     "00": "YAML", "01": "Shape of a file", "02": "Syntax of expressions", "03": "Names and types",
@@ -41,11 +43,15 @@ BANDS = {
 
 
 def main() -> int:
-    pages = {REFERENCE: "\n".join(reference()) + "\n", REPLIES: replies()}
+    pages = {
+        REFERENCE: "\n".join(reference()) + "\n",
+        REPLIES: replies(),
+        TRAIN: json.dumps(train_schema(), indent=2) + "\n",
+    }
     stale = [p for p, text in pages.items() if not p.exists() or p.read_text("utf-8") != text]
     if "--check" in sys.argv[1:]:
         for page in stale:
-            sys.stderr.write(f"docs/{page.name} is stale: run `python docs/generate.py`\n")
+            sys.stderr.write(f"{page.name} is stale: run `python docs/generate.py`\n")
         return int(bool(stale))
     for page in stale:
         page.write_text(pages[page], encoding="utf-8")

@@ -7,18 +7,18 @@ first run among the contestants, or else of the game's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-import yaml
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from gamedsl.evaluate.contestants import Contestant, contestant
 from gamedsl.evaluate.errors import EvalError
-from gamedsl.players.runs import folder_and_step
+from gamedsl.players.base import PlayerError
+from gamedsl.players.runs import folder_and_step, recipe_of_run
 from gamedsl.policies.names import NO_LANGUAGE
 
 if TYPE_CHECKING:
     from gamedsl.policies.endpoint import EndpointSettings
+    from gamedsl.recipe.table import Recipe
     from gamedsl.runtime import Game
 
 
@@ -45,29 +45,28 @@ def referees(
     return {seat: held[role] for seat, role in game.ir.role_of.items() if role in held}
 
 
-def _recipe(game: Game, people: Sequence[Contestant]) -> Mapping[str, Any]:
+def _recipe(game: Game, people: Sequence[Contestant]) -> Recipe:
     """The settings of the first run among the contestants, or of the game."""
     for one in people:
         kind, _, argument = one.spec.partition(":")
         if kind == "run":
-            file = folder_and_step(argument)[0] / "recipe.yaml"
             try:
-                return dict(yaml.safe_load(file.read_text(encoding="utf-8")))
-            except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
-                raise EvalError(f"{file} cannot be read: {error}", "name another run") from error
+                return recipe_of_run(folder_and_step(argument)[0])
+            except PlayerError as error:
+                raise EvalError(error.message, "name another run") from error
     from gamedsl.diagnostics import Problems
     from gamedsl.recipe.resolve import resolve
 
-    return resolve(game.ir, [], Problems()).as_dict()
+    return resolve(game.ir, [], Problems())
 
 
-def _usual(game: Game, recipe: Mapping[str, Any], role: str) -> str:
+def _usual(game: Game, recipe: Recipe, role: str) -> str:
     """Who a referee is where nobody is named."""
-    said = recipe.get("roles", {}).get(role, {})
-    if said.get("player") is not None:
-        return str(said["player"])
-    model = said.get("model", recipe["model"])
+    part = recipe.referee(role)
+    if part.player is not None:
+        return part.player
+    model = part.model or recipe.model
     if model in NO_LANGUAGE:
         raise EvalError(f"nobody is {role} in {game.name}: its recipe names no player and no "
                         "language model", f"add --referee {role}=smollm2-135m")  # fmt: skip
-    return str(model)
+    return model

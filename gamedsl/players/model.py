@@ -7,7 +7,6 @@ reads what it was trained on, whatever actions are called in the environment in 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,11 +14,12 @@ from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.replying import odds_of, query_of
 from gamedsl.players.speaking import SpeakingPlayer
 from gamedsl.policies.base import Query
-from gamedsl.policies.names import TABULAR, WORDS, fully_trained
+from gamedsl.policies.factory import PolicyOptions, open_policy
 from gamedsl.prompting.tokenizers import together
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Policy
+    from gamedsl.policies.factory import VllmOptions
     from gamedsl.policies.generation import Writing
     from gamedsl.runtime import Decision, Episode, Game
 
@@ -81,17 +81,22 @@ def untrained(
 ) -> ModelPlayer | SpeakingPlayer:  # fmt: skip
     """A model as it comes; `seed` draws the labels too, and `constrain` holds JSON to its schema.
     With `vllm`, settings of vLLM, that writes its replies. Raises `PlayerError`."""
-    policy = load_policy(
-        {"shared": name},
-        {"shared": None},
+    options = PolicyOptions(
         finetuning="lora" if game.ir.written else None,
-        vllm=vllm if game.ir.written else None,
+        vllm=_vllm_settings(vllm) if game.ir.written and vllm is not None else None,
     )  # the same weights, and copies of whole models do not write
+    policy = load_policy({"shared": name}, options)
     roles = (*game.ir.roles, *game.ir.referees)
     return player_of(
         policy, game, {role.name: "shared" for role in roles}, {}, run_seed=seed,
         temperature=temperature, constrain=constrain, seed=seed,
     )  # fmt: skip
+
+
+def _vllm_settings(given: Mapping[str, Any]) -> VllmOptions:
+    from gamedsl.policies.vllm_engine import VllmSettings
+
+    return VllmSettings(**given)
 
 
 def player_of(
@@ -106,7 +111,7 @@ def player_of(
             policy, adapters, held=cast("Mapping[str, DrawingPlayer]", held), run_seed=run_seed,
             temperature=temperature, seed=seed,
         )  # fmt: skip
-    from gamedsl.policies.several import mute_model
+    from gamedsl.policies.multi_model import mute_model
 
     if (mute := mute_model(policy)) is not None:
         raise PlayerError(
@@ -120,81 +125,26 @@ def player_of(
 
 
 def load_policy(
-    models: Mapping[str, str], adapters: Mapping[str, Any], lora: Mapping[str, Any] | None = None,
-    dtype: str | None = None, finetuning: str | None = None,
-    vllm: Mapping[str, Any] | None = None, sizes: Mapping[str, Mapping[str, int]] | None = None,
-) -> Policy:  # fmt: skip
-    """The `models` of adapters, and each adapter: a folder that was saved, a state as
-    `adapter_state` gives it, or None for a new one. `lora` and `finetuning` are as in a recipe;
-    with `vllm`, settings of vLLM, that writes replies. `sizes` have the rank or the alpha of
-    adapters that are not as `lora` says. Raises `PlayerError`."""
+    models: Mapping[str, str], options: PolicyOptions, states: Mapping[str, Any] | None = None
+) -> Policy:
+    """A policy of the `models` of adapters. `states` are of adapters that are not new: a folder
+    that was saved, or a state as `adapter_state` gives it. Raises `PlayerError`."""
     from gamedsl.policies.errors import ModelError
 
     try:
-        from gamedsl.policies.several import by_model, joined
-
-        opened = [
-            _opened(model, names, lora, sizes or {}, dtype, fully_trained(model, finetuning), vllm)
-            for model, names in by_model({name: models[name] for name in adapters}).items()
-        ]
-        policy = joined(opened, tuple(adapters), together(one.tokenizer for one in opened))
-        for name, state in adapters.items():
+        policy = open_policy(models, options, join_tokenizers=together)
+        for name, state in (states or {}).items():
             if isinstance(state, Path):
                 policy.load_adapter(name, state)
-            elif state is not None:
+            else:
                 policy.load_adapter_state(name, state)
     except ImportError as error:
         raise PlayerError(f"a model needs {error.name}, not installed here", INSTALL) from error
     except ModelError as error:
         raise PlayerError(error.fact, error.fix) from error
     except (OSError, KeyError, ValueError) as error:
-        shown = " + ".join(dict.fromkeys(models.values()))
+        names = " + ".join(dict.fromkeys(models.values()))
         raise PlayerError(
-            f"the adapters do not fit `{shown}`: {error}", "take the model of the run"
+            f"the adapters do not fit `{names}`: {error}", "take the model of the run"
         ) from error
     return policy
-
-
-def _opened(
-    model: str,
-    adapters: tuple[str, ...],
-    lora: Mapping[str, Any] | None,
-    sizes: Mapping[str, Mapping[str, int]],
-    dtype: str | None,
-    full: bool,
-    vllm: Mapping[str, Any] | None,
-) -> Policy:
-    if model == TABULAR:
-        from gamedsl.policies.tabular import TabularPolicy
-
-        return TabularPolicy(adapters)
-    if model == WORDS:
-        from gamedsl.policies.words import WordsPolicy
-
-        return WordsPolicy(adapters)
-    import torch
-
-    number = None if dtype is None else getattr(torch, dtype)
-    if full:
-        from gamedsl.policies.full import FullPolicy
-
-        return FullPolicy(model, adapters, dtype=number)
-    from gamedsl.policies.hf import HFPolicy
-    from gamedsl.policies.lora import LoraSpec
-
-    shape = LoraSpec(**lora) if lora else LoraSpec(rank=1, layers=1)
-    shapes = {
-        name: replace(
-            shape, rank=size.get("rank", shape.rank), alpha=size.get("alpha", shape.alpha)
-        )
-        for name, size in sizes.items()
-    }
-    if vllm is not None:
-        from gamedsl.policies.vllm import VllmPolicy
-        from gamedsl.policies.vllm_engine import VllmSettings
-
-        settings = VllmSettings(**vllm)
-        return VllmPolicy(
-            model, adapters, settings=settings, lora=shape, shapes=shapes, dtype=number
-        )
-    return HFPolicy(model, adapters, lora=shape, shapes=shapes, dtype=number)

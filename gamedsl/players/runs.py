@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,14 @@ import yaml
 
 from gamedsl.players.base import Player, PlayerError
 from gamedsl.players.model import ModelPlayer, load_policy, player_of
-from gamedsl.recipe.table import AdapterSize, RoleSettings
+from gamedsl.policies.factory import PolicyOptions
+from gamedsl.recipe.resolve import read_recipe
+from gamedsl.recipe.table import Recipe, Vllm
 
 if TYPE_CHECKING:
     from gamedsl.players.speaking import SpeakingPlayer
     from gamedsl.runtime import Game
 
-_SAID = ("adapter", "trained", "player", "model")
-"""The fields of `RoleSettings` that recipes have."""
 _FORM = "write `run:FOLDER`, or `run:FOLDER@STEP` for a checkpoint"
 
 
@@ -38,49 +39,52 @@ def run_player(
     """
     folder, step = folder_and_step(argument)
     info = _read(folder / "run.json", json.loads, ("rules_hash", "game"))
-    needed = ("model", "seed", "temperature", "dtype", "lora", "adapters")
-    recipe = _read(folder / "recipe.yaml", yaml.safe_load, needed)
+    recipe = recipe_of_run(folder)
     if info["rules_hash"] != game.ir.rules_hash:
         raise PlayerError(
             f"`{folder}` was trained on `{info['game']}` by other rules than those of "
             f"`{game.name}` here",
             "load the game with the params of the run, or train anew",
         )
-    parts = _parts(recipe, game)
-    lora = {key: None if value == "all" else value for key, value in recipe["lora"].items()}
-    lora["targets"] = lora["targets"] and tuple(lora["targets"])
-    dtype = None if recipe["dtype"] == "auto" else recipe["dtype"]
-    finetuning = recipe.get("finetuning")
-    models = {part.adapter: part.model for part in parts if part.adapter and part.model}
-    kept = _adapters(folder, step)
-    if missing := [name for name in models if name not in kept]:
+    models = recipe.models(game.ir)
+    states = _adapters(folder, step)
+    if missing := [name for name in models if name not in states]:
         raise PlayerError(f"`{folder}` has no adapter `{missing[0]}`", "name another run")
-    adapters = {name: state for name, state in kept.items() if name in models}
-    free = recipe.get("replies") == "free"
-    if vllm is not None:
-        vllm = {**_vllm(recipe), **vllm}
-    writes = game.ir.written or free
-    sizes = {
-        part.adapter: {name: x for name, x in vars(part.lora).items() if x is not None}
-        for part in parts if part.adapter and part.lora
-    }  # fmt: skip
-    policy = load_policy(models, adapters, lora, dtype, finetuning, vllm if writes else None, sizes)
+    writes = game.ir.written or recipe.replies == "free"
+    options = PolicyOptions(
+        lora=recipe.lora,
+        shapes=recipe.shapes(game.ir),
+        finetuning=recipe.finetuning,
+        vllm=None if vllm is None or not writes else vllm_of_run(recipe.vllm, vllm),
+        dtype=recipe.dtype,
+    )
+    parts = recipe.parts(game.ir)
     return player_of(
-        policy,
+        load_policy(models, options, {name: states[name] for name in models}),
         game,
         {part.role: part.adapter for part in parts if part.adapter is not None},
         {part.role: held_by(part.player) for part in parts if part.player is not None},
-        run_seed=recipe["seed"],
-        temperature=recipe["temperature"],
-        free=free,
+        run_seed=recipe.seed,
+        temperature=recipe.temperature,
+        free=recipe.replies == "free",
         seed=seed,
     )
 
 
-def _vllm(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The cache and the context that a run's vLLM had, as far as its recipe says."""
-    given = recipe.get("vllm") or {}
-    return {name: given[name] for name in ("cache", "context") if given.get(name, "auto") != "auto"}
+def vllm_of_run(trained: Vllm, given: Mapping[str, Any]) -> Vllm:
+    """The settings of vLLM for a player: those of the run, but for those `given`. It never sleeps,
+    since nothing is trained."""
+    return replace(trained, idle="resident", **given)
+
+
+def recipe_of_run(folder: Path) -> Recipe:
+    """The recipe of a run. Raises `PlayerError` for one that cannot be read."""
+    file = folder / "recipe.yaml"
+    saved = _read(file, yaml.safe_load, ("model", "seed", "temperature", "lora", "adapters"))
+    try:
+        return read_recipe(saved)
+    except ValueError as error:
+        raise PlayerError(f"{file} is damaged: {error}", _FORM) from error
 
 
 def _read(file: Path, read: Callable[[str], Any], needed: Sequence[str]) -> dict[str, Any]:
@@ -103,28 +107,6 @@ def folder_and_step(argument: str) -> tuple[Path, int | None]:
     if found is None or Path(argument).expanduser().is_dir():
         return Path(argument).expanduser(), None
     return Path(found[1]).expanduser(), int(found[2])
-
-
-def _parts(recipe: Mapping[str, Any], game: Game) -> list[RoleSettings]:
-    """Who answers for each role and each referee, in full."""
-    said: Mapping[str, Mapping[str, Any]] = recipe.get("roles") or {}
-    given = {}
-    for one in (*game.ir.roles, *game.ir.referees):
-        own = said.get(one.name, {})
-        adapter, trained, player, model = map(own.get, _SAID)
-        given[one.name] = RoleSettings(one.name, adapter, trained, player, model, lora=_size(own))
-    model, per_role = recipe["model"], recipe["adapters"] == "per_role"
-    return [
-        *(given[one.name].of_role(model, per_role=per_role) for one in game.ir.roles),
-        *(given[one.name].of_referee(model) for one in game.ir.referees),
-    ]
-
-
-def _size(said: Mapping[str, Any]) -> AdapterSize | None:
-    given = said.get("lora")
-    if not isinstance(given, Mapping):
-        return None
-    return AdapterSize(given.get("rank"), given.get("alpha"))
 
 
 def _adapters(folder: Path, step: int | None) -> Mapping[str, Any]:

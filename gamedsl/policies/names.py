@@ -8,7 +8,7 @@ TINY = "tiny"
 TABULAR = "tabular"
 WORDS = "words"
 EMBEDDED = (SMOLLM2, SMALL, TINY)
-NO_LANGUAGE = (TABULAR, WORDS)
+NO_LANGUAGE = frozenset((TABULAR, WORDS))
 """Policies that need no language model, and no package for one."""
 
 

@@ -29,6 +29,8 @@ from gamedsl.policies.decode_row import choices_of, reply_of, room_for
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Ids, Request, Turn
 
+Idle = Literal["resident", "sleep"]
+
 _RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Ranks that vLLM makes room for."""
 _CPU_BLOCK = 32
@@ -47,7 +49,7 @@ _QUIET = {
 class VllmSettings:
     """How vLLM runs beside the trainer."""
 
-    idle: Literal["resident", "sleep"] = "resident"
+    idle: Idle = "resident"
     """`sleep`: its weights leave the GPU, and its cache is dropped, while adapters are trained."""
     cache: float = 2.0
     """GiB of keys and values."""

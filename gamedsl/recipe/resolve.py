@@ -25,7 +25,7 @@ from gamedsl.recipe.roles import check_roles, read_opponents, read_roles
 from gamedsl.recipe.rotation import check_learn
 from gamedsl.recipe.setting import SettingSpec, field_types
 from gamedsl.recipe.start import read_start
-from gamedsl.recipe.table import Recipe
+from gamedsl.recipe.table import Recipe, RoleSettings, Start
 
 
 def parse_overrides(texts: Iterable[str]) -> tuple[Setting, ...]:
@@ -86,6 +86,32 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
         check_part(check)
     check_unread(check, {setting.key for setting in overridden})
     return recipe
+
+
+def read_recipe(saved: Mapping[str, Any]) -> Recipe:
+    """The recipe that `Recipe.as_dict` gave. What it lacks is as it would be by default: an older
+    run did not have that setting. Raises ValueError for a setting that cannot be read."""
+    flat = {one.key: one.value for one in _flat(override(*item) for item in saved.items())}
+    method = str(flat.get("method", table()["method"].default))
+    values: dict[str, Any] = {}
+    for row in table().values():
+        value = flat.get(row.name, row.default if row.name == "method" else None)
+        if row.kind == "map":
+            continue
+        if value is None:
+            value = default_of(row, method)
+        elif not row.fits(value):
+            raise ValueError(f"`{row.name}` must be {row.accepts()}, not {_described(value)}")
+        values[row.name] = row.converted(value)
+    values["roles"] = tuple(
+        RoleSettings.from_dict(role, given) for role, given in (saved.get("roles") or {}).items()
+    )
+    values["opponents"] = tuple((saved.get("opponents") or {}).items())
+    values["start"] = tuple(
+        start for role, given in (saved.get("start") or {}).items()
+        for start in Start.from_dict(role, given)
+    )  # fmt: skip
+    return _recipe(values)
 
 
 def _recipe(values: Mapping[str, Any]) -> Recipe:

@@ -9,7 +9,7 @@ in its hash.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -236,6 +236,16 @@ class Start:
     step: str | None
     probs: tuple[tuple[str, float], ...]
 
+    @classmethod
+    def from_dict(cls, role: str, given: Mapping[str, Any]) -> Iterator[Start]:
+        """The starts of a role, as `Recipe.as_dict` has them: of all steps, and of single ones."""
+        plain = tuple((name, p) for name, p in given.items() if not isinstance(p, Mapping))
+        if plain:
+            yield cls(role, None, plain)
+        for step, probs in given.items():
+            if isinstance(probs, Mapping):
+                yield cls(role, step, tuple(probs.items()))
+
     def target(self, legal: tuple[str, ...]) -> tuple[float, ...] | None:
         """Probabilities parallel to `legal`, summing to 1; None where it names none of them."""
         given = dict(self.probs)
@@ -297,6 +307,15 @@ class RoleSettings:
             return RoleSettings(self.role, None, False, self.player)
         adapter = REFEREES if self.model is None else self.role
         return RoleSettings(self.role, adapter, False, None, self.model or model)
+
+    @classmethod
+    def from_dict(cls, role: str, given: Mapping[str, Any]) -> RoleSettings:
+        """The inverse of `as_dict`. Raises ValueError for settings that there are not."""
+        try:
+            size = AdapterSize(**given["lora"]) if "lora" in given else None
+            return cls(role, **{**given, "lora": size})
+        except TypeError as error:
+            raise ValueError(f"`roles.{role}` cannot be read: {error}") from error
 
     def as_dict(self) -> dict[str, Any]:
         """As the recipe has it: without the role, and without what is left open."""

@@ -18,7 +18,7 @@ from gamedsl.players.replying import text_of
 from gamedsl.policies.base import Notify, Policy
 from gamedsl.policies.chunked import ChunkedPolicy
 from gamedsl.policies.generation import Writing
-from gamedsl.policies.several import models_of
+from gamedsl.policies.multi_model import models_of
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.begin import learning

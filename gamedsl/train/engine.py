@@ -7,16 +7,12 @@ its roles.
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gamedsl.ir.game import GameIR
-from gamedsl.policies.names import (
-    NO_LANGUAGE,
-    TABULAR,
-    VLLM_INSTALL,
-    WORDS,
-    fully_trained,
-)
+from gamedsl.policies import factory
+from gamedsl.policies.factory import PolicyOptions
+from gamedsl.policies.names import NO_LANGUAGE, VLLM_INSTALL
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.tokenizers import together
 from gamedsl.recipe.table import Recipe
@@ -26,8 +22,6 @@ if TYPE_CHECKING:
     from gamedsl.policies.base import Notify, Policy
     from gamedsl.runtime.game import Game
 
-_TRUNK_TOKENS = 65_536
-
 INSTALL = 'pip install "gamedsl[train]"'
 _NEEDED = ("numpy", "torch", "safetensors")
 _NEEDED_BY_MODELS = (*_NEEDED, "transformers", "peft")
@@ -36,7 +30,7 @@ _NEEDED_BY_MODELS = (*_NEEDED, "transformers", "peft")
 def require(ir: GameIR, recipe: Recipe) -> None:
     """Raises TrainError, with the command that helps, if a package that the run needs is
     missing."""
-    language = any(model not in NO_LANGUAGE for model in recipe.models(ir).values())
+    language = not NO_LANGUAGE.issuperset(recipe.models(ir).values())
     needed = _NEEDED_BY_MODELS if language else _NEEDED
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
@@ -56,12 +50,25 @@ def set_threads(count: int | None) -> int:
 
 def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
     """Load the models with fresh adapters. Raises gamedsl.policies.errors.ModelError, and
-    TrainError where models cannot play together."""
-    from gamedsl.policies.several import by_model, joined
+    TrainError where models cannot play together.
 
+    The frozen part of prompts is kept from step to step only where all prompts are known from the
+    start. Elsewhere what is kept would depend on where the run was last resumed, and with the
+    packing of a pass its last bits.
+    """
+    options = PolicyOptions(
+        lora=recipe.lora,
+        shapes=recipe.shapes(game.ir),
+        finetuning=recipe.finetuning,
+        vllm=recipe.vllm if recipe.engine == "vllm" else None,
+        seed=recipe.seed,
+        dtype=recipe.dtype,
+        pass_tokens=recipe.pass_tokens,
+        recompute=recipe.recompute,
+        keeps_trunk=_prompts_last(game, recipe),
+    )
     models = recipe.models(game.ir)
-    opened = [_opened(game, recipe, *one, notify) for one in by_model(models).items()]
-    policy = joined(opened, tuple(models), together(one.tokenizer for one in opened))
+    policy = factory.open_policy(models, options, join_tokenizers=together, notify=notify)
     try:
         draw_labels(game.ir, run_seed=recipe.seed, seed=recipe.seed, tokenizer=policy.tokenizer)
     except ValueError as error:
@@ -72,63 +79,10 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
     return policy
 
 
-def _opened(
-    game: Game, recipe: Recipe, model: str, names: tuple[str, ...], notify: Notify
-) -> Policy:
-    """One model with its adapters.
-
-    The outputs of layers that are not adapted are kept from step to step only where all prompts
-    are known from the start. Elsewhere what is kept would depend on where the run was last
-    resumed, and with the packing of a pass its last bits.
-    """
-    if model == TABULAR:
-        from gamedsl.policies.tabular import TabularPolicy
-
-        return TabularPolicy(names)
-    if model == WORDS:
-        from gamedsl.policies.words import WordsPolicy
-
-        return WordsPolicy(names, seed=recipe.seed)
-    import torch
-
-    dtype = None if recipe.dtype is None else getattr(torch, recipe.dtype)
-    if fully_trained(model, recipe.finetuning):
-        from gamedsl.policies.full import FullPolicy
-
-        return FullPolicy(
-            model, names, seed=recipe.seed, dtype=dtype, **_passes(recipe), notify=notify
-        )
-    from gamedsl.policies.lora import LoraSpec
-
-    lora = LoraSpec(**vars(recipe.lora))
-    shapes = {name: LoraSpec(**vars(shape)) for name, shape in recipe.shapes(game.ir).items()}
-    if recipe.engine == "vllm":
-        from gamedsl.policies.vllm import VllmPolicy
-        from gamedsl.policies.vllm_engine import VllmSettings
-
-        settings = VllmSettings(**vars(recipe.vllm))
-        return VllmPolicy(
-            model, names, settings=settings, lora=lora, shapes=shapes, seed=recipe.seed,
-            dtype=dtype, **_passes(recipe), notify=notify,
-        )  # fmt: skip
-    from gamedsl.policies.hf import HFPolicy
+def _prompts_last(game: Game, recipe: Recipe) -> bool:
+    """Whether a language model reads the same prompts at every step, known from the start."""
     from gamedsl.train.survey import survey
 
-    lasting = not recipe.in_words(game.ir) and survey(game.env(), recipe.seed) is not None
-    return HFPolicy(
-        model,
-        names,
-        lora=lora,
-        shapes=shapes,
-        seed=recipe.seed,
-        dtype=dtype,
-        **_passes(recipe),
-        notify=notify,
-        trunk_tokens=_TRUNK_TOKENS if lasting else 0,
-    )
-
-
-def _passes(recipe: Recipe) -> dict[str, Any]:
-    """What a policy is told of its passes."""
-    most = {} if recipe.pass_tokens is None else {"max_tokens": recipe.pass_tokens}
-    return {**most, "recompute": recipe.recompute}
+    if recipe.in_words(game.ir) or NO_LANGUAGE.issuperset(recipe.models(game.ir).values()):
+        return False
+    return survey(game.env(), recipe.seed) is not None

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from gamedsl.cli import main
-from gamedsl.players.runs import _vllm
+from gamedsl.players.runs import vllm_of_run
 from gamedsl.policies import vllm as engine
 from gamedsl.policies.hf import HFPolicy
+from gamedsl.recipe.table import Vllm
 from tests.evaluate.test_eval_in_words import CHAT
 from tests.writing import write
 
@@ -54,6 +55,6 @@ def test_the_model_gets_the_settings_that_were_given(
 
 
 def test_a_run_brings_its_own_settings() -> None:
-    assert _vllm({"vllm": {"idle": "sleep", "cache": 4, "context": "auto"}}) == {"cache": 4}
-    assert _vllm({"vllm": {"idle": "sleep", "cache": 4, "context": 512}})["context"] == 512
-    assert _vllm({}) == {}
+    trained = Vllm(idle="sleep", cache=4, context=512)
+    assert vllm_of_run(trained, {}) == Vllm(idle="resident", cache=4, context=512)
+    assert vllm_of_run(trained, {"cache": 1}) == Vllm(idle="resident", cache=1, context=512)

@@ -15,9 +15,12 @@ from jsonschema import Draft202012Validator
 from gamedsl.diagnostics.model import Problems
 from gamedsl.frontend.schema import check, heads, quick, sections
 from gamedsl.frontend.source import loader
+from gamedsl.recipe.methods import table
+from gamedsl.recipe.schema import train_schema
 from gamedsl.sema.library import Document, load_document
 
 FOLDER = Path(check.__file__).parent
+GAMES = Path(__file__).parents[2] / "games"
 KINDS = ("game", "protocol", "reward")
 
 GOOD = {
@@ -149,7 +152,8 @@ def test_references_resolve_beside_the_file() -> None:
         own = json.loads(text).get("$defs", {})
         for reference in _references(json.loads(text)):
             file, _, name = reference.partition("#/$defs/")
-            assert name in (shared["$defs"] if file == "common.schema.json" else own), reference
+            other = json.loads((FOLDER / file).read_text(encoding="utf-8")) if file else {}
+            assert name in other.get("$defs", own), reference
     for reference in _references(shared):
         assert reference.removeprefix("#/$defs/") in shared["$defs"]
 
@@ -373,3 +377,20 @@ def _schemas(schema: Any) -> list[dict[str, Any]]:
     for key in ("properties", "$defs"):
         inner += schema.get(key, {}).values()
     return [schema, *(found for sub in inner for found in _schemas(sub))]
+
+
+def test_training_settings_fit_their_schema() -> None:
+    """The defaults of all settings, and the recipes of the shipped games."""
+    train = Draft202012Validator(train_schema()["$defs"]["train"])
+    for row in table().values():
+        if row.default is not None:
+            head, _, tail = row.name.rpartition(".")
+            value = row.plain(row.converted(row.default))
+            nested = {head: {tail: value}} if head else {tail: value}
+            assert train.is_valid(nested), nested
+    documents = [load_document(file, Problems()) for file in sorted(GAMES.glob("*.yaml"))]
+    given = [check.plain(one.root).get("train") for one in documents if one is not None]
+    assert len([recipe for recipe in given if recipe]) > 5
+    assert [recipe for recipe in given if recipe and not train.is_valid(recipe)] == []
+    for wrong in ({"steps": 0}, {"lr": "fast"}, {"lora": {"rnk": 4}}, {"method": "sgd"}):
+        assert not train.is_valid(wrong)

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import pytest
 
 from gamedsl.players.model import load_policy
 from gamedsl.players.replying import Asked, replies
+from gamedsl.policies.factory import PolicyOptions
 from gamedsl.policies.generation import Writing
 from gamedsl.runtime import Game
 from gamedsl.train.runfolder import RunFolder
@@ -88,10 +88,7 @@ def test_saved_adapters_are_those_of_their_names(
     folder, _ = trained
     for names, own in ((OWN, True), (SWAPPED, False)):
         files = {role: folder.path / "adapters" / name for role, name in names.items()}
-        policy = writer(load_policy(dict.fromkeys(files, "tiny"), files, lora_of(game)))
+        options = PolicyOptions(lora=recipe_of(game).lora)
+        policy = writer(load_policy(dict.fromkeys(files, "tiny"), options, files))
         found = habits(game, policy, OWN)
         assert each_has_its_own(found) == own, found
-
-
-def lora_of(game: Game) -> dict[str, Any]:
-    return vars(recipe_of(game).lora)

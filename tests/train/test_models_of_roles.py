@@ -16,7 +16,7 @@ from gamedsl.cli import main
 from gamedsl.players.replying import query_of
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.generation import Generated, Request, TokenRow
-from gamedsl.policies.several import SeveralWriters
+from gamedsl.policies.multi_model import MultiModelWriter
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.tokenizers import TokenCounter
 from gamedsl.recipe.table import Recipe
@@ -68,13 +68,13 @@ def game(compiled: Callable[[str], Game]) -> Game:
     return compiled(OPPOSITES)
 
 
-def opened(game: Game, **settings: Any) -> SeveralWriters:
+def opened(game: Game, **settings: Any) -> MultiModelWriter:
     policy = open_policy(game, recipe_of(game, **settings), lambda text: None)
-    assert isinstance(policy, SeveralWriters)
+    assert isinstance(policy, MultiModelWriter)
     return policy
 
 
-def played(game: Game, policy: SeveralWriters, **settings: Any) -> list[Trial]:
+def played(game: Game, policy: MultiModelWriter, **settings: Any) -> list[Trial]:
     recipe = recipe_of(game, **settings)
     cast = Cast(game.ir, recipe)
     return play(env_of(game, recipe, policy, cast), policy, recipe, 1, cast)
@@ -129,7 +129,7 @@ def test_unequal_label_lengths_are_reported(game: Game, monkeypatch: pytest.Monk
         opened(game, seed=99)
 
 
-def likely(game: Game, policy: SeveralWriters) -> dict[str, float]:
+def likely(game: Game, policy: MultiModelWriter) -> dict[str, float]:
     """How likely each takes the side that it is paid for, once both have said something."""
     recipe = recipe_of(game)
     episode = env_of(game, recipe, policy, Cast(game.ir, recipe)).reset(seed=1)

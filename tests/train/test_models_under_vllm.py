@@ -20,7 +20,7 @@ from gamedsl.policies import tiny, vllm
 from gamedsl.policies.generation import Generated, Request, Session, TokenRow
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
-from gamedsl.policies.several import SeveralWriters
+from gamedsl.policies.multi_model import MultiModelWriter
 from gamedsl.policies.vllm import VllmPolicy
 from gamedsl.runtime import Game
 from gamedsl.train.engine import open_policy
@@ -120,7 +120,7 @@ def test_each_engine_writes_for_its_own_roles(
     shape = {"engine": "vllm", "steps": STEPS, "games": 6, "group_size": 6, "lr": 0.02}
     recipe = recipe_of(game, model=str(folders["one"]), **shape)
     policy = open_policy(game, recipe, lambda text: None)
-    assert isinstance(policy, SeveralWriters)
+    assert isinstance(policy, MultiModelWriter)
     assert all(isinstance(one, VllmPolicy) for one in policy.models)
     first = likely(game, policy)
     run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)

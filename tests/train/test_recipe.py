@@ -13,7 +13,7 @@ import yaml
 
 from gamedsl.diagnostics import Problems
 from gamedsl.recipe.methods import METHODS, method_spec, table
-from gamedsl.recipe.resolve import override, parse_overrides, resolve
+from gamedsl.recipe.resolve import override, parse_overrides, read_recipe, resolve
 from gamedsl.recipe.setting import specs
 from gamedsl.recipe.table import Recipe, Start
 from tests.train.conftest import DILEMMA, OFFER, recipe_of, run_of
@@ -201,3 +201,19 @@ def test_games_in_words_refuse_warm_starts(compiled) -> None:
     game = compiled(DILEMMA)
     found = _problems(game, "replies=free", "start={row: {defect: 0.2}}")
     assert ("GD0704", "{row: {defect: 0.2}}", "leave `start` out") in found
+
+
+def test_a_saved_recipe_is_read_without_the_game(compiled) -> None:
+    recipe = recipe_of(
+        compiled(OFFER), method="project", project__batch=4, roles={"responder": {"lr": 0.1}},
+        start={"responder": {"answer": {"accept": 0.1}}}, opponents={"self": 1, "random": 1},
+    )  # fmt: skip
+    saved = yaml.safe_load(yaml.safe_dump(recipe.as_dict()))
+    assert read_recipe(saved) == recipe
+    del saved["project"], saved["finetuning"]
+    older = read_recipe(saved)
+    assert (older.value("project.batch"), older.finetuning) == (None, None)
+    with pytest.raises(ValueError, match="`steps` must be a whole number of at least 1"):
+        read_recipe(saved | {"steps": "many"})
+    with pytest.raises(ValueError, match=r"`roles\.responder` cannot be read"):
+        read_recipe(saved | {"roles": {"responder": {"hat": 1}}})

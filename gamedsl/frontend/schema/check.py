@@ -27,9 +27,13 @@ _FOLDER = Path(__file__).parent
 
 @cache
 def schema(kind: str) -> dict[str, Any]:
-    """The schema of a kind of file, with the shared definitions inside it."""
+    """The schema of a kind of file, with the shared definitions inside it.
+
+    Of `train:` it knows only that it is a map: what is in it is checked where recipes are resolved.
+    """
     text = (_FOLDER / f"{kind}.schema.json").read_text(encoding="utf-8")
     whole: dict[str, Any] = json.loads(text.replace('"common.schema.json#/', '"#/'))
+    whole["properties"].get("train", {}).pop("$ref", None)
     shared = json.loads((_FOLDER / "common.schema.json").read_text(encoding="utf-8"))
     whole["$defs"] = {**shared["$defs"], **whole.get("$defs", {})}
     _write_out_branches(whole, whole["$defs"])

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from gamedsl.policies.base import Policy, Query
-from gamedsl.policies.several import models_of
+from gamedsl.policies.multi_model import models_of
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.advantages import Weights
 from gamedsl.train.errors import TrainError

@@ -21,7 +21,7 @@ from gamedsl.players.replying import text_of
 from gamedsl.policies.base import Policy
 from gamedsl.policies.budget import BudgetSpent
 from gamedsl.policies.generation import Writing
-from gamedsl.policies.several import mute_model
+from gamedsl.policies.multi_model import mute_model
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.game import Game

@@ -24,7 +24,7 @@ import torch
 
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
-from gamedsl.policies.several import models_of
+from gamedsl.policies.multi_model import models_of
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.methods.base import clip, finite, learning_rate, set_lr
 from gamedsl.train.words.weigh import Worth

@@ -42,7 +42,7 @@ class _Addressed(Protocol):
     def adapter(self) -> str: ...
 
 
-class SeveralPolicy:
+class MultiModelPolicy:
     """A `Policy` of policies; see the module docstring. `models` are these, in order."""
 
     def __init__(
@@ -118,7 +118,7 @@ class SeveralPolicy:
         return [found[at] for at in range(len(items))]
 
 
-class SeveralWriters(SeveralPolicy):
+class MultiModelWriter(MultiModelPolicy):
     """The same of models that all write."""
 
     def tokenizer_of(self, adapter: str) -> Tokenizer:
@@ -205,7 +205,7 @@ def joined(models: Sequence[Policy], adapters: Sequence[str], tokenizer: TokenCo
     if len(models) == 1:
         return models[0]
     mute = any(map(mute_model, models))
-    return (SeveralPolicy if mute else SeveralWriters)(models, adapters, tokenizer)
+    return (MultiModelPolicy if mute else MultiModelWriter)(models, adapters, tokenizer)
 
 
 def by_model(models: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
@@ -218,7 +218,7 @@ def by_model(models: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 def models_of(policy: Policy) -> tuple[Policy, ...]:
     """The models that a policy is made of, one at least."""
-    return policy.models if isinstance(policy, SeveralPolicy) else (policy,)
+    return policy.models if isinstance(policy, MultiModelPolicy) else (policy,)
 
 
 def mute_model(policy: Policy) -> str | None:

@@ -1,0 +1,133 @@
+"""The one way to open a policy: models by name, with fresh adapters, under one set of options.
+
+Nothing here loads torch until a policy is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gamedsl.policies.base import Notify, Policy, TokenCounter, silent
+from gamedsl.policies.names import TABULAR, WORDS, fully_trained
+
+if TYPE_CHECKING:
+    from gamedsl.policies.activations import Recompute
+    from gamedsl.policies.lora import LoraSpec
+    from gamedsl.policies.vllm_engine import Idle
+
+TRUNK_TOKENS = 65_536
+"""Prompts whose frozen part is kept from pass to pass, in tokens."""
+
+
+class LoraShape(Protocol):
+    """The shape of an adapter, as `LoraSpec` and recipes have it."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def alpha(self) -> int: ...
+    @property
+    def layers(self) -> int | None: ...
+    @property
+    def targets(self) -> tuple[str, ...] | None: ...
+
+
+class VllmOptions(Protocol):
+    """The settings of vLLM, as `VllmSettings` and recipes have them."""
+
+    @property
+    def idle(self) -> Idle: ...
+    @property
+    def cache(self) -> float: ...
+    @property
+    def context(self) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class PolicyOptions:
+    """How models are opened.
+
+    lora: the shape of adapters; None makes the smallest, for models that are not trained.
+    shapes: the shapes of those adapters that differ, by name.
+    finetuning, dtype: as in a recipe; None leaves them to the model and the device.
+    vllm: the settings of vLLM where it writes the replies; None lets the model itself write.
+    pass_tokens: the most distinct tokens of a pass; None leaves it to the policy.
+    keeps_trunk: whether the frozen part of prompts is kept from pass to pass.
+    """
+
+    lora: LoraShape | None = None
+    shapes: Mapping[str, LoraShape] = field(default_factory=dict)
+    finetuning: str | None = None
+    vllm: VllmOptions | None = None
+    seed: int = 0
+    dtype: str | None = None
+    pass_tokens: int | None = None
+    recompute: Recompute = "auto"
+    keeps_trunk: bool = True
+
+
+def open_policy(
+    models: Mapping[str, str], options: PolicyOptions, *,
+    join_tokenizers: Callable[[Iterable[TokenCounter]], TokenCounter], notify: Notify = silent,
+) -> Policy:  # fmt: skip
+    """Open the models of adapters (name of the adapter to name of the model) as one policy.
+
+    `join_tokenizers` makes one tokenizer of those of several models. Raises ModelError for a model
+    that cannot be had, and ImportError where a package is missing.
+    """
+    from gamedsl.policies.multi_model import by_model, joined
+
+    opened = [
+        _open_model(model, names, options, notify) for model, names in by_model(models).items()
+    ]
+    return joined(opened, tuple(models), join_tokenizers(one.tokenizer for one in opened))
+
+
+def _open_model(
+    model: str, adapters: tuple[str, ...], options: PolicyOptions, notify: Notify
+) -> Policy:
+    """One model with its adapters."""
+    if model == TABULAR:
+        from gamedsl.policies.tabular import TabularPolicy
+
+        return TabularPolicy(adapters)
+    if model == WORDS:
+        from gamedsl.policies.words import WordsPolicy
+
+        return WordsPolicy(adapters, seed=options.seed)
+    import torch
+
+    common: dict[str, Any] = {
+        "seed": options.seed, "recompute": options.recompute, "notify": notify,
+        "dtype": None if options.dtype is None else getattr(torch, options.dtype),
+        **({} if options.pass_tokens is None else {"max_tokens": options.pass_tokens}),
+    }  # fmt: skip
+    if fully_trained(model, options.finetuning):
+        from gamedsl.policies.full import FullPolicy
+
+        return FullPolicy(model, adapters, **common)
+    common["lora"] = _lora(options.lora)
+    common["shapes"] = {
+        name: _lora(shape) for name, shape in options.shapes.items() if name in adapters
+    }
+    if options.vllm is not None:
+        from gamedsl.policies.vllm import VllmPolicy
+        from gamedsl.policies.vllm_engine import VllmSettings
+
+        vllm = options.vllm
+        settings = VllmSettings(idle=vllm.idle, cache=vllm.cache, context=vllm.context)
+        return VllmPolicy(model, adapters, settings=settings, **common)
+    from gamedsl.policies.hf import HFPolicy
+
+    trunk_tokens = TRUNK_TOKENS if options.keeps_trunk else 0
+    return HFPolicy(model, adapters, trunk_tokens=trunk_tokens, **common)
+
+
+def _lora(shape: LoraShape | None) -> LoraSpec:
+    from gamedsl.policies.lora import LoraSpec
+
+    if shape is None:
+        return LoraSpec(rank=1, layers=1)
+    return LoraSpec(shape.rank, shape.alpha, shape.targets, shape.layers)
