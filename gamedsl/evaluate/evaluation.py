@@ -15,7 +15,7 @@ import numpy as np
 from gamedsl.evaluate.bound import lower_bound
 from gamedsl.evaluate.contestants import Contestant, Opener, lasting
 from gamedsl.evaluate.errors import EvalError
-from gamedsl.evaluate.exact import DECISIONS, NODES, Table, Whole, write_out
+from gamedsl.evaluate.exact import DECISIONS, NODES, ExactGame, Policy, write_out
 from gamedsl.evaluate.games import Contest, Games, one_sum
 from gamedsl.evaluate.intervals import exact
 from gamedsl.evaluate.playing import Answerer, Seated, answerer, play_seatings, seeds_of
@@ -65,7 +65,7 @@ class _Bench:
         }
         self.referees = {one.name: self.opener.open(one) for one in plan.referees.values()}
         self.whole, self.why_sampled = self._write_out()
-        self.tables: dict[tuple[str, str], Table] = {}
+        self.tables: dict[tuple[str, str], Policy] = {}
         """By contestant and seat."""
         self.answerers: dict[str, Answerer] = {}
 
@@ -103,8 +103,8 @@ class _Bench:
             for spec, endpoint in self.opener.called.items()
         }
 
-    def _policies(self) -> dict[str, Table]:
-        found: dict[str, Table] = {}
+    def _policies(self) -> dict[str, Policy]:
+        found: dict[str, Policy] = {}
         for one in self.plan.contestants:
             tables = [self.tables.get((one.name, seat)) for seat in self.env.seats]
             known = [table for table in tables if table is not None]
@@ -137,7 +137,7 @@ class _Bench:
         low, other = (float(amount or 0) for amount in least)
         return Contest(low, float(sums[0]) - other)
 
-    def _write_out(self) -> tuple[Whole | None, str]:
+    def _write_out(self) -> tuple[ExactGame | None, str]:
         """The game written out, if somebody's distribution can be laid over it; and why games are
         sampled, should any be."""
         stubborn = [n for n, p in self.players.items() if not isinstance(p, DrawingPlayer)]
@@ -157,7 +157,7 @@ class _Bench:
             )
         return whole, "as asked for" if self.options.method == "sampled" else why
 
-    def _tables(self, holders: Holders) -> list[Table] | None:
+    def _tables(self, holders: Holders) -> list[Policy] | None:
         """What the holders of all seats do there; None where that cannot be written out."""
         found = []
         for seat, name in zip(self.env.seats, holders, strict=True):

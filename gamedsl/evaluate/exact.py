@@ -28,12 +28,12 @@ NODES = 20_000
 DECISIONS = 2_000
 """and information sets."""
 
-Table = Mapping[str, Mapping[str, float]]
+Policy = Mapping[str, Mapping[str, float]]
 """Information set -> action -> probability."""
 
 
 @dataclass(frozen=True)
-class Whole:
+class ExactGame:
     """A game written out: its tree, and a decision for each information set. `recall`: no seat
     forgets, so that best replies can be worked out."""
 
@@ -49,7 +49,7 @@ class Whole:
         low, high = self.tree.span(self.tree.seats[0], "payoffs")
         return Contest(float(low), float(high)) if len(self.tree.seats) == 2 else None
 
-    def table(self, player: DrawingPlayer, seat: str) -> Table:
+    def table(self, player: DrawingPlayer, seat: str) -> Policy:
         """All that a player does at a seat. A policy in a file may say nothing of where its own
         play never comes; any action stands there. PolicyError where its play does come there."""
         asked = {key: pair for key, pair in self.asked.items() if pair[0].seat == seat}
@@ -75,7 +75,7 @@ class Whole:
                     raise missing[info.key]
         return table
 
-    def games(self, holders: Holders, tables: Iterable[Table]) -> Games:
+    def games(self, holders: Holders, tables: Iterable[Policy]) -> Games:
         """All ends of the game and their probabilities; the tables are those of the seats."""
         tree = self.tree
         policy = {key: row for table in tables for key, row in table.items()}
@@ -90,7 +90,7 @@ class Whole:
             np.zeros(shape, dtype=bool), *np.zeros((2, len(tree.seats)), dtype=int),
         )  # fmt: skip
 
-    def exploitability(self, tables: Iterable[Table], utility: Utility) -> float | None:
+    def exploitability(self, tables: Iterable[Policy], utility: Utility) -> float | None:
         """NashConv / seats of a contestant that holds every seat; None where a seat forgets."""
         if not self.recall:
             return None
@@ -98,7 +98,7 @@ class Whole:
         return float(exploitability(self.tree, policy, utility).per_player)
 
 
-def write_out(env: Env) -> Whole | None:
+def write_out(env: Env) -> ExactGame | None:
     """None for a game that is too large, or whose labels are drawn anew for each game: what a
     model does may depend on them."""
     if not env.ir.labels_last:
@@ -112,10 +112,10 @@ def write_out(env: Env) -> Whole | None:
     except TooLarge:
         return None
     asked = walk(env, env.run_seed, DECISIONS, NODES)
-    return None if asked is None else Whole(tree, asked, recall)
+    return None if asked is None else ExactGame(tree, asked, recall)
 
 
-def _own_reach(tree: Tree, table: Table, seat: int) -> list[float]:
+def _own_reach(tree: Tree, table: Policy, seat: int) -> list[float]:
     """How likely a seat's own choices lead to each node, whatever the others and chance do."""
     reach = [0.0] * len(tree)
     reach[0] = 1.0

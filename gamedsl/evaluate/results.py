@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from gamedsl.evaluate.contestants import Contestant
-from gamedsl.evaluate.exact import Table
+from gamedsl.evaluate.exact import Policy
 from gamedsl.evaluate.games import Contest, Games, Record, Utility, record, together
 from gamedsl.evaluate.intervals import Estimate, share
 from gamedsl.evaluate.replies import Count, Keep, Place, summed
@@ -105,7 +105,7 @@ class Evaluation:
     """What there is to win, for two seats that are paid the same in sum in every game."""
     why_sampled: str
     """Why something was sampled; empty where nothing was."""
-    policies: Mapping[str, Table]
+    policies: Mapping[str, Policy]
     """What contestants do at all decisions, by name, where the game is written out and they hold
     all seats."""
     ranges: Mapping[str, Any] | None

@@ -66,7 +66,7 @@ class HanabiPlayer(DrawingPlayer):
         table, hands = self.table(view)
         return Turn(table, view["seat"], hands, tuple(view["legal"])).choose()
 
-    def table(self, view: Mapping[str, Any]) -> tuple[Table, Hands]:
+    def table(self, view: Mapping[str, Any]) -> tuple[PublicKnowledge, Hands]:
         """What everybody knows, and the hands that the seat sees."""
         hands: dict[str, list[Card]] = {s: [] for s in self._seats if s != view["seat"]}
         moves: tuple[Move, ...] = ()
@@ -85,10 +85,10 @@ class HanabiPlayer(DrawingPlayer):
                 hands[event["seat"]].append(_card(event["name"]))
         return self._after(moves), hands
 
-    def _read(self, moves: tuple[Move, ...]) -> Table:
+    def _read(self, moves: tuple[Move, ...]) -> PublicKnowledge:
         """What everybody knows after some moves; kept for those that go on from them."""
         if not moves:
-            return Table(self._params, self._seats)
+            return PublicKnowledge(self._params, self._seats)
         table, move = self._after(moves[:-1]).copy(), moves[-1]
         verb, arguments = _parsed(move.name)
         other = next(seat for seat in self._seats if seat != move.seat)
@@ -120,7 +120,7 @@ def _card(name: str) -> Card:
     return colour, int(rank)
 
 
-class Table:
+class PublicKnowledge:
     """What all players know: piles, tokens, cards that are gone, and of each card in a hand what it
     may be. Slots are counted from the oldest card."""
 
@@ -139,8 +139,8 @@ class Table:
         self.maybe = {seat: list(slots) for seat, slots in self.could.items()}
         self.deck = sum(self.copies.values()) - size * len(seats)
 
-    def copy(self) -> Table:
-        new = Table.__new__(Table)
+    def copy(self) -> PublicKnowledge:
+        new = PublicKnowledge.__new__(PublicKnowledge)
         vars(new).update(vars(self))
         new.pile, new.gone = dict(self.pile), self.gone.copy()
         new.could = {seat: list(slots) for seat, slots in self.could.items()}
@@ -248,7 +248,9 @@ class Table:
 class Turn:
     """One decision of a seat: what all know, and the hands that it sees."""
 
-    def __init__(self, table: Table, seat: str, hands: Hands, legal: Sequence[str]) -> None:
+    def __init__(
+        self, table: PublicKnowledge, seat: str, hands: Hands, legal: Sequence[str]
+    ) -> None:
         self.table, self.seat, self.hands, self.legal = table, seat, hands, legal
         self.seen = Counter(card for hand in hands.values() for card in hand)
         seats = table.seats
@@ -301,7 +303,7 @@ class Turn:
             told = sum(log(len(b) / len(n)) for b, n in zip(before, now, strict=True))
             yield Hint(fair, self._safe(after), len(more), kept, told, name)
 
-    def _safe(self, table: Table) -> bool:
+    def _safe(self, table: PublicKnowledge) -> bool:
         """Whether who is next plays, or would discard nothing that is the last of its kind."""
         if table.plays(self.next, self._beside(self.next)):
             return True
@@ -343,7 +345,7 @@ def told_of(card: Card) -> tuple[str, str]:
     return card[0], str(card[1])
 
 
-def least_wanted(table: Table, known: Sequence[frozenset[Card]]) -> int:
+def least_wanted(table: PublicKnowledge, known: Sequence[frozenset[Card]]) -> int:
     """The slot that is least likely to hold the last of a card; of several, the least likely to be
     wanted at all; then the oldest."""
 

@@ -37,7 +37,7 @@ from gamedsl.solve.search_response import Bound, Reply, nash_conv_bound
 from gamedsl.solve.sequence_form import solve_zero_sum
 from gamedsl.solve.solution import Solution, checked
 from gamedsl.solve.stages import solve_stages
-from gamedsl.solve.table import Table, one_shot
+from gamedsl.solve.table import PayoffTable, one_shot
 from gamedsl.solve.team import team_optimum
 from gamedsl.solve.tree import (
     ImperfectRecall,
@@ -66,7 +66,7 @@ __all__ = [
     "Report",
     "SampledPolicy",
     "Solution",
-    "Table",
+    "PayoffTable",
     "TooLarge",
     "Tree",
     "TreeBuilder",

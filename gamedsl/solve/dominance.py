@@ -15,7 +15,7 @@ from itertools import product
 from typing import Literal
 
 from gamedsl.solve.programs import Program, maximise
-from gamedsl.solve.table import Profile, Table
+from gamedsl.solve.table import PayoffTable, Profile
 from gamedsl.solve.tree import Utility
 
 Strength = Literal["strictly", "weakly"]
@@ -52,7 +52,7 @@ class Elimination:
         return all(len(names) == 1 for names in self.left.values())
 
 
-def eliminate(table: Table, strength: Strength, utility: Utility = "payoffs") -> Elimination:
+def eliminate(table: PayoffTable, strength: Strength, utility: Utility = "payoffs") -> Elimination:
     """Take away dominated actions until there are none."""
     got = table.worth(utility)
     left: Left = table.actions

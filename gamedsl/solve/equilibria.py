@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, Literal
 
 from gamedsl.solve.matrix import all_equilibria, as_policy, matrix_of
-from gamedsl.solve.table import Profile, Table, one_shot, outcome, pure_values
+from gamedsl.solve.table import PayoffTable, Profile, one_shot, outcome, pure_values
 from gamedsl.solve.tree import CHANCE, Tree, Utility
 
 MANY_PROFILES = 50_000
@@ -155,7 +155,7 @@ def _risk(tree: Tree, one: Equilibrium, utility: Utility) -> Fraction:
 
 
 def _dominates(
-    table: Table, seat: int, action: str, utility: Utility
+    table: PayoffTable, seat: int, action: str, utility: Utility
 ) -> Literal["strictly", "weakly"] | None:
     got = table.worth(utility)
     strictly = len(table.actions[seat]) > 1

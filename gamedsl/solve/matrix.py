@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gamedsl.solve.polytope import Vertex, vertices
-from gamedsl.solve.table import Table
+from gamedsl.solve.table import PayoffTable
 from gamedsl.solve.tree import Utility
 
 MANY_SUBSETS = 2_000
@@ -75,14 +75,14 @@ def all_equilibria(
     )
 
 
-def matrix_of(table: Table, utility: Utility) -> list[list[tuple[Fraction, Fraction]]]:
+def matrix_of(table: PayoffTable, utility: Utility) -> list[list[tuple[Fraction, Fraction]]]:
     """The table of two seats as rows of cells."""
     got = table.worth(utility)
     rows, columns = table.actions
     return [[(got[a, b][0], got[a, b][1]) for b in columns] for a in rows]
 
 
-def as_policy(table: Table, *mixtures: Mixture) -> dict[str, dict[str, Fraction]]:
+def as_policy(table: PayoffTable, *mixtures: Mixture) -> dict[str, dict[str, Fraction]]:
     """One mixture for each seat as a policy."""
     return {
         key: dict(zip(actions, mixture, strict=True))

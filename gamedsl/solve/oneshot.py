@@ -21,7 +21,7 @@ from gamedsl.solve.outcomes import (
 from gamedsl.solve.polytope import TooManyVertices
 from gamedsl.solve.sequence_form import constant_sum, solve_zero_sum
 from gamedsl.solve.solution import Solution, checked
-from gamedsl.solve.table import Profile, Table, one_shot
+from gamedsl.solve.table import PayoffTable, Profile, one_shot
 from gamedsl.solve.tree import Tree, Utility
 
 MANY_FOUND = 200
@@ -49,7 +49,7 @@ class OneShot:
     them where there are more than the 200 that are in `found`. Parts that
     need a package which is not installed are None, and `missing` says which."""
 
-    table: Table
+    table: PayoffTable
     found: tuple[Found, ...]
     every: AllEquilibria | None
     complete: bool
@@ -111,7 +111,7 @@ def study(tree: Tree, utility: Utility = "payoffs") -> OneShot:
     )  # fmt: skip
 
 
-def _every(table: Table, strict: Elimination, utility: Utility) -> AllEquilibria | None:
+def _every(table: PayoffTable, strict: Elimination, utility: Utility) -> AllEquilibria | None:
     """All equilibria, found in what strict dominance leaves: none is lost so. None for too many."""
     rows, columns = (strict.left[seat] for seat in table.seats)
     got = table.worth(utility)
@@ -133,7 +133,7 @@ def _every(table: Table, strict: Elimination, utility: Utility) -> AllEquilibria
 
 
 def _extreme(
-    tree: Tree, table: Table, every: AllEquilibria, pure: PureEquilibria, utility: Utility
+    tree: Tree, table: PayoffTable, every: AllEquilibria, pure: PureEquilibria, utility: Utility
 ) -> tuple[Found, ...]:
     known = {tuple(e.profile[k] for k in table.keys): e for e in pure.found or ()}
     found = []
@@ -159,7 +159,7 @@ def _extreme(
 
 
 def _some(
-    tree: Tree, table: Table, pure: PureEquilibria, utility: Utility
+    tree: Tree, table: PayoffTable, pure: PureEquilibria, utility: Utility
 ) -> tuple[tuple[Found, ...], str]:
     """Pure equilibria, and one mixed one where two seats play for a constant sum."""
     found = []

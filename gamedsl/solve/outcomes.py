@@ -9,7 +9,7 @@ from itertools import product
 
 from gamedsl.solve.programs import Program, maximise
 from gamedsl.solve.respond import Number
-from gamedsl.solve.table import Profile, Table
+from gamedsl.solve.table import PayoffTable, Profile
 from gamedsl.solve.tree import Utility
 
 MANY_PROFILES = 2_000
@@ -61,7 +61,7 @@ class Correlated:
     exact: bool
 
 
-def pareto_set(table: Table, utility: Utility = "payoffs") -> tuple[Profile, ...]:
+def pareto_set(table: PayoffTable, utility: Utility = "payoffs") -> tuple[Profile, ...]:
     """The pure profiles that no other is better than for one seat and as good for all."""
     got = table.worth(utility)
     front = [
@@ -77,7 +77,7 @@ def pareto_set(table: Table, utility: Utility = "payoffs") -> tuple[Profile, ...
 
 
 def welfare(
-    table: Table, equilibria: list[dict[str, Fraction]], utility: Utility = "payoffs"
+    table: PayoffTable, equilibria: list[dict[str, Fraction]], utility: Utility = "payoffs"
 ) -> Welfare | None:
     """Welfare of all profiles and of the equilibria with these values; None without any."""
     if not equilibria:
@@ -89,7 +89,7 @@ def welfare(
     return Welfare(best, where, max(sums), min(sums))
 
 
-def security(table: Table, seat: int, utility: Utility = "payoffs") -> Security:
+def security(table: PayoffTable, seat: int, utility: Utility = "payoffs") -> Security:
     """The mixture whose worst case is the best (von Neumann 1928). Raises ImportError."""
     got, names = table.worth(utility), table.actions[seat]
     size = len(names)
@@ -105,7 +105,7 @@ def security(table: Table, seat: int, utility: Utility = "payoffs") -> Security:
     return Security(table.seats[seat], best.value, mixture, best.exact)
 
 
-def correlated(table: Table, utility: Utility = "payoffs") -> Correlated | None:
+def correlated(table: PayoffTable, utility: Utility = "payoffs") -> Correlated | None:
     """By linear programming over the distributions of profiles; None for over 2,000 profiles.
     Raises ImportError."""
     got = table.worth(utility)
@@ -143,7 +143,7 @@ def correlated(table: Table, utility: Utility = "payoffs") -> Correlated | None:
     return Correlated(shown, values, ranges, regret, exact)
 
 
-def _incentives(table: Table, utility: Utility) -> list[dict[int, Fraction]]:
+def _incentives(table: PayoffTable, utility: Utility) -> list[dict[int, Fraction]]:
     """What each seat would gain by doing `other` where `action` is recommended, by profile."""
     got = table.worth(utility)
     number = {profile: j for j, profile in enumerate(got)}

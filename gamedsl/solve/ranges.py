@@ -21,7 +21,7 @@ from gamedsl.solve.programs import Program, maximise
 from gamedsl.solve.respond import Number, Policy
 from gamedsl.solve.sequence_form import ROOT, Plans, best_plan, constant_sum
 from gamedsl.solve.stages import stage_of, subgames, worth_of
-from gamedsl.solve.table import Table, one_shot
+from gamedsl.solve.table import PayoffTable, one_shot
 from gamedsl.solve.tree import CHANCE, TERMINAL, Tree, Utility
 
 Interval = tuple[Number, Number]
@@ -112,7 +112,7 @@ def _perfect(tree: Tree, utility: Utility) -> Ranges | None:
     return Ranges("subgame-perfect equilibria", "backward induction", found)
 
 
-def _enumerated(table: Table, utility: Utility) -> AllEquilibria | None:
+def _enumerated(table: PayoffTable, utility: Utility) -> AllEquilibria | None:
     if max(map(len, table.actions)) > MANY_CHOICES:
         return None
     try:
@@ -121,7 +121,7 @@ def _enumerated(table: Table, utility: Utility) -> AllEquilibria | None:
         return None
 
 
-def _of_table(table: Table, every: AllEquilibria) -> Rows:
+def _of_table(table: PayoffTable, every: AllEquilibria) -> Rows:
     """One interval for each component: connected, and so its projections are intervals, with the
     extreme equilibria at their ends."""
     found: Rows = {}

@@ -15,7 +15,7 @@ Profile = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Table:
+class PayoffTable:
     """A game in which every seat decides once and none sees another's choice.
 
     `keys`, `actions` and each value of `rewards` and `payoffs` are in seat order; both maps have
@@ -46,7 +46,7 @@ class Table:
 
 
 @lru_cache(maxsize=4)
-def one_shot(tree: Tree) -> Table | None:
+def one_shot(tree: Tree) -> PayoffTable | None:
     """The table of a one-shot game; None where somebody decides twice, or knowingly, or never."""
     if sorted(info.seat for info in tree.info_sets) != sorted(tree.seats):
         return None
@@ -61,7 +61,7 @@ def one_shot(tree: Tree) -> Table | None:
     for names in product(*(s.actions for s in sets)):
         chosen = {s.key: name for s, name in zip(sets, names, strict=True)}
         rewards[names], payoffs[names] = pure_values(tree, chosen)
-    return Table(
+    return PayoffTable(
         tree.seats, tuple(s.key for s in sets), tuple(s.actions for s in sets), rewards, payoffs
     )
 

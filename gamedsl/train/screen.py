@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.train.summary import mixture, predicted
-from gamedsl.train.telling.words import Row, alarms, decisions, meanings, ranges_for, rounds
+from gamedsl.train.telling.words import PolicyRow, alarms, decisions, meanings, ranges_for, rounds
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -214,7 +214,7 @@ class Screen:
         table.columns[1].header, table.columns[2].header = Text("now"), Text("so far")
         return table
 
-    def _sections(self) -> list[tuple[str, list[Row]]]:
+    def _sections(self) -> list[tuple[str, list[PolicyRow]]]:
         """What there is of rows of probabilities, with the most telling first; what is told of the
         whole policy gets at most half of the screen."""
         half = max(self.console.height // 2 - 4, 3)
@@ -228,7 +228,7 @@ class Screen:
         policy = decisions(ranges, self._last.get("policy") or {})
         return [*short, ("decision", policy)] if policy else short
 
-    def _table(self, title: str, rows: list[Row], width: int, height: int) -> Table:
+    def _table(self, title: str, rows: list[PolicyRow], width: int, height: int) -> Table:
         """One line a row: a bar split between the actions, and their probabilities; first where
         it stands: in range or not, or colliding."""
         from rich.text import Text
@@ -254,8 +254,8 @@ TEACH = "games that teach"
 _MARKS = {"✓": "green", "✗": "red", "=": "yellow"}
 
 
-def _more(rows: list[Row], shown: int) -> Row:
-    return Row(f"and {len(rows) - shown} more", {})
+def _more(rows: list[PolicyRow], shown: int) -> PolicyRow:
+    return PolicyRow(f"and {len(rows) - shown} more", {})
 
 
 def measures(record: Record) -> dict[str, float]:

@@ -36,7 +36,7 @@ _LEFT_OUT = frozenset({"event", "step", "ranges", "prediction", "adapters", "war
 WARM_UP = "warm_up"
 
 
-class Table(NamedTuple):
+class MeaningTable(NamedTuple):
     """What a signal's words stand for: a row for each type, under the names of its columns."""
 
     columns: tuple[str, ...]
@@ -56,7 +56,7 @@ class Tracker(Protocol):
     def warm_up(self, numbers: Mapping[str, float], epoch: int) -> None:
         """Take the numbers of an epoch of a warm-up, whose axis is not that of the steps."""
 
-    def show(self, name: str, table: Table, step: int) -> None:
+    def show(self, name: str, table: MeaningTable, step: int) -> None:
         """Take a table as it is at a step."""
 
     def close(self, summary: str | None) -> None:
@@ -69,7 +69,7 @@ def numbers(record: Record) -> dict[str, float]:
     return dict(_flat("", {k: v for k, v in record.items() if k not in _LEFT_OUT}))
 
 
-def tables(record: Record) -> dict[str, Table]:
+def tables(record: Record) -> dict[str, MeaningTable]:
     """The mapping of each signal of a record: the likeliest word of each type, with its
     probability, the type's share of the games, and whether another type has the same word."""
     found = {}
@@ -80,7 +80,7 @@ def tables(record: Record) -> dict[str, Table]:
             share = told["types"][row.name]["share"]
             rows.append((row.name, word, row.probs[word], share, "yes" if row.mark else "no"))
         columns = ("type", "word", "probability", "share of games", "word shared")
-        found[f"mapping/{signal}"] = Table(columns, tuple(rows))
+        found[f"mapping/{signal}"] = MeaningTable(columns, tuple(rows))
     return found
 
 
@@ -111,8 +111,8 @@ class Guarded:
         self._notify = notify
         self._tracker: Tracker | None = None
         self._broken = False
-        self._shown: dict[str, Table] = {}
-        self._pending: dict[str, Table] = {}
+        self._shown: dict[str, MeaningTable] = {}
+        self._pending: dict[str, MeaningTable] = {}
 
     def __enter__(self) -> Guarded:
         return self
@@ -147,7 +147,7 @@ class Guarded:
                 self._show(name, table, record["step"])
         self._close(record.get("summary"))
 
-    def _show(self, name: str, table: Table, step: int) -> None:
+    def _show(self, name: str, table: MeaningTable, step: int) -> None:
         self._shown[name] = table
         self._try(lambda tracker: tracker.show(name, table, step))
 
@@ -169,7 +169,7 @@ class Guarded:
             self._notify(f"{self._name} takes no more numbers, training goes on: {said}")
 
 
-def _words(table: Table) -> list[tuple[str | float, ...]]:
+def _words(table: MeaningTable) -> list[tuple[str | float, ...]]:
     """What stands for what, without how sure it is."""
     return [row[:2] for row in table.rows]
 
@@ -188,7 +188,7 @@ class _TensorBoard:
     def warm_up(self, numbers: Mapping[str, float], epoch: int) -> None:
         self._send(self._folder / WARM_UP, numbers, epoch)
 
-    def show(self, name: str, table: Table, step: int) -> None:
+    def show(self, name: str, table: MeaningTable, step: int) -> None:
         writer = self._writer(self._folder, step)
         writer.add_text(name, table.markdown, step)
         writer.flush()
@@ -240,7 +240,7 @@ class _WandB:
     def warm_up(self, numbers: Mapping[str, float], epoch: int) -> None:
         self._log(numbers, f"{WARM_UP}/epoch", epoch)
 
-    def show(self, name: str, table: Table, step: int) -> None:
+    def show(self, name: str, table: MeaningTable, step: int) -> None:
         import wandb
 
         made = wandb.Table(columns=list(table.columns), data=[list(row) for row in table.rows])
@@ -294,7 +294,7 @@ class _MLflow:
     def warm_up(self, numbers: Mapping[str, float], epoch: int) -> None:
         self.send(numbers, epoch)  # each name has an axis of its own
 
-    def show(self, name: str, table: Table, step: int) -> None:
+    def show(self, name: str, table: MeaningTable, step: int) -> None:
         file = f"{_plain(name).replace(':', '_')}/step-{step:06d}.md"
         self._client.log_text(self._id, table.markdown, file)
 

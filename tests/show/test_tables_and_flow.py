@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gamedsl.solve.table import Table
+from gamedsl.solve.table import PayoffTable
 from gamedsl.tables.text import rendered
 from gamedsl.view.game.payoffs import cells_of
 from gamedsl.view.game.sight import Glance, who_sees
@@ -22,7 +22,7 @@ def lines(shown: Views, view: str) -> list[str]:
     return rendered(shown.text(view)).splitlines()
 
 
-def table(*rows: list[tuple[int, ...]]) -> Table:
+def table(*rows: list[tuple[int, ...]]) -> PayoffTable:
     """A game of two, its actions called `a`, `b`, …"""
     names = tuple("abcdef"[: len(rows)]), tuple("abcdef"[: len(rows[0])])
     got = {
@@ -30,7 +30,7 @@ def table(*rows: list[tuple[int, ...]]) -> Table:
         for i, a in enumerate(names[0])
         for j, b in enumerate(names[1])
     }
-    return Table(("row", "column"), ("r", "c"), names, got, got)
+    return PayoffTable(("row", "column"), ("r", "c"), names, got, got)
 
 
 def test_best_responses_and_equilibria_are_marked() -> None:

@@ -18,7 +18,7 @@ STANDINGS = ("solved", "mixed", "failed", "unseen")
 """How rows of data stand that are drawn by success: each is one of these."""
 
 
-class Row(NamedTuple):
+class PolicyRow(NamedTuple):
     """How likely each action is somewhere. `mark` says how it stands: `✓` and `✗` for inside and
     outside the range of equilibria, `=` for a word that collides, and nothing."""
 
@@ -51,32 +51,32 @@ def ranges_for(start: Record | None, record: Record) -> Record | None:
     return ranges
 
 
-def decisions(ranges: Record | None, policy: Record) -> list[Row]:
+def decisions(ranges: Record | None, policy: Record) -> list[PolicyRow]:
     """The policy, each decision marked as inside or outside the range of equilibria."""
     fits = inside(ranges, policy) if ranges else {}
     marks = {True: "✓", False: "✗", None: ""}
-    return [Row(key, row["probs"], marks[fits.get(key)]) for key, row in policy.items()]
+    return [PolicyRow(key, row["probs"], marks[fits.get(key)]) for key, row in policy.items()]
 
 
-def meanings(record: Record) -> list[Row]:
+def meanings(record: Record) -> list[PolicyRow]:
     """The mapping of every signal, a row a type."""
     return [row for told in (record.get("mapping") or {}).values() for row in meanings_of(told)]
 
 
-def meanings_of(told: Record) -> list[Row]:
+def meanings_of(told: Record) -> list[PolicyRow]:
     """The mapping of one signal."""
     best = {kind: likeliest(row["probs"]) for kind, row in told["types"].items()}
     words = list(best.values())
     return [
-        Row(kind, row["probs"], "=" if words.count(best[kind]) > 1 else "")
+        PolicyRow(kind, row["probs"], "=" if words.count(best[kind]) > 1 else "")
         for kind, row in told["types"].items()
     ]
 
 
-def rounds(record: Record) -> list[Row]:
+def rounds(record: Record) -> list[PolicyRow]:
     """The action rates of a repeated game, a row for each way in which a round may end."""
     return [
-        Row(f"{where} after {last}" if last != FIRST else f"{where} at first", row["probs"])
+        PolicyRow(f"{where} after {last}" if last != FIRST else f"{where} at first", row["probs"])
         for where, told in (record.get("after") or {}).items()
         for last, row in told.items()
     ]

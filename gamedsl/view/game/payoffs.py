@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from gamedsl.solve.table import Profile
-from gamedsl.solve.table import Table as PayoffTable
+from gamedsl.solve.table import PayoffTable, Profile
 from gamedsl.tables.model import Cell, Column, Table, TextRun, series
 from gamedsl.tables.text import Line, cut, grid_lines
 from gamedsl.view.numbers import exact

@@ -42,7 +42,7 @@ class Glance:
 
 
 @dataclass(frozen=True)
-class Row:
+class SightRow:
     """A step that binds something, or a variable of the state, and what each seat has of it.
 
     `where` is the line it stands on."""
@@ -54,11 +54,11 @@ class Row:
     public_length: bool = False
 
 
-def who_sees(ir: GameIR) -> tuple[Row, ...]:
+def who_sees(ir: GameIR) -> tuple[SightRow, ...]:
     """A row for each step that binds something, in order, then one for each state variable."""
     noting = _Noting(ir, visibilities_of(ir))
     noting.walk.run()
-    rows: list[Row] = []
+    rows: list[SightRow] = []
     for step in walk_steps(ir.turns):
         noted = noting.noted.get(step.id)
         if noted is None or not isinstance(step, Binding):
@@ -67,14 +67,14 @@ def who_sees(ir: GameIR) -> tuple[Row, ...]:
         if not isinstance(step, Draw):
             kind = "choice" if isinstance(step, Choose) else "shown"
         glances = tuple(_glance(ir, step, noted, seat) for seat in range(len(ir.everyone)))
-        rows.append(Row(step.variable, kind, place_of(ir, step.span), glances))
+        rows.append(SightRow(step.variable, kind, place_of(ir, step.span), glances))
     for state in ir.states:
         glances = tuple(
             _of_sight(noting.walk.flows.learned[state.name], seat, ir, state.type)
             for seat in range(len(ir.everyone))
         )
         length = has_length(state.type) and any(glance.sees != "all" for glance in glances)
-        rows.append(Row(state.name, "state", place_of(ir, state.span), glances, length))
+        rows.append(SightRow(state.name, "state", place_of(ir, state.span), glances, length))
     return tuple(rows)
 
 
@@ -98,7 +98,7 @@ def sight_lines(ir: GameIR) -> Iterator[Line]:
     yield from ([TextRun(line, "soft")] for line in KEY)
 
 
-def title_of(row: Row) -> str:
+def title_of(row: SightRow) -> str:
     """The name of a row, with the kind of its step."""
     if row.what == "state":
         return f"  {row.name}" + " (length public)" * row.public_length

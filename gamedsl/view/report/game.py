@@ -13,7 +13,7 @@ from math import prod
 
 from markupsafe import Markup
 
-from gamedsl.solve.table import Table as PayoffTable
+from gamedsl.solve.table import PayoffTable
 from gamedsl.tables.model import Cell, Column, Entry, Table, TextRun, number_columns, text_columns
 from gamedsl.train.summary import names_of, policy_of
 from gamedsl.view.numbers import exact, number

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.solve.equilibria import mixed_equilibria, pure_equilibria
-from gamedsl.solve.table import Table as PayoffTable
-from gamedsl.solve.table import one_shot
+from gamedsl.solve.table import PayoffTable, one_shot
 from gamedsl.solve.tree import Tree
 from gamedsl.view.canvas import Canvas
 from gamedsl.view.charts import LETTERS
