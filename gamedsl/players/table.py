@@ -34,7 +34,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class PlayerRow:
+class Row:
     """One kind of player. `argument` is what stands after the colon; empty: nothing does, and in
     brackets it may be left out. `fits` says which games it can play."""
 
@@ -262,37 +262,37 @@ def _model(request: Request) -> Player:
 
 OPEN = "games in which everybody sees everything"
 
-ROWS: tuple[PlayerRow, ...] = (
-    PlayerRow("random", "", "each legal action equally often", "all games", _random),
-    PlayerRow("fixed", "ACTION", "the first of these actions, with commas between, that is legal",
+ROWS: tuple[Row, ...] = (
+    Row("random", "", "each legal action equally often", "all games", _random),
+    Row("fixed", "ACTION", "the first of these actions, with commas between, that is legal",
         "all games", _fixed),
-    PlayerRow("tit_for_tat", "[SLIP]",
+    Row("tit_for_tat", "[SLIP]",
         "as others did last, first the first option; a share SLIP of its choices is uniform",
         "all games; meant for those that repeat a stage", _tit_for_tat),
-    PlayerRow("minimax", "[depth=N]",
+    Row("minimax", "[depth=N]",
         "all best moves equally often, of the whole game or as far as it looks ahead",
         f"{OPEN}, two seats, constant sum; without a depth up to 30,000 positions", _minimax),
-    PlayerRow("mcts", "SIMULATIONS", "what Monte Carlo tree search tries most", OPEN, _mcts),
-    PlayerRow("equilibrium", "", "the policy that `gamedsl solve` finds, kept from then on",
+    Row("mcts", "SIMULATIONS", "what Monte Carlo tree search tries most", OPEN, _mcts),
+    Row("equilibrium", "", "the policy that `gamedsl solve` finds, kept from then on",
         "games that can be solved whole", _equilibrium),
-    PlayerRow("best_response", "PLAYER", "the best there is while that player holds all other seats",
+    Row("best_response", "PLAYER", "the best there is while that player holds all other seats",
         "games whose tree is small", _best_response),
-    PlayerRow("mix", "SHARE*PLAYER+…", "one of several players, drawn anew for each episode",
+    Row("mix", "SHARE*PLAYER+…", "one of several players, drawn anew for each episode",
         "what its players fit", _mix),
-    PlayerRow("hanabi_convention", "[hints]",
+    Row("hanabi_convention", "[hints]",
         "a convention by which hints ask for cards; sees its view alone; with `hints` it reads"
         " nothing into other moves",
         "`hanabi` and what extends it", _hanabi),
-    PlayerRow("policy", "FILE", "a policy that `gamedsl solve --save` kept", "the game that was solved",
+    Row("policy", "FILE", "a policy that `gamedsl solve --save` kept", "the game that was solved",
         _policy),
-    PlayerRow("run", "FOLDER[@STEP]", "what a training run came to, at its end or at a checkpoint",
+    Row("run", "FOLDER[@STEP]", "what a training run came to, at its end or at a checkpoint",
         "the game that was trained", _run),
-    PlayerRow("model", "NAME", "a language model as it comes, untrained", "all games", _model),
-    PlayerRow("endpoint", "URL#MODEL", "a model that an OpenAI-compatible server serves", "all games",
+    Row("model", "NAME", "a language model as it comes, untrained", "all games", _model),
+    Row("endpoint", "URL#MODEL", "a model that an OpenAI-compatible server serves", "all games",
         _endpoint),
-    PlayerRow("module", "FILE.py:NAME", "a class or function in a Python file; never named in a recipe",
+    Row("module", "FILE.py:NAME", "a class or function in a Python file; never named in a recipe",
         "all games", _module),
 )  # fmt: skip
 """All kinds of players."""
 
-PLAYERS: dict[str, PlayerRow] = {row.name: row for row in ROWS}
+PLAYERS: dict[str, Row] = {row.name: row for row in ROWS}

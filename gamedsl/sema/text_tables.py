@@ -10,7 +10,7 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Scalar
 from gamedsl.frontend.syntax.parser import parse_expression
-from gamedsl.frontend.syntax.tables import Piece, Row, TextTable, read_table
+from gamedsl.frontend.syntax.tables import Piece, TextRow, TextTable, read_table
 from gamedsl.ir import expr as ir
 from gamedsl.ir.types import NUMBER
 from gamedsl.sema.roles import unknown_role
@@ -127,7 +127,7 @@ class TextReader(Reader):
         )
         return None
 
-    def row(self, row: Row, columns: list[Any], seen: dict[tuple[Any, ...], Span]) -> None:
+    def row(self, row: TextRow, columns: list[Any], seen: dict[tuple[Any, ...], Span]) -> None:
         outer = self.row_key(row)
         if len(row.cells) != len(columns):
             self.ragged(row, columns)
@@ -145,7 +145,7 @@ class TextReader(Reader):
             if column is not None:
                 self.cells[self.in_seat_order((*outer, column))] = self.cell(cell)
 
-    def ragged(self, row: Row, columns: list[Any]) -> None:
+    def ragged(self, row: TextRow, columns: list[Any]) -> None:
         given, names = len(row.cells), [piece.text for piece in self.table.columns]
         missing = ", ".join(f"`{name}`" for name in names[given:][:4])
         zeros = " | ".join([", ".join("0" * len(self.seats))] * min(len(names) - given, 4))
@@ -163,7 +163,7 @@ class TextReader(Reader):
             help=f"add `| {zeros}`" if missing else "delete what is too much",
         )
 
-    def row_key(self, row: Row) -> tuple[Any, ...] | None:
+    def row_key(self, row: TextRow) -> tuple[Any, ...] | None:
         """The actions that a row begins with, in header order."""
         wanted, pieces = self.order[:-1], row.keys
         if not wanted and len(pieces) == 1 and not pieces[0].text:

@@ -10,7 +10,7 @@ import pytest
 import gamedsl
 from gamedsl import Action
 from gamedsl.players import PlayerError, open_player, play
-from gamedsl.players.hanabi import Table, Turn
+from gamedsl.players.hanabi import PublicKnowledge, Turn
 
 SEEDS = 40
 HINTS = "hanabi_convention:hints"
@@ -128,7 +128,7 @@ def test_hint_exists_for_either_card_and_none(small) -> None:
     """With two cards, whatever they are: one that asks for the first if it can be played, one for
     the second, and if neither can be, one that asks for nothing."""
     for red, blue in product(range(4), range(4)):
-        table = Table(small.params, ["me", "you"])
+        table = PublicKnowledge(small.params, ["me", "you"])
         table.pile = {"red": red, "blue": blue}
         for hand in product(table.copies, repeat=2):
             if hand[0] == hand[1] and table.copies[hand[0]] == 1:

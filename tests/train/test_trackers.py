@@ -13,7 +13,7 @@ import pytest
 from gamedsl.cli import main
 from gamedsl.train.errors import TrainError
 from gamedsl.train.runfolder import RunFolder, open_run
-from gamedsl.train.trackers import Guarded, Table, numbers, require, tables, tracker
+from gamedsl.train.trackers import Guarded, MeaningTable, numbers, require, tables, tracker
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of
 
 RECORD = {
@@ -58,7 +58,7 @@ class Kept:
     def __init__(self) -> None:
         self.sent: list[tuple[int, dict[str, float]]] = []
         self.warmed: list[tuple[int, dict[str, float]]] = []
-        self.shown: list[tuple[int, str, Table]] = []
+        self.shown: list[tuple[int, str, MeaningTable]] = []
 
     def send(self, numbers: Mapping[str, float], step: int) -> None:
         self.sent.append((step, dict(numbers)))
@@ -66,7 +66,7 @@ class Kept:
     def warm_up(self, numbers: Mapping[str, float], epoch: int) -> None:
         self.warmed.append((epoch, dict(numbers)))
 
-    def show(self, name: str, table: Table, step: int) -> None:
+    def show(self, name: str, table: MeaningTable, step: int) -> None:
         self.shown.append((step, name, table))
 
     def close(self, summary: str | None) -> None:

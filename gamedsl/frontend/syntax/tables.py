@@ -29,7 +29,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TextRow:
     keys: tuple[Piece, ...]
     cells: tuple[tuple[Piece, ...], ...]
     span: Span
@@ -39,7 +39,7 @@ class Row:
 class TextTable:
     roles: tuple[Piece, ...]
     columns: tuple[Piece, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TextRow, ...]
     span: Span
 
 
@@ -67,7 +67,7 @@ def read_table(scalar: Scalar) -> TextTable:
     for begin, end in body:
         keys, *cells = _split(scalar, begin, end, "|")
         rows.append(
-            Row(
+            TextRow(
                 _commas(scalar, keys),
                 tuple(_commas(scalar, c) for c in cells),
                 scalar.locate(*_trim(scalar, begin, end)),
