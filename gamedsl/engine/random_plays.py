@@ -83,8 +83,6 @@ def pasts(ir: GameIR, step: Choose) -> tuple[Past, ...]:
 
 def _bound(ir: GameIR, seen: Seen) -> Mapping[str, Any]:
     """What every variable of a fixed sequence of decisions holds once these have been made."""
-    from gamedsl.engine.interpreter import Interpreter
-
     state, chosen = Interpreter(ir).start(), 0
     while chosen < len(seen) and state.kind == "decide":
         events = seen[chosen : chosen + len(state.asks)]
@@ -115,10 +113,6 @@ def _variants(ir: GameIR, step: Choose) -> int:
 
 def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
     """The pasts of each step that random plays meet."""
-    from random import Random
-
-    from gamedsl.engine.random_plays import left_before, rehearsal
-
     kernel = rehearsal(ir, Budget(WORK))
     left = left_before(ir)
     found: dict[str, dict[tuple[str, int], Past]] = {}

@@ -24,12 +24,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.ir.program import Binding, Call, Choose, Show, walk_steps
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
 from gamedsl.ir.types import Record, has_text, plain
-from gamedsl.prompting import visibility as fields
 from gamedsl.prompting.declared_views import Tellings, Viewing
 from gamedsl.prompting.default_texts import (
     asked_to_say,
@@ -45,6 +44,7 @@ from gamedsl.prompting.replies import written, written_said
 from gamedsl.prompting.reply_instructions import form_of, instruction
 from gamedsl.prompting.templates import Fields, compiled, template_for, variables_before
 from gamedsl.prompting.value_text import titled
+from gamedsl.prompting.visibility import texts
 from gamedsl.prompting.windows import Windows
 
 Messages = tuple[tuple[Literal["system", "user", "assistant"], str], ...]
@@ -149,7 +149,7 @@ class Prompter:
         """What the first message to a seat says."""
         kept = self._events(seat, self.windows.kept(seen[:left_out]), book)
         new = self._new(seat, step, legal, book, seen, left_out)
-        return (self._who(seat, book), *kept, *new)
+        return (self._role(seat, book), *kept, *new)
 
     def _new(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
@@ -221,7 +221,7 @@ class Prompter:
             self._rules(seat, book),
             self._form(step),
             *told,
-            self._who(seat, book),
+            self._role(seat, book),
             self._ask(seat, step, legal, book, None if view is not None else seen),
         )
 
@@ -246,31 +246,44 @@ class Prompter:
     def _event(self, seat: str, event: Event, book: LabelBook) -> Part:
         step = self._steps[event.step]
         template = template_for(self.ir, "seen", step.id, step.variable)
-        actor, choice = self._told(event, book)
+        actor, choice = self._actor_and_choice(event, book)
         if template is not None:
             parts = self._fields(step, event)
             told = choice if parts is None else Fields(choice, parts)
             return self._fill(template, seat, book, actor=actor, choice=told)
+        match step:
+            case Choose():
+                text = self._choice_text(step, event, actor, choice)
+            case Show() | Call():
+                text = self._outcome_text(step, event, "Shown", actor, choice)
+            case Draw():
+                text = self._outcome_text(step, event, "Drawn", actor, choice)
+            case _:
+                assert_never(step)
+        return Part("seen", text, None)
+
+    def _choice_text(self, step: Choose, event: Event, actor: str, choice: str) -> str:
+        """Returns the default sentence for a choice, or for what was said."""
         whose = "" if not actor else f"{actor} " if len(self.ir.everyone) > 1 else "You "
-        if event.name == SILENCE and isinstance(step, Choose):
-            return Part("seen", f"{whose}gave no valid reply.", None)
-        if isinstance(step, Choose) and step.said is not None:
-            return Part(
-                "seen",
-                f"{whose}said:\n{choice}" if "\n" in choice else f"{whose}said: {choice}",
-                None,
-            )
-        if isinstance(step, Choose):
-            return Part("seen", f"{whose}chose {choice}.", None)
-        what = "Shown" if isinstance(step, Show | Call) else "Drawn"
-        if self.ir.labels.kind != "masked":
-            what = step.variable
+        if event.name == SILENCE:
+            return f"{whose}gave no valid reply."
+        if step.said is None:
+            return f"{whose}chose {choice}."
+        return f"{whose}said:\n{choice}" if "\n" in choice else f"{whose}said: {choice}"
+
+    def _outcome_text(
+        self, step: Draw | Show | Call, event: Event, verb: str, actor: str, choice: str
+    ) -> str:
+        """Returns the default sentence for a value that was drawn or shown."""
+        masked = self.ir.labels.kind == "masked"
+        title = verb if masked else step.variable
         parts = self._fields(step, event) if has_text(step.type) else None
-        if parts is not None:
-            named = len(parts) > 1 and self.ir.labels.kind != "masked"
-            lines = (titled(f"{what} {name}" if named else what, t) for name, t in parts.items())
-            return Part("seen", "\n".join(lines), None)
-        return Part("seen", f"{what}{f' for {actor}' if actor else ''}: {choice}.", None)
+        if parts is None:
+            return f"{title}{f' for {actor}' if actor else ''}: {choice}."
+        named = len(parts) > 1 and not masked
+        return "\n".join(
+            titled(f"{title} {name}" if named else title, text) for name, text in parts.items()
+        )
 
     def _view(self, seat: str, step: Choose, texts: tuple[str, ...], book: LabelBook) -> Part:
         """What the entries of a view show, or of what is known at a step, one below the other."""
@@ -285,22 +298,26 @@ class Prompter:
         )
         return Part("view", "\n".join(lines), None)
 
-    def _told(self, event: Event, book: LabelBook) -> tuple[str, str]:
-        """Who chose, or whom an outcome is for (empty for nobody), and what, as prompts say it."""
+    def _actor_and_choice(self, event: Event, book: LabelBook) -> tuple[str, str]:
+        """Returns the seat that chose or that an outcome is for (empty for nobody), and the choice
+        or outcome, both as prompts name them."""
         actor = self.shown_role[event.seat] if event.seat else ""
         step = self._steps[event.step]
-        if isinstance(step, Choose) and step.said is not None:
-            parts = self._fields(step, event) if _in_part(step, event) else None
-            if parts is not None:
-                return actor, ", ".join(f"{field}: {text}" for field, text in parts.items())
-            return actor, self.reply(step, event.name, book)
-        if isinstance(step, Choose):
-            return actor, "" if event.name == SILENCE else book.label(event.name)
-        if has_text(step.type):
-            return actor, event.name
-        return actor, book.shown(event.name, self.shown_role)
+        match step:
+            case Choose(said=None):
+                return actor, "" if event.name == SILENCE else book.label(event.name)
+            case Choose():
+                parts = self._fields(step, event) if _in_part(step, event) else None
+                if parts is not None:
+                    return actor, ", ".join(f"{field}: {text}" for field, text in parts.items())
+                return actor, self.reply(step, event.name, book)
+            case Draw() | Show() | Call():
+                if has_text(step.type):
+                    return actor, event.name
+                return actor, book.shown(event.name, self.shown_role)
+        assert_never(step)
 
-    def _who(self, seat: str, book: LabelBook) -> Part:
+    def _role(self, seat: str, book: LabelBook) -> Part:
         template = template_for(self.ir, "who", seat, self.ir.role_of[seat])
         if template is None:
             text = f"You are {self.shown_role[seat]}." if len(self.ir.everyone) > 1 else ""
@@ -340,7 +357,7 @@ class Prompter:
         events = []
         for event in seen:
             source = self._steps[event.step]
-            actor, choice = self._told(event, book)
+            actor, choice = self._actor_and_choice(event, book)
             events.append({"actor": actor, "choice": choice, "step": source.variable})
             parts = self._fields(source, event)
             if parts is not None:
@@ -355,13 +372,18 @@ class Prompter:
     def _fields(self, source: Binding, event: Event) -> dict[str, str] | None:
         """The fields that an event tells of a record, for templates that show one of them."""
         type = plain(source.type)
-        if not isinstance(type, Record) or (isinstance(source, Choose) and source.said is None):
+        if not isinstance(type, Record):
             return None
-        if isinstance(source, Choose):
-            if _in_part(source, event):
-                return fields.texts(event.name, type)
-            return None if event.name == SILENCE else _said(event.name)
-        return fields.texts(event.name, type) if source.readers.fields else None
+        match source:
+            case Choose(said=None):
+                return None
+            case Choose():
+                if _in_part(source, event):
+                    return texts(event.name, type)
+                return None if event.name == SILENCE else _fields_said(event.name)
+            case Draw() | Show() | Call():
+                return texts(event.name, type) if source.readers.fields else None
+        assert_never(source)
 
     def _fill(self, template: Template, seat: str, book: LabelBook, **more: Any) -> Part:
         try:
@@ -389,7 +411,7 @@ def _in_part(step: Choose, event: Event) -> bool:
     return bool(step.readers.fields) and event.name != SILENCE and not event.name.startswith("{")
 
 
-def _said(name: str) -> dict[str, str]:
+def _fields_said(name: str) -> dict[str, str]:
     """The fields of what was said, as texts."""
     found = json.loads(name)
     return {k: v if isinstance(v, str) else json.dumps(v) for k, v in found.items()}

@@ -130,7 +130,9 @@ def name_of(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@pytest.mark.parametrize("part", ["analysis", "diagnostics", "frontend", "ir"])
+@pytest.mark.parametrize(
+    "part", ["analysis", "diagnostics", "engine", "frontend", "ir", "prompting"]
+)
 def test_modules_import_one_another_one_way(part: str) -> None:
     left = imports_of_modules(PACKAGE / part)
     while first := [name for name, imported in left.items() if imported.isdisjoint(left)]:
