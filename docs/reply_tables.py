@@ -17,7 +17,7 @@ from gamedsl.prompting.replies import (
     REASONS,
     ParseFailure,
     read_choice,
-    read_said,
+    read_open_reply,
 )
 from gamedsl.prompting.reply_instructions import instruction
 
@@ -98,7 +98,7 @@ def offer() -> Iterator[str]:
     yield "| reply | what is read |"
     yield "| --- | --- |"
     for reply in OFFERS:
-        read = read_said(reply, Said("json", 60), OFFER, ())
+        read = read_open_reply(reply, Said("json", 60), OFFER, ())
         says = refused(read) if isinstance(read, ParseFailure) else code(read)
         yield f"| {code(reply)} | {says} |"
 

@@ -22,7 +22,7 @@ from gamedsl.analysis.proof import Grade
 from gamedsl.diagnostics.spans import Span
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.kernel import Ask, Kernel
-from gamedsl.engine.random_plays import rehearsal
+from gamedsl.engine.random_plays import example_kernel
 from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
@@ -97,7 +97,7 @@ class Atlas:
         self.limit = limit
         self.tokenizer = tokenizer
         self.watch = Watch(WORK)
-        self.reference = rehearsal(ir, self.watch)
+        self.reference = example_kernel(ir, self.watch)
         self.nodes: list[Node] = []
         self.whole = False
         self.interpreted = False

@@ -37,8 +37,13 @@ from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Show, Step, w
 from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import Record, Type, plain
 from gamedsl.ir.values import name_of
-from gamedsl.prompting.declared_views import Viewing
-from gamedsl.prompting.default_texts import default_ask, default_rules, default_title, role_names
+from gamedsl.prompting.declared_views import DeclaredViews
+from gamedsl.prompting.default_texts import (
+    closed_ask_text,
+    default_rules,
+    default_title,
+    role_names,
+)
 from gamedsl.prompting.held import most_told
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.reply_instructions import instruction
@@ -62,7 +67,7 @@ class PromptBounds:
         self._ir, self._book, self._measure = ir, book, measure
         self._roles = role_names(ir)
         self._values = ValueLengths(ir.seats, self._roles, book, measure)
-        self._viewing = Viewing(ir, self._roles)
+        self._viewing = DeclaredViews(ir, self._roles)
         self._amounts = Payoffs(ir)
         self._count = len(ir.seats)
         self._events = cache(self._events_uncached)
@@ -241,7 +246,7 @@ class PromptBounds:
         options = tuple(labels[: self._legal(step)])
         template = template_for(self._ir, "ask", step.id, step.variable)
         if template is None:
-            return self._measure(default_ask(self._ir, step, options, self._roles))
+            return self._measure(closed_ask_text(self._ir, step, options, self._roles))
         longest = self._values.label(option.name for option in step.options_of(seat))
         offered = Several(Text(longest), len(options))
         if self._ir.told_at(seat, step.id) is not None:

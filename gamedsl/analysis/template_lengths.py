@@ -16,7 +16,7 @@ from typing import Any
 
 from gamedsl.analysis.value_lengths import Measure
 from gamedsl.ir.lengths import UnboundedError
-from gamedsl.prompting.templates import environment, shown
+from gamedsl.prompting.templates import as_prompt_text, environment
 
 _CASES = 3
 """How many times as long a text of any script becomes in capitals, at most (Unicode)."""
@@ -248,7 +248,7 @@ class _Walk:
             case Parts():
                 return 0  # a map is no text: printing it fails
         try:
-            return self._measure(str(shown(value.value)))
+            return self._measure(str(as_prompt_text(value.value)))
         except TypeError:
             return 0
 

@@ -86,7 +86,7 @@ class ValueLengths:
 
     def shown(self, name: str) -> int:
         """Of a canonical name as prompts say it."""
-        return self.measure(self._book.shown(name, self._roles))
+        return self.measure(self._book.relabelled(name, self._roles))
 
     def name(self, type: Type, known: Items = UNKNOWN) -> int:
         """Of the canonical name of a value, as prompts say it. `UnboundedError` if it has none."""

@@ -15,15 +15,15 @@ from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import information_set
 
 
-def declared(ir: GameIR, step: Choose, seat: str, scope: Scope) -> str | None:
+def declared_key(ir: GameIR, step: Choose, seat: str, scope: Scope) -> str | None:
     """The key of what a seat knows at a step, where the step says; `scope` is the state, read by
     the seat. EvaluationError where something has no value."""
     if step.knows is None:
         return None
-    return key_from(ir, step, seat, (name_of(evaluate(e.value, scope)) for e in step.knows))
+    return key_of_names(ir, step, seat, (name_of(evaluate(e.value, scope)) for e in step.knows))
 
 
-def key_from(ir: GameIR, step: Choose, seat: str, names: Iterable[str]) -> str:
+def key_of_names(ir: GameIR, step: Choose, seat: str, names: Iterable[str]) -> str:
     """The same from the canonical names of what it is shown."""
     assert step.knows is not None
     shown = zip(step.knows, names, strict=True)

@@ -39,16 +39,16 @@ class Caller(Protocol):
     def __call__(self, name: str, arguments: Mapping[str, Any]) -> Any: ...
 
 
-def registered(name: str, arguments: Mapping[str, Any]) -> Any:
+def call_registered(name: str, arguments: Mapping[str, Any]) -> Any:
     """The `Caller` that asks the registry. Raises `gamedsl.calls.registry.CallError`."""
     found = lookup(name)
     assert found is not None, "the compiler has looked it up"
     return found.call(**arguments)
 
 
-class Retold:
+class RecordedCalls:
     """A `Caller` that gives the results of an earlier play, in order, for functions that need not
-    give the same again; the others are asked. `results` are as `Answers` keeps them."""
+    give the same again; the others are asked. `results` are as `RecordingCaller` keeps them."""
 
     def __init__(self, results: Sequence[tuple[str, Sequence[Any]]]) -> None:
         self._left = deque((name, data) for name, row in results for data in row)
@@ -57,7 +57,7 @@ class Retold:
         found = lookup(name)
         assert found is not None, "the compiler has looked it up"
         if found.repeatable:
-            return registered(name, arguments)
+            return call_registered(name, arguments)
         if not self._left or self._left[0][0] != name:
             raise CallError(name, "it is not told what it gave here")
         try:
@@ -66,12 +66,12 @@ class Retold:
             raise CallError(name, f"it cannot have given this: {error}") from None
 
     @property
-    def left(self) -> int:
+    def unused(self) -> int:
         """How many results nothing has asked for."""
         return len(self._left)
 
 
-class Answers:
+class RecordingCaller:
     """A `Caller` that keeps what the one behind it gives, as JSON has it, for functions that need
     not give the same again."""
 
@@ -86,7 +86,7 @@ class Answers:
         return result
 
 
-def answer(call: Call, values: Mapping[str, Any], caller: Caller) -> Any:
+def run_call(call: Call, values: Mapping[str, Any], caller: Caller) -> Any:
     """What a call gives, as a value of the variable's type. `values` are those of its arguments.
 
     Raises `gamedsl.calls.registry.CallError`.

@@ -33,7 +33,7 @@ from gamedsl.ir.statements import Place, Statement
 from gamedsl.ir.types import PerSeat, PerValue, Type
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import Seen, appended
-from gamedsl.prompting.visibility import told
+from gamedsl.prompting.visibility import observers
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -159,7 +159,7 @@ class GameState:
             key = f"{step.variable}@by"
             self.bindings[key] = {**self.bindings.get(key, {}), **chosen}
 
-    def be_silent(self, step: Choose, seat: str) -> None:
+    def bind_silence(self, step: Choose, seat: str) -> None:
         """Bind the variable of a step at which a seat chose and said nothing to none: what others
         chose last stays known."""
         self.bindings.pop(step.variable, None)
@@ -207,7 +207,7 @@ class GameState:
         if owner is None and step.readers.kind in ("owner", "others"):
             owner = me
         name = ":".join(map(name_of, (*index[step.by_seat :], value)))
-        self.tell(step, owner, owner or "", value, step.type, name, me)
+        self.observe(step, owner, owner or "", value, step.type, name, me)
 
     def _store(self, place: Place, type: Type, path: Path, value: Any) -> None:
         """Put a value of this type at a path inside a place's variable, if it fits."""
@@ -225,7 +225,7 @@ class GameState:
 
     # telling
 
-    def tell(
+    def observe(
         self, step: Binding, owner: str | None, seat: str, value: Any, type: Type,
         name: str, me: str | None,
     ) -> None:  # fmt: skip
@@ -234,7 +234,7 @@ class GameState:
         self.spend(1 + len(past) // COPIED, step.span)
         self.spend_on(value, step.span)
         chooser = seat if isinstance(step, Choose) and step.knows is None else ""
-        for reader, shown in told(
+        for reader, shown in observers(
             step.readers, owner, chooser, value, type, name, self.scope(me), self._ir.everyone
         ):
             self.spend(1 + len(self.seen[reader]) // SCANNED, step.span)

@@ -29,7 +29,7 @@ from gamedsl.ir.program import Draw, walk_steps
 from gamedsl.ir.types import domain
 
 if TYPE_CHECKING:
-    from gamedsl.prompting.declared_views import Tellings
+    from gamedsl.prompting.declared_views import ViewCode
 
 KEPT = 256
 """Modules that are kept in the process."""
@@ -84,10 +84,10 @@ def module_of(ir: GameIR) -> ModuleType | None:
     that it cannot write."""
     from gamedsl.engine.codegen.module import write_game
 
-    return _kept(f"{ir.kept_hash[:24]}_{_generator()}", lambda: write_game(ir))
+    return _cached_module(f"{ir.kept_hash[:24]}_{_generator()}", lambda: write_game(ir))
 
 
-def shown_of(ir: GameIR) -> Tellings:
+def view_code_of(ir: GameIR) -> ViewCode:
     """What works out the values that each seat is told at each step (`GameIR.told_at`), where there
     is such a telling and the generator can write them."""
     from gamedsl.engine.codegen.module import write_views
@@ -98,14 +98,14 @@ def shown_of(ir: GameIR) -> Tellings:
     if not each:
         return {}
     name = f"{ir.kept_hash[:24]}_{_generator()}_views"
-    module = _kept(name, lambda: write_views(ir, tuple(each.values())))
+    module = _cached_module(name, lambda: write_views(ir, tuple(each.values())))
     if module is None:
         return {}
     found = dict(zip(each, module.SHOWN, strict=True))
     return {place: found[id(entries)] for place, entries in tellings.items()}
 
 
-def _kept(name: str, write: Callable[[], str]) -> ModuleType | None:
+def _cached_module(name: str, write: Callable[[], str]) -> ModuleType | None:
     """The module of a name, which is written where there is none yet; None where it cannot be."""
     if name not in _MODULES:
         if len(_MODULES) >= KEPT:

@@ -14,11 +14,11 @@ from gamedsl.calls.registry import CallError
 from gamedsl.diagnostics.spans import Span
 from gamedsl.engine import flow
 from gamedsl.engine.chance import Drawing, Index, Lottery, ticket
-from gamedsl.engine.declared_infoset import declared
-from gamedsl.engine.function_calls import Answers, Caller, answer, registered
+from gamedsl.engine.declared_infoset import declared_key
+from gamedsl.engine.function_calls import Caller, RecordingCaller, call_registered, run_call
 from gamedsl.engine.game_state import NOTHING, SCANNED, Answered, GameState
 from gamedsl.engine.kernel import Amounts, Ask, Kind, NamedMoves, Outcome, PlayError
-from gamedsl.engine.legal_options import LegalOptions, Spoken, action_of, arguments
+from gamedsl.engine.legal_options import ExampleReplies, LegalOptions, action_of, arguments
 from gamedsl.ir.builtins import exact, values
 from gamedsl.ir.evaluate import Budget, SpentError, none_here
 from gamedsl.ir.game import GameIR
@@ -82,8 +82,8 @@ class Interpreter:
         self,
         ir: GameIR,
         budget: Budget | None = None,
-        caller: Caller = registered,
-        spoken: Spoken | None = None,
+        caller: Caller = call_registered,
+        spoken: ExampleReplies | None = None,
     ) -> None:
         self.ir = ir
         self.budget = budget
@@ -237,15 +237,15 @@ class History(NamedMoves):
     def _show(self, op: flow.Reveal) -> int:
         step, value = op.step, self._state.value(op.step.value, self._me)
         self._state.bind(step.variable, value)
-        self._state.tell(step, self._me, "", value, step.value.type, name_of(value), self._me)
+        self._state.observe(step, self._me, "", value, step.value.type, name_of(value), self._me)
         return self._place + 1
 
     def _consult(self, op: flow.CallFunction) -> int:
         step, state = op.step, self._state
         given = {name: state.value(expr, self._me) for name, expr in step.arguments}
-        caller = Answers(self._kernel.caller)
+        caller = RecordingCaller(self._kernel.caller)
         try:
-            value = answer(step, given, caller)
+            value = run_call(step, given, caller)
         except CallError as error:
             raise PlayError(
                 f"`{step.function}` gave no result: {error.reason}", step.span
@@ -253,7 +253,7 @@ class History(NamedMoves):
         if caller.given:
             state.answers = (*state.answers, (step.id, step.function, caller.given))
         state.bind(step.variable, value)
-        state.tell(step, self._me, "", value, step.type, name_of(value), self._me)
+        state.observe(step, self._me, "", value, step.type, name_of(value), self._me)
         return self._place + 1
 
     # loops and stages
@@ -346,7 +346,7 @@ class History(NamedMoves):
                 )
             )
             if legal or step.said is not None:
-                key = declared(self._kernel.ir, step, seat, scope)
+                key = declared_key(self._kernel.ir, step, seat, scope)
                 before = occurrences(seen, step.id, seat) if key is None else 0
                 asks.append(Ask(seat, step.id, before, legal, key, step.said is not None))
             elif no_move == "end":
@@ -397,12 +397,12 @@ class History(NamedMoves):
         named = {ask.seat: name for ask, name in zip(self.asks, names, strict=True)}
         chosen = {seat: options.value(step, seat, name) for seat, name in named.items()}
         if SILENCE in names and not step.joint and step.place is None:
-            state.be_silent(step, self.asks[0].seat)
+            state.bind_silence(step, self.asks[0].seat)
         else:
             state.bind_choices(step, {s: v for s, v in chosen.items() if named[s] != SILENCE})
         self.asks = ()
         for seat, value in chosen.items():
-            state.tell(step, seat, seat, value, step.type, named[seat], self._me)
+            state.observe(step, seat, seat, value, step.type, named[seat], self._me)
         waiting = []
         for seat, value in chosen.items():
             action = action_of(step, value)

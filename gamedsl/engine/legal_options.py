@@ -13,9 +13,9 @@ from gamedsl.ir.program import Action, Choose
 from gamedsl.ir.types import plain
 from gamedsl.ir.values import Bag, name_of
 from gamedsl.prompting.events import SILENCE
-from gamedsl.prompting.replies import value_said
+from gamedsl.prompting.replies import open_reply_value
 
-Spoken = Callable[[Choose, str, Scope, Callable[[str], bool]], tuple[str, ...]]
+ExampleReplies = Callable[[Choose, str, Scope, Callable[[str], bool]], tuple[str, ...]]
 """Examples of what a seat may say at an open decision, by canonical name; given whether the step's
 `valid` holds of what has a name."""
 
@@ -23,7 +23,7 @@ Spoken = Callable[[Choose, str, Scope, Callable[[str], bool]], tuple[str, ...]]
 class LegalOptions:
     """The options of every step and seat, by value and by canonical name."""
 
-    def __init__(self, ir: GameIR, spoken: Spoken | None = None) -> None:
+    def __init__(self, ir: GameIR, spoken: ExampleReplies | None = None) -> None:
         self._seats, self._spoken = ir.seats, spoken
         self._names: dict[tuple[str, str], dict[Any, tuple[int, str]]] = {}
         self._values: dict[tuple[str, str], dict[str, Any]] = {}
@@ -40,7 +40,7 @@ class LegalOptions:
         if name == SILENCE:
             return None
         if step.said is not None:
-            return value_said(name, step.said, plain(step.type), self._seats)
+            return open_reply_value(name, step.said, plain(step.type), self._seats)
         return self._values[step.id, seat][name]
 
     def examples(

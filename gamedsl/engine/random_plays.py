@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 from gamedsl.calls.registry import lookup
 from gamedsl.calls.types import ListOf, OrNone
 from gamedsl.calls.types import Type as Described
-from gamedsl.engine.function_calls import name_of_data, registered
+from gamedsl.engine.function_calls import call_registered, name_of_data
 from gamedsl.engine.interpreter import Interpreter
-from gamedsl.engine.legal_options import Spoken
+from gamedsl.engine.legal_options import ExampleReplies
 from gamedsl.ir.evaluate import Budget, EvaluationError, Scope, SpentError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import TEXT, PerSeat
 from gamedsl.prompting.events import SILENCE, Event, Seen, Turn
-from gamedsl.prompting.random_replies import sample_said
+from gamedsl.prompting.random_replies import random_reply
 
 MOST = 16
 """Pasts per step; a step with more options than this before it is not covered wholly."""
@@ -65,7 +65,7 @@ def pasts(ir: GameIR, step: Choose) -> tuple[Past, ...]:
         if ir.kept_hash not in _KNOWN:
             if len(_KNOWN) >= 16:
                 _KNOWN.clear()
-            _KNOWN[ir.kept_hash] = _met(ir)
+            _KNOWN[ir.kept_hash] = _sampled(ir)
         return _KNOWN[ir.kept_hash].get(step.id, ())
     found: list[Past] = []
     names = 0
@@ -111,10 +111,10 @@ def _variants(ir: GameIR, step: Choose) -> int:
     return min(most, MOST)
 
 
-def _met(ir: GameIR) -> dict[str, tuple[Past, ...]]:
+def _sampled(ir: GameIR) -> dict[str, tuple[Past, ...]]:
     """The pasts of each step that random plays meet."""
-    kernel = rehearsal(ir, Budget(WORK))
-    left = left_before(ir)
+    kernel = example_kernel(ir, Budget(WORK))
+    left = example_memory(ir)
     found: dict[str, dict[tuple[str, int], Past]] = {}
     moves = 0
     for play in range(4 * PLAYS):
@@ -168,14 +168,14 @@ LONG = 1
 """Seconds that a function may take before plays do without it."""
 
 
-def rehearsal(ir: GameIR, budget: Budget | None = None) -> Interpreter:
+def example_kernel(ir: GameIR, budget: Budget | None = None) -> Interpreter:
     """The rules of a game, interpreted, for plays at random: every decision has some options."""
     if not ir.open:
         return Interpreter(ir, budget)
-    return Interpreter(ir, budget, quick, spoken(ir))
+    return Interpreter(ir, budget, call_or_example, example_replies(ir))
 
 
-def left_before(ir: GameIR) -> dict[str, Any]:
+def example_memory(ir: GameIR) -> dict[str, Any]:
     """An example of what an earlier episode left of the state that lasts."""
     return {
         state.name: dict.fromkeys(ir.seats, NUMBER) if isinstance(state.type, PerSeat) else NUMBER
@@ -183,7 +183,7 @@ def left_before(ir: GameIR) -> dict[str, Any]:
     }
 
 
-def spoken(ir: GameIR) -> Spoken:
+def example_replies(ir: GameIR) -> ExampleReplies:
     """Examples of what a seat may say at a step, by canonical name; silence is one where the game
     goes on without a valid reply."""
     silent = {seat for seat, cost in ir.costs.items() if cost.then in ("skip", "play")}
@@ -195,7 +195,7 @@ def spoken(ir: GameIR) -> Spoken:
         counted = sum(len(v) for k, v in scope.bindings.items() if k.endswith("@past"))
         random, found = Random(f"{step.id} {seat} {len(scope.bindings)} {counted}"), list[str]()
         for number in range(TRIES):
-            name = sample_said(step.said, step.type, ir.seats, random)
+            name = random_reply(step.said, step.type, ir.seats, random)
             if number == 0 and step.type == TEXT and step.said.form == "text":
                 name = NUMBER
             if name not in found and _holds(admits, name):
@@ -214,7 +214,7 @@ def _holds(admits: Callable[[str], bool], name: str) -> bool:
         return False
 
 
-def quick(name: str, arguments: Mapping[str, Any]) -> Any:
+def call_or_example(name: str, arguments: Mapping[str, Any]) -> Any:
     """A `gamedsl.engine.function_calls.Caller` for plays that are only looked at."""
     function = lookup(name)
     assert function is not None, "the compiler has looked it up"
@@ -222,7 +222,7 @@ def quick(name: str, arguments: Mapping[str, Any]) -> Any:
     random = Random(f"{name} {told}")
     if function.time_limit > LONG or function.missing_here() is not None:
         return _drawn(function.result, random)
-    found = registered(name, arguments)
+    found = call_registered(name, arguments)
     return _drawn("bool", random) if found is False else found
 
 

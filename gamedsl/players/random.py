@@ -23,12 +23,12 @@ class RandomPlayer(DrawingPlayer):
         return [1 / len(decision.legal)] * len(decision.legal)
 
     def say(self, decision: Decision, dice: Random) -> str:
-        from gamedsl.prompting.random_replies import sample_said
+        from gamedsl.prompting.random_replies import random_reply
 
         assert decision.said is not None
         seats, name = decision.env.ir.seats, ""
         for _ in range(TRIES):
-            name = sample_said(decision.said, decision.type, seats, dice)
+            name = random_reply(decision.said, decision.type, seats, dice)
             if decision.admits(name):
                 break
         return name

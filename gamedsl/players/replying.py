@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from gamedsl.ir.form import LABEL, Form
 from gamedsl.policies.base import Message, Query
 from gamedsl.policies.generation import Finish, Generated, Request, Writing
-from gamedsl.prompting.replies import CLOSE, OPEN, ParseFailure, label_in, written
+from gamedsl.prompting.replies import CLOSE, OPEN, ParseFailure, label_in, write_choice
 
 if TYPE_CHECKING:
     import torch
@@ -95,7 +95,7 @@ def query_of(decision: Decision, adapter: str) -> Query:
     a thought."""
     labels, form = decision.labels, decision.form
     if form != LABEL:
-        labels = tuple(written(label, form) for label in labels)
+        labels = tuple(write_choice(label, form) for label in labels)
     return Query(cast("tuple[Message, ...]", decision.messages), labels, adapter)
 
 

@@ -16,15 +16,15 @@ from gamedsl.ir.values import name_of
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.value_text import Words, as_text
 
-Shown = Callable[[Mapping[str, Any], str], tuple[Any, ...]]
+EntryValues = Callable[[Mapping[str, Any], str], tuple[Any, ...]]
 """The values of some entries, of what variables hold (`gamedsl.engine.kernel.State.variables`)
 and for a seat."""
 
-Tellings = Mapping[tuple[str, str], Shown]
+ViewCode = Mapping[tuple[str, str], EntryValues]
 """What works out what seats are told, by seat and step."""
 
 
-class Viewing:
+class DeclaredViews:
     """Works out the views of one game. `shown_role` is how prompts call each seat.
 
     What `shown` gives, by seat and step, works out their values faster than the reference does; it
@@ -32,10 +32,10 @@ class Viewing:
     """
 
     def __init__(
-        self, ir: GameIR, shown_role: Mapping[str, str], shown: Callable[[], Tellings] = dict
+        self, ir: GameIR, shown_role: Mapping[str, str], code: Callable[[], ViewCode] = dict
     ) -> None:
         self._ir = ir
-        self._find_shown = shown
+        self._make_code = code
         self._shown_role = shown_role
         masked = ir.labels.kind == "masked"
         self._on_board = (
@@ -70,7 +70,7 @@ class Viewing:
         self, seat: str, step: Choose, entries: Sequence[Entry], variables: Mapping[str, Any]
     ) -> Sequence[Any]:
         """By generated code, where there is some; else, and where that raises, by the reference."""
-        shown = self._shown.get((seat, step.id))
+        shown = self._code.get((seat, step.id))
         if shown is not None:
             with suppress(Exception):
                 return shown(variables, seat)
@@ -78,8 +78,8 @@ class Viewing:
         return [evaluate(entry.value, scope) for entry in entries]
 
     @cached_property
-    def _shown(self) -> Tellings:
-        return self._find_shown()
+    def _code(self) -> ViewCode:
+        return self._make_code()
 
     def chosen(self, expr: Expr) -> Mapping[Any, str]:
         """The names of the options whose values an expression shows as they are; none where it
@@ -113,7 +113,7 @@ class Viewing:
             known = None if isinstance(value, bool) else chosen.get(value)
         except TypeError:  # a map among its parts: nothing that can be chosen
             known = None
-        return book.shown(known or name_of(value), self._shown_role)
+        return book.relabelled(known or name_of(value), self._shown_role)
 
 
 def _variable(expr: Expr) -> str | None:

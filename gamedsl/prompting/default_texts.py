@@ -37,7 +37,7 @@ def default_title(ir: GameIR, entry: Entry) -> str:
     return "Now" if ir.labels.kind == "masked" else _MINE.sub(r"your \1", entry.text)
 
 
-def default_ask(
+def closed_ask_text(
     ir: GameIR, step: Choose, options: tuple[str, ...], shown_role: dict[str, str]
 ) -> str:
     """The ask slot: whether others choose at the same time, and the exact texts of the answers.
@@ -53,7 +53,7 @@ def default_ask(
     return f"{actors} choose at the same time.\n{listed}"
 
 
-def asked_to_say(ir: GameIR, step: Choose) -> str:
+def open_ask_text(ir: GameIR, step: Choose) -> str:
     """The ask slot of an open decision: what it is called, where a masked game does not hide it."""
     at_once = "All reply at the same time." if step.joint and len(step.actors) > 1 else ""
     what = "" if ir.labels.kind == "masked" else f"Now your {step.variable.replace('_', ' ')}."

@@ -58,14 +58,14 @@ def known(seen: Seen) -> str:
     """Events as text: `first.open=check, board=Q`. What was said stands in quotes where it could be
     read as something else, so that different events have different texts."""
     return ", ".join(
-        f"{event.seat}.{event.step}={_apart(event.name)}"
+        f"{event.seat}.{event.step}={_unambiguous(event.name)}"
         if event.seat
-        else f"{event.step}={_apart(event.name)}"
+        else f"{event.step}={_unambiguous(event.name)}"
         for event in seen
     )
 
 
-def _apart(name: str) -> str:
+def _unambiguous(name: str) -> str:
     """A name that shows where it ends: as it is, or as JSON has it. An object of JSON does."""
     if not _MARKS.search(name):
         return name

@@ -62,7 +62,7 @@ class LabelBook:
         """Whether there is an option of this name."""
         return name in self._label
 
-    def shown(self, name: str, roles: Mapping[str, str]) -> str:
+    def relabelled(self, name: str, roles: Mapping[str, str]) -> str:
         """A value that chance drew or that was shown, part by part as prompts say it: what has a
         label by its label, a role as `roles` shows it, anything else by its name."""
         if name in self._label:

@@ -29,22 +29,22 @@ from typing import Any, Literal, assert_never
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
 from gamedsl.ir.types import Record, has_text, plain
-from gamedsl.prompting.declared_views import Tellings, Viewing
+from gamedsl.prompting.declared_views import DeclaredViews, ViewCode
 from gamedsl.prompting.default_texts import (
-    asked_to_say,
-    default_ask,
+    closed_ask_text,
     default_rules,
     default_title,
+    open_ask_text,
     role_names,
 )
 from gamedsl.prompting.events import SILENCE, Event, Seen, Turn
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.position_swap import exchanged_events, exchanged_names
-from gamedsl.prompting.replies import written, written_said
+from gamedsl.prompting.replies import write_choice, write_open_reply
 from gamedsl.prompting.reply_instructions import form_of, instruction
 from gamedsl.prompting.templates import Fields, compiled, template_for, variables_before
 from gamedsl.prompting.value_text import titled
-from gamedsl.prompting.visibility import texts
+from gamedsl.prompting.visibility import field_texts
 from gamedsl.prompting.windows import Windows
 
 Messages = tuple[tuple[Literal["system", "user", "assistant"], str], ...]
@@ -76,12 +76,12 @@ class RenderError(Exception):
 class Prompter:
     """Renders the prompts of one game. It has no state but a cache; episodes may share it."""
 
-    def __init__(self, ir: GameIR, shown: Callable[[], Tellings] = dict) -> None:
-        """`shown` as of `Viewing`."""
+    def __init__(self, ir: GameIR, shown: Callable[[], ViewCode] = dict) -> None:
+        """`shown` as of `DeclaredViews`."""
         self.ir = ir
         self.shown_role = role_names(ir)
         self._steps = {step.id: step for step in walk_steps(ir.turns) if isinstance(step, Binding)}
-        self.viewing = Viewing(ir, self.shown_role, shown)
+        self.viewing = DeclaredViews(ir, self.shown_role, shown)
         self.windows = Windows(ir)
         self._swaps = dict(ir.swaps)
         self.is_chat = ir.is_chat
@@ -147,7 +147,7 @@ class Prompter:
         left_out: int,
     ) -> tuple[Part, ...]:  # fmt: skip
         """What the first message to a seat says."""
-        kept = self._events(seat, self.windows.kept(seen[:left_out]), book)
+        kept = self._events(seat, self.windows.outside(seen[:left_out]), book)
         new = self._new(seat, step, legal, book, seen, left_out)
         return (self._role(seat, book), *kept, *new)
 
@@ -174,8 +174,8 @@ class Prompter:
         if name == SILENCE:
             return "…"
         if step.said is None:
-            return written(book.label(name), self.ir.respond)
-        return written_said(name, step.said, step.type, self.ir.seats)
+            return write_choice(book.label(name), self.ir.respond)
+        return write_open_reply(name, step.said, step.type, self.ir.seats)
 
     def parts(
         self,
@@ -213,7 +213,7 @@ class Prompter:
         view: tuple[str, ...] | None,
     ) -> tuple[Part, ...]:
         told = (
-            self._events(seat, self.windows.told(seat, seen), book)
+            self._events(seat, self.windows.visible(seat, seen), book)
             if view is None
             else (self._view(seat, step, view, book),)
         )
@@ -255,7 +255,7 @@ class Prompter:
             case Choose():
                 text = self._choice_text(step, event, actor, choice)
             case Show() | Call():
-                text = self._outcome_text(step, event, "Shown", actor, choice)
+                text = self._outcome_text(step, event, "EntryValues", actor, choice)
             case Draw():
                 text = self._outcome_text(step, event, "Drawn", actor, choice)
             case _:
@@ -314,7 +314,7 @@ class Prompter:
             case Draw() | Show() | Call():
                 if has_text(step.type):
                     return actor, event.name
-                return actor, book.shown(event.name, self.shown_role)
+                return actor, book.relabelled(event.name, self.shown_role)
         assert_never(step)
 
     def _role(self, seat: str, book: LabelBook) -> Part:
@@ -331,9 +331,9 @@ class Prompter:
         options = tuple(map(book.label, offered))
         template = template_for(self.ir, "ask", step.id, step.variable)
         if template is None and step.said is not None:
-            return Part("ask", asked_to_say(self.ir, step), None)
+            return Part("ask", open_ask_text(self.ir, step), None)
         if template is None:
-            return Part("ask", default_ask(self.ir, step, options, self.shown_role), None)
+            return Part("ask", closed_ask_text(self.ir, step, options, self.shown_role), None)
         return self._fill(template, seat, book, **self._asked(step, options, book, seen))
 
     def _offered(
@@ -379,10 +379,10 @@ class Prompter:
                 return None
             case Choose():
                 if _in_part(source, event):
-                    return texts(event.name, type)
+                    return field_texts(event.name, type)
                 return None if event.name == SILENCE else _fields_said(event.name)
             case Draw() | Show() | Call():
-                return texts(event.name, type) if source.readers.fields else None
+                return field_texts(event.name, type) if source.readers.fields else None
         assert_never(source)
 
     def _fill(self, template: Template, seat: str, book: LabelBook, **more: Any) -> Part:

@@ -33,7 +33,7 @@ from gamedsl.ir.types import (
     Union,
     domain,
 )  # fmt: skip
-from gamedsl.prompting.replies import name_said
+from gamedsl.prompting.replies import open_reply_name
 
 PHRASES = (
     "a", "no", "Yes.", "42", "hm…", "Why not?", "I am not sure.", "That is {all} I have to say.",
@@ -54,14 +54,14 @@ _MOST_ITEMS = 3
 _FAR = 99
 
 
-def sample_said(said: Said, type: Type, seats: tuple[str, ...], random: Random) -> str:
+def random_reply(said: Said, type: Type, seats: tuple[str, ...], random: Random) -> str:
     """The canonical name of something that an open decision may be answered with. ValueError: the
     type has no value, or none that fits its limits."""
     if said.form == "json":
         value = _value(type, seats, random)
     else:
         value = _text(type, PROGRAMS if said.form == "code" else PHRASES, random)
-    return name_said(value, said, type, seats)
+    return open_reply_name(value, said, type, seats)
 
 
 def _text(type: Type, phrases: tuple[str, ...], random: Random) -> str:

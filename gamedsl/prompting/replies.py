@@ -13,8 +13,8 @@ only fenced block. JSON: its only object, with the fields of a record type and v
 (`gamedsl.prompting.json_values`). A reply that could be taken in two ways, or that would have to be
 mended first, is refused. Its canonical name is the text, the code, or the JSON with the fields in
 their declared order and no spaces; a number that is not whole is a string there, `"1/3"`. Always:
-`value_said` and `name_said` are inverse to each other, and `read_said` reads what `written_said`
-writes.
+`open_reply_value` and `open_reply_name` are inverse to each other, and `read_open_reply` reads what
+`write_open_reply` writes.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ OPEN, CLOSE = "<think>", "</think>"
 """What a thought stands between."""
 
 
-def written(label: str, form: Form, thought: str | None = None) -> str:
+def write_choice(label: str, form: Form, thought: str | None = None) -> str:
     """The reply that gives a label, after a thought if there is one: what `read_choice` reads as
     that label and as nothing else. ValueError: the form cannot hold the label or the thought."""
     reply = _written(label, form.kind)
@@ -221,7 +221,9 @@ _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*[A-Za-z0-9_+#.-]*[ \t]*")
 _CACHED_VALUES = 4096
 
 
-def read_said(text: str, said: Said, type: Type, seats: tuple[str, ...]) -> str | ParseFailure:
+def read_open_reply(
+    text: str, said: Said, type: Type, seats: tuple[str, ...]
+) -> str | ParseFailure:
     """The canonical name of what a reply says, or why it says nothing valid. Any text is accepted;
     `said.valid` is for the runtime to check."""
     try:
@@ -235,7 +237,7 @@ def read_said(text: str, said: Said, type: Type, seats: tuple[str, ...]) -> str 
         return ParseFailure(fault.reason, text, fault.detail)
 
 
-def value_said(name: str, said: Said, type: Type, seats: tuple[str, ...]) -> Any:
+def open_reply_value(name: str, said: Said, type: Type, seats: tuple[str, ...]) -> Any:
     """The value of a canonical name. ValueError: nothing that can be said has this name."""
     if said.form == "json":
         return _record(name, type, seats)
@@ -244,21 +246,21 @@ def value_said(name: str, said: Said, type: Type, seats: tuple[str, ...]) -> Any
     return _checked(name, type)
 
 
-def name_said(value: Any, said: Said, type: Type, seats: tuple[str, ...]) -> str:
+def open_reply_name(value: Any, said: Said, type: Type, seats: tuple[str, ...]) -> str:
     """The canonical name of a value. ValueError: it is not of the type."""
     try:
         name = _name(value, type, seats) if said.form == "json" else value
-        if value_said(name, said, type, seats) == value:
+        if open_reply_value(name, said, type, seats) == value:
             return str(name)
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise ValueError(f"{quoted(str(value))} is not {type}") from error
     raise ValueError(f"{quoted(str(value))} is not {type}")
 
 
-def written_said(name: str, said: Said, type: Type, seats: tuple[str, ...]) -> str:
+def write_open_reply(name: str, said: Said, type: Type, seats: tuple[str, ...]) -> str:
     """The reply that says what has this name, and no more. ValueError: nothing has it, or it has a
     number of endless decimals, which JSON cannot say."""
-    value = value_said(name, said, type, seats)
+    value = open_reply_value(name, said, type, seats)
     if said.form == "json":
         return dumps(data_of(value, type, seats), decimal)
     if said.form == "code":

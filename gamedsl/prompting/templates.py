@@ -141,11 +141,11 @@ def environment() -> Environment:
             return self.undefined(obj=obj, name=argument)
 
     sandbox = Sandbox(
-        undefined=StrictUndefined, finalize=shown, trim_blocks=True, lstrip_blocks=True
+        undefined=StrictUndefined, finalize=as_prompt_text, trim_blocks=True, lstrip_blocks=True
     )
     sandbox.globals.clear()
     sandbox.filters = {name: sandbox.filters[name] for name in FILTERS}
-    sandbox.filters |= {"string": shown, "join": _join}
+    sandbox.filters |= {"string": as_prompt_text, "join": _join}
     sandbox.tests = {name: test for name, test in sandbox.tests.items() if name in TESTS}
     return sandbox
 
@@ -156,7 +156,7 @@ def compiled(text: str) -> Compiled:
     return environment().from_string(text)
 
 
-def shown(value: Any) -> Any:
+def as_prompt_text(value: Any) -> Any:
     """How a value reads in a prompt: exact numbers, lists with commas. TypeError for a map."""
     if isinstance(value, dict):
         raise TypeError("a map is no text: name a part of it")
@@ -165,7 +165,7 @@ def shown(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
-        return ", ".join(str(shown(item)) for item in value)
+        return ", ".join(str(as_prompt_text(item)) for item in value)
     return value
 
 
@@ -189,7 +189,7 @@ def _number_text(value: Fraction) -> str:
 def _join(items: Any, between: str = "") -> str:
     if not isinstance(items, list | tuple):
         raise TypeError("`join` is for lists")
-    return between.join(str(shown(item)) for item in items)
+    return between.join(str(as_prompt_text(item)) for item in items)
 
 
 def _is_number(value: Any) -> bool:

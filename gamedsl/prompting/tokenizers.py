@@ -49,7 +49,7 @@ def counts(counter: TokenCounter, text: str) -> tuple[int, ...]:
     return tuple(one.count(text) for one in models)
 
 
-def spoken_by(counter: TokenCounter, role: str) -> TokenCounter:
+def tokenizer_of(counter: TokenCounter, role: str) -> TokenCounter:
     """What measures the words of a role: the tokenizer of its model, or all of them where no model
     answers for it."""
     return counter.roles.get(role, counter) if isinstance(counter, Tokenizers) else counter

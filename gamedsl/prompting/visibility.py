@@ -52,7 +52,7 @@ def may_read(readers: Readers, seat: str, owner: str | None) -> bool:
             assert_never(readers.kind)
 
 
-def told(
+def observers(
     readers: Readers, owner: str | None, chooser: str, value: Any, type: Type, name: str,
     scope: Scope, everyone: tuple[str, ...],
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
@@ -74,13 +74,13 @@ def told(
             if reads(inner, seat, owner, scope)
         ]
         if shown:
-            yield seat, written(shown)
+            yield seat, partial_name(shown)
 
 
 _DECODER = json.JSONDecoder()
 
 
-def written(fields: Iterable[tuple[str, Any, Type]]) -> str:
+def partial_name(fields: Iterable[tuple[str, Any, Type]]) -> str:
     """Fields with their values as one name."""
     return ",".join(f"{field}={_name(value, type)}" for field, value, type in fields)
 
@@ -91,7 +91,7 @@ def _name(value: Any, type: Type) -> str:
     return name_of(value)
 
 
-def ways(name: str, type: Type) -> Iterator[tuple[str, str]]:
+def readings(name: str, type: Type) -> Iterator[tuple[str, str]]:
     """The ways in which a name may begin with a value of a type: the value's own name, and what is
     left after it."""
     if isinstance(plain(type), Text) and name.startswith('"'):
@@ -103,7 +103,7 @@ def ways(name: str, type: Type) -> Iterator[tuple[str, str]]:
             yield name[:end], name[end + 1 :]
 
 
-def texts(name: str, record: Record) -> dict[str, str] | None:
+def field_texts(name: str, record: Record) -> dict[str, str] | None:
     """The fields that a name tells, each with the name of its value; None for a name that tells no
     fields. Values that are not texts are taken to hold no comma before another field."""
     found: dict[str, str] = {}
@@ -113,7 +113,7 @@ def texts(name: str, record: Record) -> dict[str, str] | None:
         if not rest.startswith(head):
             continue
         later = tuple(f"{other}=" for other, _ in record.fields[place + 1 :])
-        for value, left in ways(rest[len(head) :], type):
+        for value, left in readings(rest[len(head) :], type):
             if not left or left.startswith(later):
                 found[field], rest = value, left
                 break

@@ -22,18 +22,18 @@ class Windows:
         self._choices = {step.id: step for step in ir.steps}
         self._lasting = frozenset(never_repeated(ir.turns)) if ir.history else frozenset()
 
-    def told(self, seat: str, seen: Seen) -> Seen:
+    def visible(self, seat: str, seen: Seen) -> Seen:
         """What one message tells of all that a seat has seen."""
         start = self._start(seat, seen)
-        return (*self.kept(seen[:start]), *seen[start:]) if start else seen
+        return (*self.outside(seen[:start]), *seen[start:]) if start else seen
 
-    def kept(self, seen: Seen) -> Seen:
+    def outside(self, seen: Seen) -> Seen:
         """The events that no window leaves out."""
         return tuple(event for event in seen if event.step in self._lasting)
 
     def talk(self, seat: str, before: tuple[Turn, ...]) -> tuple[tuple[Turn, ...], int]:
         """The turns that a chat goes on from, and how many events it leaves out before them, but
-        for those that are `kept`."""
+        for those that are `outside`."""
         window = self._ir.windows.get(seat)
         if window is None:
             return before, 0
@@ -47,7 +47,7 @@ class Windows:
         return before, 0
 
     def _start(self, seat: str, seen: Seen) -> int:
-        """How many events one message leaves out, but for those that are `kept`."""
+        """How many events one message leaves out, but for those that are `outside`."""
         window = self._ir.windows.get(seat)
         if window is None:
             return 0

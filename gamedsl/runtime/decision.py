@@ -15,9 +15,9 @@ from gamedsl.ir.types import Type
 from gamedsl.prompting.events import SILENCE, Seen, Turn, information_set
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.prompts import NOTHING
-from gamedsl.prompting.replies import ParseFailure, read_choice, read_said, value_said
+from gamedsl.prompting.replies import ParseFailure, open_reply_value, read_choice, read_open_reply
 from gamedsl.prompting.reply_instructions import again
-from gamedsl.prompting.tokenizers import spoken_by
+from gamedsl.prompting.tokenizers import tokenizer_of
 
 if TYPE_CHECKING:
     from gamedsl.runtime.env import Env
@@ -163,12 +163,12 @@ def parse_reply(
         return reply
     if isinstance(reply, str):
         if decision.said is not None:
-            return _heard(decision, reply, "", state)
+            return _parse_open(decision, reply, "", state)
         return read_choice(reply, decision.form, decision.legal, book)
     if reply.name == SILENCE and decision.may_be_silent:
         return SILENCE
     if decision.said is not None:
-        return _heard(decision, reply.name, reply.name, state)
+        return _parse_open(decision, reply.name, reply.name, state)
     if reply.name not in decision.legal:
         raise ValueError(
             f"`{reply.name}` is not legal for {decision.seat}: {', '.join(decision.legal)}"
@@ -176,14 +176,14 @@ def parse_reply(
     return reply.name
 
 
-def _heard(decision: Decision, text: str, name: str, state: State) -> str | ParseFailure:
+def _parse_open(decision: Decision, text: str, name: str, state: State) -> str | ParseFailure:
     """The canonical name of what is said, if it is valid; `name` where it was made in that form."""
     said, seats = decision.said, decision.env.ir.seats
     assert said is not None
-    read = name or read_said(text, said, decision.type, seats)
+    read = name or read_open_reply(text, said, decision.type, seats)
     if isinstance(read, ParseFailure):
         return read
-    value_said(read, said, decision.type, seats)
+    open_reply_value(read, said, decision.type, seats)
     if _tokens(decision, text) > said.max_tokens:
         return ParseFailure("large", text)
     if said.valid is not None and not cast(Listening, state).admits(decision.seat, read):
@@ -195,4 +195,6 @@ def _tokens(decision: Decision, text: str) -> int:
     """How many tokens a text has for the model that says it; without a tokenizer, how many it has
     at least: its words."""
     counter = decision.env.tokenizer
-    return len(text.split()) if counter is None else spoken_by(counter, decision.role).count(text)
+    return (
+        len(text.split()) if counter is None else tokenizer_of(counter, decision.role).count(text)
+    )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
-from gamedsl.engine.function_calls import Caller, registered
+from gamedsl.engine.function_calls import Caller, call_registered
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.kernel import Outcome
 from gamedsl.ir.game import GameIR
@@ -20,9 +20,9 @@ from gamedsl.prompting.tokenizers import TokenCounter
 from gamedsl.runtime.decision import Decision, key_of
 from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.history import Position, PositionTree
-from gamedsl.runtime.kernels import kernel_of, shown_by
+from gamedsl.runtime.kernels import kernel_of, view_code_beside
 from gamedsl.runtime.least import Amount, least_payoffs
-from gamedsl.runtime.memory import Memory, begun, key_of_memory
+from gamedsl.runtime.memory import Memory, initial_values, key_of_memory
 from gamedsl.runtime.transcripts import params_as_data
 from gamedsl.runtime.views import Viewer
 
@@ -40,14 +40,14 @@ class Env:
         run_seed: int = 0,
         tokenizer: TokenCounter | None = None,
         backend: str | None = None,
-        caller: Caller = registered,
+        caller: Caller = call_registered,
     ) -> None:
         """`caller` works out calls. Raises as `kernel_of`."""
         self.ir = ir
         self.run_seed = run_seed
         self.tokenizer = tokenizer
         self.kernel = kernel_of(ir, backend, caller)
-        self.prompter = Prompter(ir, partial(shown_by, self.kernel))
+        self.prompter = Prompter(ir, partial(view_code_beside, self.kernel))
         self._steps = {step.id: step for step in ir.steps}
         self._begun: dict[str, Position] = {}
         self.outcomes = lru_cache(maxsize=16)(_outcomes)
@@ -124,7 +124,7 @@ class Env:
 
     def begin(self, memory: Memory | None) -> Position:
         """The history in which nothing has happened since an episode that left this memory."""
-        lasting = begun(self.ir, memory)
+        lasting = initial_values(self.ir, memory)
         if not lasting:
             return self.root
         key = key_of_memory(memory or {})

@@ -21,7 +21,7 @@ from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime.decision import Action, Decision, Mistake, parse_reply
 from gamedsl.runtime.history import Position, entries
 from gamedsl.runtime.least import Amount
-from gamedsl.runtime.memory import Memory, left_by
+from gamedsl.runtime.memory import Memory, memory_after
 from gamedsl.runtime.views import View, everything
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Episode:
         )
 
     @property
-    def asking(self) -> str | None:
+    def asked_step(self) -> str | None:
         """The step at which seats must act now, as transcripts have it; None where nobody must. A
         decision has the first of the steps that its seat cannot tell apart."""
         return self._position.state.asks[0].step if self.decisions else None
@@ -129,7 +129,7 @@ class Episode:
             raise ValueError(
                 f"replies are needed from {[d.seat for d in asked]}, not {sorted(replies)}"
             )
-        read = {d.seat: self.hear(d, replies[d.seat]) for d in asked}
+        read = {d.seat: self.parse(d, replies[d.seat]) for d in asked}
         failures = {seat: name for seat, name in read.items() if isinstance(name, ParseFailure)}
         self._failed = {}
         if failures:
@@ -174,7 +174,7 @@ class Episode:
         self._failed = again
         return {}
 
-    def hear(self, decision: Decision, reply: Action | str | ParseFailure) -> str | ParseFailure:
+    def parse(self, decision: Decision, reply: Action | str | ParseFailure) -> str | ParseFailure:
         """The canonical name of what a reply to one of `decisions` chooses or says, or why it is
         invalid; nothing moves. ValueError: an `Action` is not legal, or can be said by nobody."""
         return parse_reply(decision, reply, self._position.state, self._book)
@@ -212,7 +212,7 @@ class Episode:
     def memory(self) -> Memory:
         """What the next episode of a run begins with, by `Env.reset`: what this one has left so far
         of the state that lasts. One that was forfeited or is void leaves what it began with."""
-        return self._began if self.failures else left_by(self.env.ir, self.state.variables)
+        return self._began if self.failures else memory_after(self.env.ir, self.state.variables)
 
     @property
     def table(self) -> str:

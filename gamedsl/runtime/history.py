@@ -113,10 +113,12 @@ class Position:
             chosen = {ask.seat: name for ask, name in zip(asks, move, strict=True)}
             log = Log({"step": asks[0].step, "choices": chosen}, self.log)
         known = len(self.state.answers) if isinstance(self.state, History) else 0
-        talk = self._told(move) if self._tree.talks and not isinstance(move, int) else self.talk
+        talk = (
+            self._talk_after(move) if self._tree.talks and not isinstance(move, int) else self.talk
+        )
         return Position(self._tree, state, _answered(log, state, known), talk)
 
-    def _told(self, names: tuple[str, ...]) -> Talk:
+    def _talk_after(self, names: tuple[str, ...]) -> Talk:
         """The talk after what those who are asked here reply; what is forced is not asked."""
         talk = dict(self.talk)
         for ask, name in zip(self.state.asks, names, strict=True):

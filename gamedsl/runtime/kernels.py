@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gamedsl.engine.function_calls import Caller, registered
+from gamedsl.engine.function_calls import Caller, call_registered
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.kernel import Kernel
 from gamedsl.ir.game import GameIR
-from gamedsl.prompting.declared_views import Tellings
+from gamedsl.prompting.declared_views import ViewCode
 
 
 def _generated(ir: GameIR) -> Kernel:
@@ -35,7 +35,7 @@ the fastest for small games."""
 DEFAULT_BACKEND = "generated"
 
 
-def kernel_of(ir: GameIR, backend: str | None = None, caller: Caller = registered) -> Kernel:
+def kernel_of(ir: GameIR, backend: str | None = None, caller: Caller = call_registered) -> Kernel:
     """The rules of a game, run by a backend; `caller` works out its calls. ValueError where there
     is none of this name, and for a game that it cannot run: with too many histories to be
     tabulated; with words or referees, which the interpreter alone runs."""
@@ -47,14 +47,14 @@ def kernel_of(ir: GameIR, backend: str | None = None, caller: Caller = registere
     return BACKENDS[name](ir)
 
 
-def shown_by(kernel: Kernel) -> Tellings:
+def view_code_beside(kernel: Kernel) -> ViewCode:
     """What works out the values that prompts tell, beside this backend; nothing beside the
     interpreter, which needs no generated code."""
     if isinstance(kernel, Interpreter):
         return {}
-    from gamedsl.engine.generated import shown_of
+    from gamedsl.engine.generated import view_code_of
 
-    return shown_of(kernel.ir)
+    return view_code_of(kernel.ir)
 
 
 def _interpreted(ir: GameIR, backend: str | None, caller: Caller) -> Kernel:

@@ -19,7 +19,7 @@ Memory = Mapping[str, Any]
 """`{"motto": "…", "diary": {"ann": "…"}}`."""
 
 
-def begun(ir: GameIR, memory: Memory | None) -> dict[str, Any]:
+def initial_values(ir: GameIR, memory: Memory | None) -> dict[str, Any]:
     """The values with which an episode begins, by variable, of those that a memory has. ValueError
     where a memory is not of this game."""
     states, found = {state.name: state for state in ir.lasting}, {}
@@ -50,7 +50,7 @@ def _text(state: State, name: str, type: Any, left: Any) -> str:
     return left
 
 
-def left_by(ir: GameIR, variables: Mapping[str, Any]) -> dict[str, Any]:
+def memory_after(ir: GameIR, variables: Mapping[str, Any]) -> dict[str, Any]:
     """The memory that an episode leaves in which variables hold this."""
     found: dict[str, Any] = {}
     for state in ir.lasting:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
-from gamedsl.engine.function_calls import Retold
+from gamedsl.engine.function_calls import RecordedCalls
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import Rows
 from gamedsl.ir.rows import holds_out
@@ -27,7 +27,7 @@ from gamedsl.runtime.decision import Action, Decision
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.game import Game
-from gamedsl.runtime.memory import begun
+from gamedsl.runtime.memory import initial_values
 from gamedsl.runtime.transcripts import (
     Chosen,
     Drawn,
@@ -108,7 +108,7 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
     """
     head = transcript.head
     game = game_of(game, transcript)
-    retold = Retold([(one.function, one.results) for one in transcript.given])
+    retold = RecordedCalls([(one.function, one.results) for one in transcript.given])
     told = Env(game.ir, run_seed=head["run_seed"], caller=retold) if transcript.given else env
     env = env or game.env(run_seed=head["run_seed"])
     faults = tuple(_head_faults(game, transcript))
@@ -125,15 +125,15 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
         return Replay(transcript, episode, (), faults)
     moves, thoughts = list[Move](), Thoughts(head)
     for number, happening in enumerate(transcript.happenings, start=1):
-        before = _seen(episode)
+        before = _observations(episode)
         try:
             headline, said = _play(episode, happening, head.get("mistakes"), thoughts)
         except (DisagreementError, EvaluationError) as error:
             fault = Fault(str(error), happening.line, number)
             return Replay(transcript, episode, tuple(moves), (fault,))
-        moves.append(Move(headline, _told(before, _seen(episode)), said))
+        moves.append(Move(headline, _new_observations(before, _observations(episode)), said))
     faults = tuple(_end_faults(episode, transcript))
-    if retold.left and not faults:
+    if retold.unused and not faults:
         message = "the transcript tells what functions gave that the game does not call"
         faults = (Fault(message, transcript.given[-1].line),)
     return Replay(transcript, episode, tuple(moves), faults)
@@ -186,7 +186,7 @@ def _head_faults(game: Game, transcript: Transcript) -> Iterator[Fault]:
         )  # fmt: skip
         return
     try:
-        begun(game.ir, head.get("memory"))
+        initial_values(game.ir, head.get("memory"))
     except ValueError as error:
         yield Fault(f"it begins with a memory that this game cannot have: {error}", line)
         return
@@ -221,11 +221,11 @@ def _wrong_amounts(what: str, here: Any, there: Any, result: Result) -> Iterator
         )
 
 
-Told = tuple[str, tuple[str, ...]]
+Headline = tuple[str, tuple[str, ...]]
 """How a move reads, and the events that say no more than that."""
 
 
-def _play(episode: Episode, happening: Happening, mistakes: Any, thoughts: Thoughts) -> Told:
+def _play(episode: Episode, happening: Happening, mistakes: Any, thoughts: Thoughts) -> Headline:
     """Make one move, after the invalid replies that came before. `DisagreementError` where the
     game does not allow it."""
     if episode.done:
@@ -255,9 +255,9 @@ def _draw(episode: Episode, happened: Drawn) -> str:
     raise DisagreementError(f"`{happened.outcome}` cannot be drawn for {place} here, only {names}")
 
 
-def _choose(episode: Episode, happened: Chosen, mistakes: Any, thoughts: Thoughts) -> Told:
+def _choose(episode: Episode, happened: Chosen, mistakes: Any, thoughts: Thoughts) -> Headline:
     asked, step, choices = episode.decisions, happened.step, happened.choices
-    if episode.asking != step:
+    if episode.asked_step != step:
         raise DisagreementError(f"nobody chooses {step} here: {_asked(episode)}")
     if {decision.seat for decision in asked} != set(choices):
         who = ", ".join(choices) or "nobody"
@@ -282,7 +282,7 @@ def _allowed(episode: Episode, decision: Decision, name: str) -> None:
             f"{_few(decision.legal)}"
         )
     try:
-        heard = episode.hear(decision, Action(name))
+        heard = episode.parse(decision, Action(name))
     except ValueError:
         heard = ParseFailure("malformed", name)
     if isinstance(heard, ParseFailure):
@@ -319,7 +319,7 @@ def _asked(episode: Episode) -> str:
     """What the game waits for."""
     if episode.chance:
         return f"chance draws {_place(*episode.drawing)}"
-    return " and ".join(f"{d.seat} chooses {episode.asking}" for d in episode.decisions)
+    return " and ".join(f"{d.seat} chooses {episode.asked_step}" for d in episode.decisions)
 
 
 def _place(step: str, index: Sequence[str]) -> str:
@@ -330,11 +330,11 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
-def _seen(episode: Episode) -> dict[str, tuple[Event, ...]]:
+def _observations(episode: Episode) -> dict[str, tuple[Event, ...]]:
     return {seat: episode.seen(seat) for seat in episode.env.ir.everyone}
 
 
-def _told(
+def _new_observations(
     before: dict[str, tuple[Event, ...]], after: dict[str, tuple[Event, ...]]
 ) -> tuple[tuple[tuple[str, ...], str], ...]:
     """The new events, each with the seats that were told it."""

@@ -217,10 +217,10 @@ class Layout:
         self._me = OneHot(self._seats)
         self._asked = OneHot(self._steps)
         self._state = [
-            (state.name, code) for state in ir.states for code in (self._seen(state, seat),)
+            (state.name, code) for state in ir.states for code in (self._state_code(state, seat),)
         ]
         self._bound = [
-            ((slot.variable, slot.key), self._told(slot))
+            ((slot.variable, slot.key), self._slot_code(slot))
             for slot in slots
             if any(may_read(r, seat, owner or None) for r, owner in slot.readers)
             or slot.chosen_by(seat)
@@ -261,7 +261,7 @@ class Layout:
         for step, name, code in self._known:
             yield from code.components(f"{step} knows {name}")
 
-    def _seen(self, state: State, seat: str) -> Code:
+    def _state_code(self, state: State, seat: str) -> Code:
         """The code of what a seat may ever see of a declared variable."""
         readers, type = state.readers, state.type
         if readers.kind in ("owner", "others") and isinstance(type, PerSeat):
@@ -277,7 +277,7 @@ class Layout:
         code = code_of(type, self._seats)
         return Maybe(code, "is seen", True) if readers.kind == "test" else code
 
-    def _told(self, slot: Slot) -> Code:
+    def _slot_code(self, slot: Slot) -> Code:
         """The code of what steps bind; where zeros could be a value, with whether it is bound."""
         if slot.options:
             whole = all(name.lstrip("-").isdigit() for name in slot.options)

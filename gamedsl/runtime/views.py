@@ -42,7 +42,7 @@ from gamedsl.ir.types import (
 )  # fmt: skip
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import SILENCE, Event, Seen, known, occurrences
-from gamedsl.prompting.replies import value_said
+from gamedsl.prompting.replies import open_reply_value
 from gamedsl.prompting.value_text import (
     HIDDEN,
     Hidden,
@@ -51,7 +51,7 @@ from gamedsl.prompting.value_text import (
     plain_text,
     titled,
 )
-from gamedsl.prompting.visibility import reads, ways
+from gamedsl.prompting.visibility import readings, reads
 from gamedsl.runtime.value_names import value_of
 from gamedsl.runtime.view_slots import Key, Slot, keys_of, slots_of
 
@@ -212,7 +212,7 @@ class Viewer:
             return name
         if step.readers.fields and not name.startswith("{"):
             return self._named(name, step.type, step.readers)
-        return value_said(name, step.said, step.type, self.ir.seats)
+        return open_reply_value(name, step.said, step.type, self.ir.seats)
 
     def _drawn(self, step: Draw, event: Event) -> tuple[Slot, Any]:
         for key in keys_of(step):
@@ -240,7 +240,7 @@ def _fields(name: str, record: Record, seats: tuple[str, ...]) -> tuple[Any, ...
         head = f"{field_name}="
         if not rest.startswith(head):
             continue
-        for name_of_field, left in ways(rest[len(head) :], type):
+        for name_of_field, left in readings(rest[len(head) :], type):
             try:
                 value[place] = value_of(name_of_field, type, seats)
             except ValueError:

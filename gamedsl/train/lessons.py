@@ -298,7 +298,7 @@ def _moved(
 def _answer(player: Player, decision: Decision, episode: Episode) -> int:
     """The number of what a player does."""
     reply = player.act(decision, episode)
-    name = episode.hear(decision, reply)
+    name = episode.parse(decision, reply)
     if isinstance(name, str) and name in decision.legal:
         return decision.legal.index(name)
     raise TrainError(

@@ -20,7 +20,7 @@ from gamedsl.ir.program import Choose
 from gamedsl.prompting.events import information_set, known
 from gamedsl.prompting.labels import LabelBook, draw_labels
 from gamedsl.prompting.prompts import Prompter
-from gamedsl.prompting.random_replies import sample_said
+from gamedsl.prompting.random_replies import random_reply
 from gamedsl.sema.library import load_document
 from gamedsl.sema.parts import ROLES, check_part, example_reward, example_steps
 from tests.golden.program import amounts, expr, let_line, state_line, step_lines, value
@@ -224,8 +224,8 @@ def reply(episode: gamedsl.Episode, decision: gamedsl.Decision, random: Random) 
     if decision.said is None:
         return Action(decision.legal[random.randrange(len(decision.legal))])
     while True:
-        name = sample_said(decision.said, decision.type, episode.env.seats, random)
-        if isinstance(episode.hear(decision, Action(name)), str):
+        name = random_reply(decision.said, decision.type, episode.env.seats, random)
+        if isinstance(episode.parse(decision, Action(name)), str):
             return Action(name)
 
 

@@ -16,7 +16,7 @@ import pytest
 import gamedsl
 from gamedsl import Action
 from gamedsl.calls.registry import lookup
-from gamedsl.prompting.replies import written
+from gamedsl.prompting.replies import write_choice
 from gamedsl.runtime import Decision, Episode
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump, read
@@ -59,7 +59,7 @@ def played(env: gamedsl.Env, seed: int, speaker: Speaker) -> Episode:
 def answered(decision: Decision, label: str, thought: str = "Which one? This one.") -> str:
     """A label in the form that the game asks for."""
     opened = "" if decision.form.think is None else f"<think>{thought}</think>"
-    return f"{opened}{written(label, decision.form)}"
+    return f"{opened}{write_choice(label, decision.form)}"
 
 
 def block(code: str) -> str:
@@ -121,7 +121,7 @@ def neighbour(decision: Decision, random: Random) -> str:
 
 def thinker(decision: Decision, random: Random) -> str:
     """Thinks of every option, and takes one."""
-    thought = " ".join(written(label, decision.form) for label in decision.labels)
+    thought = " ".join(write_choice(label, decision.form) for label in decision.labels)
     return answered(decision, random.choice(decision.labels), thought)
 
 

@@ -16,7 +16,7 @@ from gamedsl.players.replying import AROUND, Asked, query_of, replies
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Finish, Generated, Request, Then, TokenRow, Writing
 from gamedsl.policies.hf import HFPolicy
-from gamedsl.prompting.replies import ParseFailure, written
+from gamedsl.prompting.replies import ParseFailure, write_choice
 from gamedsl.prompting.reply_instructions import ASKED
 from gamedsl.runtime import Decision, Game
 from tests.writing import write
@@ -45,7 +45,7 @@ def test_options_are_scored_as_they_are_written(tiny: HFPolicy, form: str, tmp_p
     """Every answer is valid, and as frequent as the softmax over the written options has it."""
     game, decision = asked_in(form, tmp_path)
     query = query_of(decision, "shared")
-    assert query.labels == tuple(written(label, decision.form) for label in decision.labels)
+    assert query.labels == tuple(write_choice(label, decision.form) for label in decision.labels)
     odds = (tiny.log_probs([query])[0].double() / 0.5).softmax(0).tolist()
     drawn = replies(tiny, [Asked(decision, "shared", seed) for seed in range(2000)], 0.5)
     count = Counter(reply.choice.action for reply in drawn if reply.choice is not None)
@@ -53,8 +53,8 @@ def test_options_are_scored_as_they_are_written(tiny: HFPolicy, form: str, tmp_p
     assert all(abs(count[at] / 2000 - share) < 0.05 for at, share in enumerate(odds))
     for reply in drawn[:20]:
         episode = game.env().reset(seed=0)
-        assert episode.hear(decision, reply.text) == episode.hear(decision, reply.answer)
-        assert not isinstance(episode.hear(decision, reply.answer), ParseFailure)
+        assert episode.parse(decision, reply.text) == episode.parse(decision, reply.answer)
+        assert not isinstance(episode.parse(decision, reply.answer), ParseFailure)
 
 
 def test_no_temperature_takes_the_likeliest(tiny: HFPolicy, tmp_path: Path) -> None:
@@ -164,8 +164,8 @@ def test_thoughts_that_end_and_those_that_do_not(
     around = tiny.tokenizer.ids("<think>\n"), tiny.tokenizer.ids(between) if between else ()
     assert reply.choice.query.prefix == around[0] + drawn + around[1]
     episode = game.env().reset(seed=0)
-    assert episode.hear(decision, reply.text) == decision.legal[reply.choice.action]
-    assert episode.hear(decision, reply.answer) == decision.legal[reply.choice.action]
+    assert episode.parse(decision, reply.text) == decision.legal[reply.choice.action]
+    assert episode.parse(decision, reply.answer) == decision.legal[reply.choice.action]
 
 
 def test_free_replies_are_written_whole(tiny: HFPolicy, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_free_replies_are_written_whole(tiny: HFPolicy, tmp_path: Path) -> None:
     (reply,) = replies(cast("Writing", thinker), [Asked(decision, "shared", 3)], 1, free=True)
     assert reply.answer == "<think>ten</think><answer>ace</answer>"
     assert reply.choice is None
-    assert game.env().reset(seed=0).hear(decision, reply.answer) == "ace"
+    assert game.env().reset(seed=0).parse(decision, reply.answer) == "ace"
     (request,) = thinker.asked
     assert request.prefix == ()
     assert request.stop == ()
@@ -207,8 +207,8 @@ def test_the_embedded_model_answers_validly_in_every_form(respond: str, tmp_path
     game, decision = asked_in(respond, tmp_path)
     drawn = replies(policy, [Asked(decision, "shared", seed) for seed in range(20)], 1)
     episode = game.env().reset(seed=0)
-    heard = [episode.hear(decision, reply.text) for reply in drawn]
-    assert [episode.hear(decision, reply.answer) for reply in drawn] == heard
+    heard = [episode.parse(decision, reply.text) for reply in drawn]
+    assert [episode.parse(decision, reply.answer) for reply in drawn] == heard
     refused = [name.reason for name in heard if isinstance(name, ParseFailure)]
     assert set(refused) <= ({"thoughts"} if decision.form.think else set())
     assert len(refused) < len(heard) / 2  # it opens a thought in its thought at times

@@ -14,19 +14,19 @@ from jsonschema import Draft202012Validator
 
 from gamedsl.ir import types as t
 from gamedsl.ir.json_types import readable, schema_of
-from gamedsl.prompting.random_replies import PHRASES, PROGRAMS, sample_said
+from gamedsl.prompting.random_replies import PHRASES, PROGRAMS, random_reply
 from gamedsl.prompting.replies import (
     ParseFailure,
-    name_said,
-    read_said,
-    value_said,
-    written_said,
+    open_reply_name,
+    open_reply_value,
+    read_open_reply,
+    write_open_reply,
 )  # fmt: skip
 from tests.properties.said import CODE, EXACT, JSON, SEATS, TEXT, Kind, records
 
 
 def read(text: str, type: t.Type) -> str | ParseFailure:
-    return read_said(text, JSON, type, SEATS)
+    return read_open_reply(text, JSON, type, SEATS)
 
 
 @given(st.data(), records)
@@ -36,10 +36,10 @@ def test_what_models_write_is_read_and_named(data: st.DataObject, kind: Kind) ->
     text = json.dumps(sample.data, ensure_ascii=data.draw(st.booleans()))
     name = read(text, kind.type)
     assert name == json.dumps(sample.named, ensure_ascii=False, separators=(",", ":"))
-    value = value_said(str(name), JSON, kind.type, SEATS)
+    value = open_reply_value(str(name), JSON, kind.type, SEATS)
     assert value == sample.value
-    assert name_said(value, JSON, kind.type, SEATS) == name
-    assert read(written_said(str(name), JSON, kind.type, SEATS), kind.type) == name
+    assert open_reply_name(value, JSON, kind.type, SEATS) == name
+    assert read(write_open_reply(str(name), JSON, kind.type, SEATS), kind.type) == name
 
 
 scalars = (
@@ -104,11 +104,14 @@ def test_the_schema_takes_what_the_reader_takes(data: st.DataObject, kind: Kind)
 def test_code_and_text_that_are_written_are_read(text: str) -> None:
     for said in (CODE, TEXT):
         try:
-            name = name_said(text, said, t.TEXT, SEATS)
+            name = open_reply_name(text, said, t.TEXT, SEATS)
         except ValueError:
             assert not text.strip() or beyond_schemas(text) or text != text.strip()
         else:
-            assert read_said(written_said(name, said, t.TEXT, SEATS), said, t.TEXT, SEATS) == name
+            assert (
+                read_open_reply(write_open_reply(name, said, t.TEXT, SEATS), said, t.TEXT, SEATS)
+                == name
+            )
 
 
 @given(records, st.integers(0, 99))
@@ -116,9 +119,9 @@ def test_what_is_babbled_can_be_said(kind: Kind, seed: int) -> None:
     schema = Draft202012Validator(schema_of(kind.type, SEATS))
     random, again = Random(seed), Random(seed)
     for _ in range(5):
-        name = sample_said(JSON, kind.type, SEATS, random)
-        assert sample_said(JSON, kind.type, SEATS, again) == name
-        text = written_said(name, JSON, kind.type, SEATS)
+        name = random_reply(JSON, kind.type, SEATS, random)
+        assert random_reply(JSON, kind.type, SEATS, again) == name
+        text = write_open_reply(name, JSON, kind.type, SEATS)
         assert read(text, kind.type) == name
         assert schema.is_valid(json.loads(text))
 
@@ -127,9 +130,12 @@ def test_what_is_babbled_can_be_said(kind: Kind, seed: int) -> None:
 def test_babble_keeps_to_its_limit(limit: int | None) -> None:
     type = t.Text(limit)
     for said, phrases in ((TEXT, PHRASES), (CODE, PROGRAMS)):
-        names = {sample_said(said, type, SEATS, Random(seed)) for seed in range(99)}
+        names = {random_reply(said, type, SEATS, Random(seed)) for seed in range(99)}
         assert names == {p for p in phrases if limit is None or len(p) <= limit}
         for name in names:
-            assert read_said(written_said(name, said, type, SEATS), said, type, SEATS) == name
+            assert (
+                read_open_reply(write_open_reply(name, said, type, SEATS), said, type, SEATS)
+                == name
+            )
     with pytest.raises(ValueError, match="empty"):
-        sample_said(TEXT, t.Text(0), SEATS, Random(0))
+        random_reply(TEXT, t.Text(0), SEATS, Random(0))

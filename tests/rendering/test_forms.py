@@ -18,7 +18,7 @@ from gamedsl.prompting.replies import (
     read_choice,
     read_label,
     split_thought,
-    written,
+    write_choice,
 )  # fmt: skip
 from gamedsl.prompting.reply_instructions import instruction
 
@@ -182,7 +182,7 @@ def test_a_reply_has_one_thought_at_most(text: str, reason: str) -> None:
 
 def test_labels_in_thoughts_are_not_read() -> None:
     for form in (Form("tag", 8), Form("tool", 8)):
-        answer = {label: written(label, form) for label in ("bako", "two words")}
+        answer = {label: write_choice(label, form) for label in ("bako", "two words")}
         inside = f"{answer['two words']}, or {answer['bako']}?"
         assert read_choice(f"<think>{inside}</think>{answer['bako']}", form, ALL, BOOK) == "stag"
         assert read_choice(f"{inside}</think>{answer['bako']}", form, ALL, BOOK) == "stag"
@@ -208,7 +208,7 @@ def test_what_is_written_is_read(label: str, form: Form, thought: str | None) ->
     label = label.strip() or "K"
     book = LabelBook("fixed", (("one", label), ("two", f"{label}2")))
     try:
-        reply = written(label, form, thought)
+        reply = write_choice(label, form, thought)
     except ValueError:
         assert "<" in label + (thought or "") or (thought is not None and form.think is None)
         return
@@ -244,7 +244,7 @@ def test_instructions_name_no_label_and_show_form() -> None:
                 assert not spelt, f"{word} is a label of {style.name}"
         if form.kind != "label":
             example = text.partition("this form: ")[2].partition(" Before")[0]
-            assert example == written("OPTION", form)
+            assert example == write_choice("OPTION", form)
             assert read_choice(example, form, ("stag",), book) == "stag"
         assert ("64" in text) == (form.think is not None)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gamedsl.prompting.replies import REASONS, ParseFailure, read_choice, read_said
+from gamedsl.prompting.replies import REASONS, ParseFailure, read_choice, read_open_reply
 from tests.rendering.hostile import SEATS, Reply, hostile
 
 
 def read(reply: Reply) -> str | ParseFailure:
     if reply.said is not None:
-        return read_said(reply.text, reply.said, reply.type, SEATS)
+        return read_open_reply(reply.text, reply.said, reply.type, SEATS)
     assert reply.form is not None
     return read_choice(reply.text, reply.form, reply.legal, reply.book)
 

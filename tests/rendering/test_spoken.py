@@ -15,10 +15,10 @@ from gamedsl.prompting.json_values import LONGEST
 from gamedsl.prompting.replies import (
     REASONS,
     ParseFailure,
-    name_said,
-    read_said,
-    value_said,
-    written_said,
+    open_reply_name,
+    open_reply_value,
+    read_open_reply,
+    write_open_reply,
 )  # fmt: skip
 from tests.properties.said import CODE, EXACT, JSON, SEATS, TEXT
 
@@ -33,7 +33,7 @@ def one(type: t.Type) -> t.Record:
 
 
 def read(text: str, type: t.Type) -> str | ParseFailure:
-    return read_said(text, JSON, type, SEATS)
+    return read_open_reply(text, JSON, type, SEATS)
 
 
 # JSON
@@ -50,7 +50,7 @@ def read(text: str, type: t.Type) -> str | ParseFailure:
 )
 def test_the_only_object_is_read(text: str) -> None:
     assert read(text, OFFER) == NAME
-    assert value_said(NAME, JSON, OFFER, SEATS) == ("take", {"book": 1, "hat": 0, "ball": 3})
+    assert open_reply_value(NAME, JSON, OFFER, SEATS) == ("take", {"book": 1, "hat": 0, "ball": 3})
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_types_that_nest_too_deeply_cannot_be_read() -> None:
 )
 def test_only_canonical_names_have_a_value(name: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        value_said(name, JSON, OFFER, SEATS)
+        open_reply_value(name, JSON, OFFER, SEATS)
 
 
 @pytest.mark.parametrize(
@@ -283,19 +283,19 @@ def test_only_canonical_names_have_a_value(name: str) -> None:
 )  # fmt: skip
 def test_only_values_of_the_type_have_a_name(value: Any) -> None:
     with pytest.raises(ValueError, match=r"."):
-        name_said(value, JSON, OFFER, SEATS)
+        open_reply_name(value, JSON, OFFER, SEATS)
 
 
 def test_a_number_without_end_cannot_be_written() -> None:
-    assert name_said((Fraction(4, 2),), JSON, one(t.NUMBER), SEATS) == '{"x":2}'
-    name = name_said((Fraction(1, 3),), JSON, one(t.NUMBER), SEATS)
+    assert open_reply_name((Fraction(4, 2),), JSON, one(t.NUMBER), SEATS) == '{"x":2}'
+    name = open_reply_name((Fraction(1, 3),), JSON, one(t.NUMBER), SEATS)
     assert name == '{"x":"1/3"}'
-    assert value_said(name, JSON, one(t.NUMBER), SEATS) == (Fraction(1, 3),)
+    assert open_reply_value(name, JSON, one(t.NUMBER), SEATS) == (Fraction(1, 3),)
     with pytest.raises(ValueError, match="1/3 has no short decimal"):
-        written_said(name, JSON, one(t.NUMBER), SEATS)
+        write_open_reply(name, JSON, one(t.NUMBER), SEATS)
     for bad in ('{"x":"2/6"}', '{"x":"1/0"}', '{"x":"3/1"}', '{"x":0.5}', '{"x":"0.5"}'):
         with pytest.raises(ValueError, match=r"."):
-            value_said(bad, JSON, one(t.NUMBER), SEATS)
+            open_reply_value(bad, JSON, one(t.NUMBER), SEATS)
 
 
 # text and code
@@ -311,8 +311,12 @@ def test_a_number_without_end_cannot_be_written() -> None:
     ],
 )
 def test_text_is_all_of_the_reply(text: str, name: str) -> None:
-    assert read_said(text, TEXT, t.Text(50), SEATS) == name
-    assert value_said(name, TEXT, t.Text(50), SEATS) == name == name_said(name, TEXT, t.TEXT, SEATS)
+    assert read_open_reply(text, TEXT, t.Text(50), SEATS) == name
+    assert (
+        open_reply_value(name, TEXT, t.Text(50), SEATS)
+        == name
+        == open_reply_name(name, TEXT, t.TEXT, SEATS)
+    )
 
 
 @pytest.mark.parametrize(
@@ -331,15 +335,15 @@ def test_text_is_all_of_the_reply(text: str, name: str) -> None:
     ],
 )
 def test_what_is_no_text(text: str, reason: str) -> None:
-    assert read_said(text, TEXT, t.Text(5), SEATS) == ParseFailure(reason, text)
+    assert read_open_reply(text, TEXT, t.Text(5), SEATS) == ParseFailure(reason, text)
     with pytest.raises(ValueError, match=r"."):
-        value_said(text, TEXT, t.Text(5), SEATS)
+        open_reply_value(text, TEXT, t.Text(5), SEATS)
 
 
 def test_names_have_no_space_around_them() -> None:
     with pytest.raises(ValueError, match="has spaces around it"):
-        value_said(" a", TEXT, t.TEXT, SEATS)
-    assert value_said(" a\n", CODE, t.TEXT, SEATS) == " a\n"
+        open_reply_value(" a", TEXT, t.TEXT, SEATS)
+    assert open_reply_value(" a\n", CODE, t.TEXT, SEATS) == " a\n"
 
 
 @pytest.mark.parametrize(
@@ -357,7 +361,7 @@ def test_names_have_no_space_around_them() -> None:
     ],
 )
 def test_the_only_block_is_read(text: str, code: str) -> None:
-    assert read_said(text, CODE, t.Text(), SEATS) == code
+    assert read_open_reply(text, CODE, t.Text(), SEATS) == code
 
 
 @pytest.mark.parametrize(
@@ -387,4 +391,4 @@ def test_the_only_block_is_read(text: str, code: str) -> None:
     ],
 )
 def test_what_is_no_block(text: str, reason: str) -> None:
-    assert read_said(text, CODE, t.Text(6), SEATS) == ParseFailure(reason, text)
+    assert read_open_reply(text, CODE, t.Text(6), SEATS) == ParseFailure(reason, text)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gamedsl.prompting.template_syntax import MAX_CHARACTERS, Broken, Parsed, parse
-from gamedsl.prompting.templates import FILTERS, NODES, TESTS, compiled, environment, shown
+from gamedsl.prompting.templates import FILTERS, NODES, TESTS, as_prompt_text, compiled, environment
 
 
 def mentioned(text):
@@ -131,7 +131,7 @@ def render(text, **names):
     ],
 )
 def test_values_are_shown_exactly(value, text):
-    assert str(shown(value)) == text
+    assert str(as_prompt_text(value)) == text
     assert render("{{ x }}", x=value) == text
 
 

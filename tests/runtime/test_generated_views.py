@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import gamedsl
-from gamedsl.engine.generated import Generated, shown_of
+from gamedsl.engine.generated import Generated, view_code_of
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
 from gamedsl.prompting.prompts import Prompter
@@ -54,7 +54,7 @@ def reference(ir: GameIR, seat: str, step: str, variables: Any) -> list[Any]:
 
 def compared(game: gamedsl.Game, plays: int) -> int:
     """How many tellings of random plays were compared."""
-    env, shown, found, random = game.env(), shown_of(game.ir), 0, Random(0)
+    env, shown, found, random = game.env(), view_code_of(game.ir), 0, Random(0)
     for seed in range(plays):
         episode = env.reset(seed=seed)
         while not episode.done:

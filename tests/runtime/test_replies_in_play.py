@@ -10,7 +10,7 @@ import pytest
 
 import gamedsl
 from gamedsl import Action, Env
-from gamedsl.prompting.random_replies import sample_said
+from gamedsl.prompting.random_replies import random_reply
 from gamedsl.runtime.episode import Episode
 
 GUESS = """
@@ -246,7 +246,7 @@ def _played(env: Env, seed: int) -> Episode:
             said = decision.said
             good = random.choice(decision.legal) if decision.legal else ""
             if said is not None:
-                good = sample_said(said, decision.type, env.seats, random)
+                good = random_reply(said, decision.type, env.seats, random)
             texts[decision.seat] = odd if random.random() < 0.2 else good
         episode.step(texts)
     return episode

@@ -16,7 +16,7 @@ import pytest
 from gamedsl.ir.form import Form
 from gamedsl.policies import tiny
 from gamedsl.policies.generation import Generated, Request, Then, Writing
-from gamedsl.prompting.replies import CLOSE, OPEN, written
+from gamedsl.prompting.replies import CLOSE, OPEN, write_choice
 from gamedsl.runtime import Game
 from gamedsl.train.cast import Cast
 from gamedsl.train.words.rollout import Trial, play
@@ -80,7 +80,7 @@ def hold(policy: Writing, form: Form) -> None:
             return f"{thought}\n{CLOSE}"
         if "Options" in asked:
             option = "news" if role == "asker" else "calm"
-            return written(option, form, thought if form.think else None)
+            return write_choice(option, form, thought if form.think else None)
         if role == "teller":
             return f"A tale of {role}, number {n}."
         return f'{{"worth": {n % 9 + 1}, "by": "of {role}"}}'

@@ -170,11 +170,11 @@ class AssignmentWriter:
             case ForEach():
                 self._for_each(lines, statement, scope)
             case Assign() | Add() | Drop() | DropItem():
-                self._write_once(lines, statement, scope)
+                self._write(lines, statement, scope)
             case _:
                 assert_never(statement)
 
-    def _write_once(self, lines: CodeLines, write: Write, scope: CodeScope) -> None:
+    def _write(self, lines: CodeLines, write: Write, scope: CodeScope) -> None:
         place, changes = write.place, not isinstance(write, Assign)
         path = self.path(place, scope)
         if changes and path and not all(_is_simple(key) for key in path):

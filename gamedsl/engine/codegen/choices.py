@@ -148,7 +148,7 @@ class ChoiceWriter:
             slot = self._make.module.slot("b", step.variable)
             lines(f"s.{slot} = {{**s.{slot}, seat: value}}")
         name = f"{self._options.names(step, 'seat')}[place]"
-        self._observations.tell(
+        self._observations.log_event(
             lines, step, step.type, owner="seat", seat="seat", name=name, value="value"
         )
         after = f"return {self._jumps.to(place + 1)}"
@@ -176,7 +176,7 @@ class ChoiceWriter:
         assignments.remember(lines, step.variable)
         with lines.block("for seat, place, value in zip(seats, places, picked):"):
             name = f"{self._options.names(step, 'seat')}[place]"
-            self._observations.tell(
+            self._observations.log_event(
                 lines, step, step.type, owner="seat", seat="seat", name=name, value="value"
             )
         if not op.bodies:

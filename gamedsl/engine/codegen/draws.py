@@ -8,7 +8,7 @@ from itertools import product
 from gamedsl.engine import flow
 from gamedsl.engine.codegen.assignments import AssignmentWriter
 from gamedsl.engine.codegen.choices import stage_slot
-from gamedsl.engine.codegen.control_flow import Jumps, StepContext, draws_several
+from gamedsl.engine.codegen.control_flow import Jumps, StepContext, has_several_draws
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.observations import ObservationWriter, memorable
 from gamedsl.engine.codegen.writer import CodeLines, literal
@@ -40,7 +40,7 @@ class DrawWriter:
         """Stop at a chance node."""
         step = op.step
         lines.source(step.span)
-        if step.place is None and draws_several(step):
+        if step.place is None and has_several_draws(step):
             with lines.block("if not s._drawn:"):
                 self._assignments.unbind(lines, step.variable)
         elif step.place is None:
@@ -118,11 +118,11 @@ class DrawWriter:
         plain_name = name = self._observations.name("value", step.type)
         if every and len(every[0]) > step.by_seat:
             name = f"':'.join([*map(name_of, index[{int(step.by_seat)}:]), {name}])"
-        self._observations.tell(
+        self._observations.log_event(
             lines, step, step.type, owner=owner, seat=_seat(owner), name=name, value="value"
         )
         after = self._jumps.to(place + 1)
-        again = f" if last else {self._jumps.to(place)}" if draws_several(step) else ""
+        again = f" if last else {self._jumps.to(place)}" if has_several_draws(step) else ""
         lines(f"return {after}{again}")
         module.add(lines)
         here = self._contexts[step.id]

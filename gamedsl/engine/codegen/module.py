@@ -214,7 +214,7 @@ _ALONE = {name: form for name, form in FORMS.items() if name != "line"}
 
 def write_views(ir: GameIR, tellings: Sequence[tuple[Entry, ...]]) -> str:
     """The text of a module with a tuple `SHOWN` of a function for each of `tellings`: a
-    `gamedsl.prompting.declared_views.Shown`.
+    `gamedsl.prompting.declared_views.EntryValues`.
 
     Raises `UnsupportedError` for what cannot be written.
     """

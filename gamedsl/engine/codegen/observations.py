@@ -73,7 +73,7 @@ class ObservationWriter:
             return f"{module.table('NAMES', table)}[{code}]"
         return f"known_as({module.own('NAMES', '{}')}, {code})"
 
-    def tell(
+    def log_event(
         self, lines: CodeLines, step: Binding, type: Type, *, owner: str, seat: str,
         name: str, value: str,
     ) -> None:  # fmt: skip
@@ -84,12 +84,12 @@ class ObservationWriter:
             self._fields(lines, step.readers, type, owner, chooser, name, value)
             told = "told"
         else:
-            told = self._told(step.readers, owner, chooser)
+            told = self._observers(step.readers, owner, chooser)
             if told == NOBODY:
                 return
         lines(f"s._log = (s._log, {told}, {step.id!r}, {seat}, {name})")
 
-    def _told(self, readers: Readers, owner: str, chooser: str) -> str:
+    def _observers(self, readers: Readers, owner: str, chooser: str) -> str:
         """The code of who is told: `None` is everybody."""
         seats = self._make.seats
         match readers.kind:

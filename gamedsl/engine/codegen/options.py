@@ -71,7 +71,7 @@ class OptionWriter:
                 row = [i for i, value in enumerate(values) if value[0] == action.name]
                 for at, (_, source) in enumerate(action.parameters):
                     listed = list(dict.fromkeys(values[i][at + 1] for i in row))
-                    if not self._goes_up(source, listed):
+                    if not self._is_ascending(source, listed):
                         return False
                     order = {value: i for i, value in enumerate(listed)}
                     if at == len(action.parameters) - 1 and not self._is_lexical(values, row):
@@ -92,7 +92,7 @@ class OptionWriter:
         keys = [tuple(orders[at][values[i][at]] for at in range(width)) for i in row]
         return keys == sorted(keys)
 
-    def _goes_up(self, source: Expr, listed: list[Any]) -> bool:
+    def _is_ascending(self, source: Expr, listed: list[Any]) -> bool:
         """Whether a source is gone through in the order of what is listed."""
         if isinstance(source, Const) and isinstance(source.value, tuple):
             order = {value: i for i, value in enumerate(listed)}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.engine.chance import Lottery, Single, ticket
-from gamedsl.engine.declared_infoset import key_from
+from gamedsl.engine.declared_infoset import key_of_names
 from gamedsl.engine.kernel import Amounts, Ask, Kind, Outcome
 from gamedsl.ir.outcome import Settlement
 from gamedsl.ir.values import name_of
@@ -207,7 +207,7 @@ class Play(ABC):
             if step in ir.asked_as:
                 rule = self.kernel.steps[step]
                 asks = [
-                    Ask(seat, step, 0, legal, key_from(ir, rule, seat, names))
+                    Ask(seat, step, 0, legal, key_of_names(ir, rule, seat, names))
                     for seat, legal, names in zip(self.asked, self.legal, self._knows, strict=True)
                 ]
             else:

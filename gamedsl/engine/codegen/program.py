@@ -88,7 +88,7 @@ class ProgramWriter:
             case flow.PayNow():
                 return self._pay(lines, op)
             case flow.Reveal():
-                return self._tell(lines, op)
+                return self._reveal(lines, op)
             case flow.Decide():
                 self._choices.ask(lines, place, op)
                 return False
@@ -145,7 +145,7 @@ class ProgramWriter:
         lines(f"{slot} = paid")
         return True
 
-    def _tell(self, lines: CodeLines, op: flow.Reveal) -> bool:
+    def _reveal(self, lines: CodeLines, op: flow.Reveal) -> bool:
         step, assignments = op.step, self._assignments
         lines.source(step.span)
         code = self._make.value(step.value, ACTING)
@@ -155,7 +155,7 @@ class ProgramWriter:
         assignments.bind(lines, step.variable, "value")
         assignments.remember(lines, step.variable)
         name = self._observations.name("value", step.value.type)
-        self._observations.tell(
+        self._observations.log_event(
             lines, step, step.value.type, owner="s.me", seat="''", name=name, value="value"
         )
         return True

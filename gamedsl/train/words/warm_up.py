@@ -25,7 +25,7 @@ from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
 from gamedsl.prompting.events import SILENCE
-from gamedsl.prompting.replies import ParseFailure, written_said
+from gamedsl.prompting.replies import ParseFailure, write_open_reply
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
@@ -179,7 +179,7 @@ def _reply(player: Player, decision: Decision, episode: Episode) -> Answer:
 
 def _valid(episode: Episode, decision: Decision, reply: Answer) -> Iterator[Said]:
     """The reply, if it is valid."""
-    name = episode.hear(decision, reply)
+    name = episode.parse(decision, reply)
     if isinstance(name, str) and name != SILENCE:
         yield Said(decision, name, reply if isinstance(reply, str) else None)
 
@@ -211,7 +211,7 @@ def _spelled(said: Said) -> str:
     """The reply that says what was said, and no more."""
     decision, form = said.decision, said.decision.said
     assert form is not None
-    return written_said(said.name, form, decision.type, decision.env.ir.seats)
+    return write_open_reply(said.name, form, decision.type, decision.env.ir.seats)
 
 
 def _turn(policy: Writing, query: Query, text: str) -> Generated:
