@@ -1,4 +1,4 @@
-"""How often the better-placed side of a debate wins, on topics that were never trained on.
+"""Win rate of the better-placed side of a debate, on topics that were never trained on.
 
     python benchmarks/debate.py --out benchmarks/results/debate-0.json
     python benchmarks/debate.py --seed 1 --run runs/debate-1 --out benchmarks/results/debate-1.json
@@ -58,7 +58,7 @@ def recipe_of(game: Game, folder: Path) -> Recipe:
 
 
 def measured(game: Game, recipe: Recipe, folder: Path, step: int, episodes: int) -> dict[str, Any]:
-    """What the adapters of a step do on the topics that are held out."""
+    """Measures the adapters of a step on the held-out topics."""
     game = game.of("held_out")
     player = run_player(f"{folder}@{step}", game, lambda spec: sys.exit(spec), seed=recipe.seed)
     env = game.env(run_seed=recipe.seed, tokenizer=player.policy.tokenizer)
@@ -89,7 +89,7 @@ def topic_of(trial: Trial) -> str:
 
 
 def share_of(trial: Trial) -> float:
-    """What the better-placed side won."""
+    """Returns the better-placed side's share of wins."""
     placed = trial.episode.paid["well_placed"]
     (better,) = (seat for seat, there in placed.items() if there)
     amount = trial.episode.payoffs[better]
@@ -98,7 +98,7 @@ def share_of(trial: Trial) -> float:
 
 
 def curve(folder: Path) -> list[dict[str, Any]]:
-    """What each step came to, in training."""
+    """Returns the results of each training step."""
     kept = ("step", "payoff", "valid", "reply_tokens", "seconds")
     text = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     records = [json.loads(line) for line in text]

@@ -234,7 +234,7 @@ def measure(runners: list[Runner], turns: int, seconds: float) -> dict[str, Any]
 
 
 def share(runner: Runner, turns: list[Turn]) -> float:
-    """How much of the time is spent in our code."""
+    """Returns the share of the time that is spent in our code."""
     assert runner.idle is not None
     own = statistics.median(turn.seconds / turn.moves for turn in turns)
     moves = max(turn.moves for turn in turns)
@@ -248,14 +248,14 @@ def share(runner: Runner, turns: list[Turn]) -> float:
 
 
 def ratio(found: dict[str, Any], one: str, other: str) -> float:
-    """How many times as fast one is as another: the median over their turns."""
+    """Returns the speed of one relative to the other: the median over their turns."""
     pairs = zip(found[one]["each"], found[other]["each"], strict=True)
     return statistics.median(a / b for a, b in pairs)
 
 
 @dataclass
 class Target:
-    """What the comparison must show."""
+    """A target that the comparison must meet."""
 
     game: str
     ours: str

@@ -36,7 +36,7 @@ TEXT_ARENA = {
 
 
 def peers(game: str) -> Iterator[tuple[str, Play]]:
-    """Who else can play a game: its name and how."""
+    """Yields the other libraries that play a game: name and player."""
     for name, make, games in (
         ("OpenSpiel (C++)", lambda which: spiel(which, seen=False), SPIEL),
         ("OpenSpiel (C++), seen", lambda which: spiel(which, seen=True), SPIEL),
@@ -144,7 +144,7 @@ def text_arena(name: str) -> Play:
 
 
 def legal_texts(state: dict[str, Any]) -> list[str]:
-    """What may be said; the library does not tell."""
+    """Returns the legal texts, which the library does not list."""
     if "current_legal_action_tree" in state:
         return [f"[{word}]" for word in state["current_legal_action_tree"]]
     board = state["board"]

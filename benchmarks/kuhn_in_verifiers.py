@@ -59,7 +59,7 @@ class Kuhn(vf.Env[KuhnConfig]):
 
 
 def paid(cards: tuple[str, str], said: str) -> tuple[float, float]:
-    """What both win."""
+    """Returns the winnings of both."""
     higher = 1 if "JQK".index(cards[0]) > "JQK".index(cards[1]) else -1
     won = {"bf": 1, "cbf": -1, "bk": 2 * higher, "cbk": 2 * higher}.get(said, higher)
     return float(won), float(-won)

@@ -1,4 +1,4 @@
-"""How skewed a model is before training: the start distribution over labels, per label style.
+"""Skew of a model before training: the start distribution over labels, per label style.
 
     python benchmarks/label_skew.py [MODEL]
 

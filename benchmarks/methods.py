@@ -1,4 +1,4 @@
-"""What each way of training reaches, from committed runs: judges every claim, prints the tables.
+"""Results of each way of training, from committed runs: judges every claim, prints the tables.
 
     python benchmarks/methods.py                   # from benchmarks/results/methods
     python benchmarks/methods.py --run             # makes the runs that are missing first (hours)
@@ -85,7 +85,7 @@ def told(values: Sequence[float]) -> str:
 
 
 def outside(result: Result, steps: Iterable[Result]) -> Iterator[int]:
-    """How many decisions lie outside the range of all equilibria by more than `NEAR`."""
+    """Counts the decisions that lie outside the range of all equilibria by more than `NEAR`."""
     return (sum(gap > NEAR for gap in gaps(result, step)) for step in steps if "policy" in step)
 
 
@@ -95,7 +95,7 @@ def farthest(result: Result, steps: Iterable[Result]) -> Iterator[float]:
 
 
 def gaps(result: Result, step: Result) -> Iterator[float]:
-    """Of each decision the most by which one of its probabilities lies outside its range."""
+    """Yields for each decision the largest distance of a probability from its range."""
     ranges = result["start"]["ranges"]["of"]
     for key, probs in probabilities(step):
         yield max(

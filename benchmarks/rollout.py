@@ -1,4 +1,4 @@
-r"""What a rollout costs, in turns and in tokens.
+r"""Costs of a rollout, in turns and in tokens.
 
     pip install -c constraints.txt -e ".[bench]" verifiers==0.4.0 uv
     python benchmarks/rollout.py --part turns --out benchmarks/results/rollout_turns.json

@@ -1,4 +1,4 @@
-"""What the benchmarks share: their command lines, the machine they ran on, their files."""
+"""Code that the benchmarks share: command lines, the machine they ran on, their files."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Match:
         self.ours = {sums: Minimiser(self.arrays, "cfr+", sums) for sums in case.least}
 
     def iterate(self, turns: int) -> tuple[list[Result], list[dict[str, Any]]]:
-        """How fast CFR+ is, and how far apart NashConv is in the end."""
+        """Measures the speed of CFR+, and the difference of NashConv at the end."""
 
         def theirs() -> None:
             for _ in range(self.case.iterations):
@@ -135,7 +135,7 @@ class Match:
         }  # fmt: skip
 
     def evaluate(self, turns: int) -> Result:
-        """How fast NashConv is."""
+        """Measures the speed of NashConv."""
         average = self.solver.average_policy()
         policy = self.arrays.policy(self.ours["histories"].average)
         ours, theirs = list[float](), list[float]()

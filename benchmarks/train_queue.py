@@ -126,7 +126,7 @@ class Run:
         return found if found["fingerprint"] == self.entry.fingerprint else None
 
     def command(self) -> list[str]:
-        """What makes the run, or goes on with it."""
+        """Returns the command that makes the run, or resumes it."""
         train = [sys.executable, "-m", "gamedsl", "train", "--format", "concise"]
         if any((self.folder / "checkpoints").glob("step-*.pt")):
             return [*train, "--resume", str(self.folder)]
@@ -158,8 +158,8 @@ class Run:
 
 
 def summary(run: Run, cpu_seconds: float | None) -> Result:
-    """What is kept of a run: all that its claims and its curves need. `cpu_seconds` is that of the
-    whole run, loading included; None where it was resumed."""
+    """Returns the record of a run: all that its claims and its curves need. `cpu_seconds` is
+    that of the whole run, loading included; None if it was resumed."""
     text = (run.folder / "metrics.jsonl").read_text(encoding="utf-8")
     records = [json.loads(line) for line in text.splitlines()]
     steps = [record for record in records if record["event"] == "step"]
@@ -188,9 +188,9 @@ def summary(run: Run, cpu_seconds: float | None) -> Result:
 
 
 def held_out(run: Run) -> Result:
-    """What `gamedsl eval` says of the trained policy: its mean payoffs, with 95% intervals, and in
-    games in words its share of valid replies, by role. All replies are drawn as in training, and
-    none is constrained."""
+    """Returns the evaluation of the trained policy by `gamedsl eval`: its mean payoffs, with 95%
+    intervals, and in games in words its share of valid replies, by role. All replies are drawn
+    as in training, and none is constrained."""
     out = run.folder.with_suffix(".eval")
     subprocess.run(
         [sys.executable, "-m", "gamedsl", "eval", str(run.folder), "--games",

@@ -182,7 +182,8 @@ def played(game: Game, who: str, games: int, transcripts: Path | None) -> Found:
 
 
 def form_of(game: Game, id: str) -> str:
-    """How a step is answered: `text`, `json` or `code`, or the form of a closed decision."""
+    """Returns the reply form of a step: `text`, `json` or `code`, or the form of a closed
+    decision."""
     step = next(step for step in game.ir.steps if step.id == id)
     if step.said is not None:
         return step.said.form
@@ -223,7 +224,7 @@ def trained(file: Path, args: argparse.Namespace) -> Found:
 
 @contextlib.contextmanager
 def warned() -> Iterator[list[str]]:
-    """What Python warns of meanwhile."""
+    """Collects the warnings that Python gives meanwhile."""
     said: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -232,7 +233,7 @@ def warned() -> Iterator[list[str]]:
 
 
 def faults_of(name: str, one: Found) -> list[str]:
-    """What must not be."""
+    """Returns the faults of a game's results."""
     there = [part for part in PARTS if part in one]
     said = [f"{name}: {line}" for part in there for line in one[part]["warnings"]]
     return said + [

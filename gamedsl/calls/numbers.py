@@ -1,5 +1,5 @@
-"""What number a text states, exactly: `same_number` and `arithmetic`. Nothing is ever evaluated as
-code, and no number grows beyond `MAX_BITS`."""
+"""The number that a text states, exactly: `same_number` and `arithmetic`. Nothing is ever
+evaluated as code, and no number grows beyond `MAX_BITS`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def stated_number(text: str) -> Fraction | None:
 
 
 def _marked(rest: str, mark: str) -> str:
-    """What a mark speaks of: the inside of its braces, or the next line that is not empty."""
+    """Returns the text that a mark refers to: the inside of its braces, or the next non-empty
+    line."""
     if mark.startswith("\\"):
         inside, brace, _ = rest.partition("}")
         return inside if brace else ""

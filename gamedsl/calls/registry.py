@@ -81,17 +81,17 @@ class Function:
 
     @property
     def usage(self) -> str:
-        """As `exact(text: text, value: any) -> bool`."""
+        """The signature as text, such as `exact(text: text, value: any) -> bool`."""
         arguments = ", ".join(f"{name}: {shown(type)}" for name, type in self.arguments.items())
         return f"{self.name}({arguments}) -> {shown(self.result)}"
 
     def fault_of(self, known: Mapping[str, Any]) -> str | None:
-        """What is wrong with arguments that are known before the game is played, if anything is."""
+        """Returns the fault in arguments that are known before the game is played, or None."""
         return self.fault(known) if self.fault else None
 
     def missing_here(self) -> str | None:
-        """What keeps it from running on this machine, a library or a sandbox, if anything does: to
-        be asked before a game is played, since a call then raises `CallError`."""
+        """Returns the missing library or sandbox that keeps it from running on this machine, or
+        None. Ask before a game is played, since a call then raises `CallError`."""
         return self.missing() if self.missing else None
 
     def call(self, **arguments: Any) -> Any:
@@ -120,7 +120,7 @@ class Function:
         return checked(self.result, result)
 
     def _result(self, given: Mapping[str, Any]) -> tuple[Any, bool]:
-        """What the function returns, and whether it came to an end."""
+        """Returns the function's result, and whether it ended in time."""
         final = True
         try:
             found = self.body(**given)

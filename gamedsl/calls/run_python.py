@@ -71,8 +71,8 @@ def result(passed: int, count: int, error: str) -> dict[str, Any]:
 
 
 def _values(line: bytes) -> list[Any]:
-    """What the judge wrote in a line, which the tests could have written too: a list that starts
-    with a whole number, or nothing."""
+    """Returns the list that the judge wrote in a line if it starts with a whole number, else an
+    empty list. The tests could have written the line too."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
@@ -83,8 +83,8 @@ def _values(line: bytes) -> list[Any]:
 
 
 def _judged(code: str, tests: str) -> bytes:
-    """What the side of the tests wrote. Raises `TimeoutError`, and `SandboxError` where one of the
-    two could not be confined."""
+    """Returns the output of the side of the tests. Raises `TimeoutError`, and `SandboxError` if
+    one of the two could not be confined."""
     way = best_way()
     with ExitStack() as open_things:
         ends = socket.socketpair()

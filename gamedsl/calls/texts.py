@@ -1,4 +1,4 @@
-"""What a text says: `exact`, `names`, `matches`."""
+"""Functions that judge texts: `exact`, `names`, `matches`."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def names(text: str, name: str) -> bool:
 
 
 def re2_missing() -> str | None:
-    """What is said where RE2 is not installed."""
+    """Returns the message for a missing RE2, or None if it is installed."""
     return None if find_spec("re2") else str(missing("google-re2", "calls"))
 
 
@@ -139,7 +139,8 @@ def _compiled(pattern: str) -> Any:
 
 
 def pattern_fault(known: Mapping[str, Any]) -> str | None:
-    """What is wrong with a pattern that a game writes out, where the library is there to tell."""
+    """Returns the fault in a pattern that a game writes out, if the library is installed to find
+    it."""
     if "pattern" not in known or re2_missing():
         return None
     try:

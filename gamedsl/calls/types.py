@@ -140,8 +140,8 @@ def _is_plain(type: str | tuple[str, ...], value: Any) -> bool:
 
 
 def key_of(value: Any, depth: int = 0) -> Hashable:
-    """What stands for a value in a cache: equal for equal values of equal types alone, so that 1
-    and true differ. Raises `WrongType` for what no game value is."""
+    """Returns a cache key of a value: equal only for equal values of equal types, so that 1 and
+    true differ. Raises `WrongType` for anything that is no game value."""
     if depth > MAX_DEPTH:
         raise WrongType(f"it is more than {MAX_DEPTH} levels deep")
     match value:

@@ -135,7 +135,7 @@ class _Reduced:
         self._after = _after(tree)
 
     def count(self, seat: int) -> int:
-        """How many there are, without listing them."""
+        """Returns the number of reduced strategies without listing them."""
         many: dict[int, int] = {}
         for info in reversed(self._order(seat)):
             actions = range(len(self._tree.info_sets[info].actions))
@@ -202,7 +202,7 @@ def _title(game: Game | Tree) -> str:
 
 
 def _comment(game: Game | Tree) -> str:
-    """What the game is about, and the hash of its rules."""
+    """Returns the game's description and the hash of its rules."""
     if isinstance(game, Tree):
         return '""'
     about = game.ir.about.replace('"', "'")  # OpenSpiel's reader knows no escape

@@ -165,8 +165,9 @@ class SpielGame(pyspiel.Game):
         return self.rules.facts.draws
 
     def make_py_observer(self, iig_obs_type: Any = None, params: Any = None) -> Observer:
-        """What a player may see: with perfect recall all that it has seen, else its view now.
-        ValueError for anything else, and for a tensor with perfect recall that is too large."""
+        """Returns an observer of a player's observations: with perfect recall all that it has
+        seen, else its view now. Raises ValueError for anything else, and for a tensor with
+        perfect recall that is too large."""
         kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
         single = pyspiel.PrivateInfoType.SINGLE_PLAYER
         if params or not kind.public_info or kind.private_info != single:
@@ -188,7 +189,7 @@ class Play:
 
     @property
     def chance(self) -> tuple[Outcome, ...]:
-        """What chance may bring now, listed once."""
+        """Returns the possible chance outcomes, listed once."""
         if self._chance is None:
             self._chance = self.episode.chance
         return self._chance
@@ -297,11 +298,11 @@ class SpielState(pyspiel.State):
         return self._play.episode.done
 
     def returns(self) -> list[float]:
-        """What each player has been paid so far."""
+        """Returns each player's payments so far."""
         return [float(a) for a in self._play.rules.ledger.earned(self._play.episode).values()]
 
     def rewards(self) -> list[float]:
-        """What each player has been paid since the last move of a player."""
+        """Returns each player's payments since the last move of a player."""
         play = self._play
         earned = play.rules.ledger.earned(play.episode)
         return [float(amount - play.before[seat]) for seat, amount in earned.items()]
@@ -312,7 +313,8 @@ class SpielState(pyspiel.State):
 
 
 class Observer:
-    """What a player sees, as OpenSpiel's observers give it: `tensor`, `dict` and a string."""
+    """A player's observation in the form of OpenSpiel's observers: `tensor`, `dict` and a
+    string."""
 
     def __init__(self, rules: Rules, recalls: bool) -> None:
         self._rules = rules

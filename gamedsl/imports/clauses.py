@@ -143,8 +143,8 @@ def _cover(
 
 
 def _shortest(env: Env, others: list[Env], names: Sequence[str], rank: Mapping[str, int]) -> Term:
-    """What tells a row from all others. Left out first is what is of low rank, then what is not
-    bound."""
+    """Returns the shortest conjunction that tells a row from all others. It drops low ranks
+    first, then unbound names."""
     kept = list(names)
     for name in sorted(names, key=lambda v: (rank[v], env.get(v) is not None)):
         fewer = [v for v in kept if v != name]

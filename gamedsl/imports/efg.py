@@ -12,7 +12,7 @@ from gamedsl.imports.tokens import Reader, Token
 
 @dataclass(frozen=True, eq=False)
 class InfoSet:
-    """What a player cannot tell apart, or (`player` is 0) a move of chance; `odds` are parallel to
+    """An information set of a player, or (`player` is 0) a chance move; `odds` are parallel to
     the actions of a chance move. Compared by identity."""
 
     player: int
@@ -209,7 +209,8 @@ class _Body:
         return known
 
     def _outcome(self) -> tuple[Fraction, ...]:
-        """What is paid at a node: nothing for outcome 0, else what stands here or did before."""
+        """Reads the payment at a node: nothing for outcome 0, else the payoffs here or those of
+        an earlier node."""
         reader, players = self.reader, len(self.players)
         start = reader.next.span
         number = reader.count("the number of an outcome")

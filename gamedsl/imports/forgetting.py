@@ -51,7 +51,7 @@ def forgotten(form: Extensive) -> set[InfoSet]:
 
 
 def sizes(form: Extensive) -> dict[InfoSet, int]:
-    """How many nodes each set has."""
+    """Returns the number of nodes of each information set."""
     count: dict[InfoSet, int] = {}
     for node in form.nodes:
         if node.set is not None:

@@ -89,7 +89,7 @@ class Plan:
 
     @property
     def moved(self) -> list[str]:
-        """What moves bind, in order."""
+        """Returns the names that moves bind, in order."""
         return [step.variable for step in self.steps if step.kind != "show"]
 
     def _slots(self) -> list[_Slot]:
@@ -126,7 +126,7 @@ class Plan:
         )  # fmt: skip
 
     def _knows(self, info: InfoSet) -> str:
-        """What is known in a set: nothing, where its options tell it from all others."""
+        """Returns the declared knowledge at a set; empty if its options tell it from all others."""
         alike = (i.player == info.player and self._options[i] == self._options[info]
                  for i in self.form.sets)  # fmt: skip
         return "nothing" if sum(alike) == 1 else f"[{{place: {info.number}}}]"
@@ -177,9 +177,9 @@ class Plan:
     def _tellings(
         self, nodes: list[Node], sets: list[InfoSet | None], before: list[Step], names: list[str]
     ) -> Iterator[tuple[str, list[Value]]]:
-        """What a player may be told where the game may be: one earlier thing, by its name; that it
-        is asked; what is hidden of the way to its set, as the first set with such a way; its set.
-        The last is always enough."""
+        """Yields the candidates for an observation that a player may get: one earlier thing, by
+        its name; that it is asked; the hidden part of the way to its set, as the first set with
+        such a way; its set. The last always suffices."""
         hidden = [step.variable for step in before if step.variable not in names]
         for name in hidden:
             yield name, [self.env[node].get(name) for node in nodes]
@@ -199,7 +199,8 @@ class Plan:
         yield "", [0 if info is None else info.number for info in sets]
 
     def _at(self, time: int) -> Iterator[Node]:
-        """Where the game may be when a time comes: a node for each way to get there."""
+        """Yields the nodes at which the game may be when a time comes, one for each way to get
+        there."""
         for node in self.form.nodes:
             late = node.set is None or self._time[node] >= time
             if late and (node.parent is None or self._time[node.parent] < time):
@@ -231,12 +232,12 @@ class Plan:
 
 
 def _ranked(steps: Iterable[Step]) -> dict[str, int]:
-    """What steps bind; what more players see is the better to be read."""
+    """Ranks the names that steps bind; names that more players see are preferred."""
     return {step.variable: len(step.readers) for step in steps}
 
 
 def _sizes(form: Extensive) -> dict[Node, int]:
-    """How many nodes each subtree has."""
+    """Returns the number of nodes of each subtree."""
     sizes = dict.fromkeys(form.nodes, 1)
     for node in reversed(form.nodes):
         if node.parent is not None:

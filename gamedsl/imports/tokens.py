@@ -162,7 +162,7 @@ class Reader:
         return tuple(found)
 
     def payoffs(self, players: int, of: str, span: Span, why: str) -> tuple[Fraction, ...]:
-        """What an outcome pays each player, as far as the `}`."""
+        """Reads an outcome's payoff for each player, as far as the `}`."""
         paid = []
         while not self.closes():
             paid.append(self.number("a payoff or `}`"))
@@ -172,7 +172,7 @@ class Reader:
         return tuple(paid)
 
     def done(self, what: str) -> None:
-        """Nothing may stand behind the last word of a game."""
+        """Checks that nothing follows the last word of a game."""
         if self.next.kind != "end":
             self.fail("GD0802", f"something stands behind {what}", self.next.span, "from here on")
 

@@ -40,7 +40,7 @@ def tree_file(form: Extensive, name: str, problems: Problems) -> str | None:
 
 
 def _options(form: Extensive, names: Names) -> dict[InfoSet, tuple[Value, ...]]:
-    """What each action is called: a whole number, where all of its set are, or a name."""
+    """Returns the name of each action: a whole number if all of its set are, else a name."""
     texts = [info for info in form.sets if not are_numbers(info.actions)]
     named = names.of((place for info in texts for place in places(info.actions)), "a")
     return {
@@ -128,7 +128,7 @@ def _payoffs(plan: Plan, roles: list[str], clauses: Clauses, names: Names) -> li
 
 
 def _total(node: Node) -> tuple[Fraction, ...]:
-    """What is paid on the way to a node and at it."""
+    """Returns the sum of payments on the way to a node and at it."""
     paid = node.paid
     while node.parent is not None:
         node = node.parent

@@ -1,15 +1,15 @@
-"""What a pass keeps for its backward pass, and when layers are computed again instead.
+"""Memory of the activations that a pass keeps, and the choice to recompute layers instead.
 
-The count is that of Korthikanti et al., Reducing Activation Recomputation in Large Transformer
-Models (2022, section 4.1), taken anew for a gated MLP whose own weights are frozen: of each adapted
-layer, a token keeps what enters the two norms and the linear layers (4 D), the queries, keys and
-values of all heads, what attention gives and what enters the output layer (5 A), the gate, its
-activation, the other half and their product (4 F; without a gate 2 F); where norms are trained,
-what they scale too (2 D). A layer that is computed again keeps D, and one of them at a time is
-there in full. It is a bound: the lowest layer and some norms keep less.
+The count follows Korthikanti et al., Reducing Activation Recomputation in Large Transformer Models
+(2022, section 4.1), derived again for a gated MLP whose own weights are frozen. Each adapted layer
+keeps for each token: the inputs of the two norms and of the linear layers (4 D); the queries, keys
+and values of all heads, the attention's result and the output layer's input (5 A); the gate, its
+activation, the other half and their product (4 F; without a gate 2 F). Trained norms keep their
+inputs too (2 D). A recomputed layer keeps D, and one layer at a time is kept in full. The count is
+a bound: the lowest layer and some norms keep less.
 
-Whether layers are computed again changes no number: the same operations give the same results.
-Shape letters: D hidden size, A size of all heads together, F inner size of the MLP.
+Recomputation changes no number: the same operations give the same results. Shape letters: D hidden
+size, A size of all heads together, F inner size of the MLP.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def free_memory(device: torch.device) -> float:
 
 
 def _bytes_per_token(config: Any, dtype: torch.dtype, frozen: bool) -> tuple[int, int]:
-    """Of a layer that is kept in full, and of what enters one."""
+    """Returns the bytes that a token takes in a layer kept in full, and as the input of a layer."""
     hidden, heads = int(config.hidden_size), int(config.num_attention_heads)
     gated = getattr(config, "intermediate_size", None)
     inner = int(gated or getattr(config, "ffn_dim", None) or 4 * hidden)

@@ -1,8 +1,8 @@
-"""What the trainer and the players see of a policy: closed decisions in, log-probabilities out.
+"""The interface of a policy for closed decisions: labels in, log-probabilities out.
 
-A closed decision offers a few labels, and the policy is the softmax over the legal labels'
-sequence log-probabilities, so sampling needs no decoding: score the labels and draw. Nothing here
-loads torch; the engines (`hf`, and others later) implement `Policy`.
+A closed decision offers a few labels, and the policy is the softmax over the legal labels' sequence
+log-probabilities, so sampling needs no decoding: score the labels and draw. Nothing here loads
+torch; the engines (`hf`, and others later) implement `Policy`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What endpoints may use up: calls, and tokens as the server counts them."""
+"""The budget of endpoints: calls, and tokens as the server counts them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Budget:
             self._used["tokens"] += tokens
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint must hold of it."""
+        """Returns the counts that a checkpoint stores."""
         return dict(self._used)
 
     def restore(self, state: dict[str, Any]) -> None:

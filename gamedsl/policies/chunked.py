@@ -1,4 +1,4 @@
-"""What policies share that score decisions a chunk at a time, so that memory stays bounded."""
+"""A base class of policies that score decisions in chunks, so that memory stays bounded."""
 
 from __future__ import annotations
 

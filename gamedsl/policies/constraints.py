@@ -1,6 +1,6 @@
-"""What a reply may be: one of some texts, or JSON that fits a schema.
+"""Constraints on replies: one of some texts, or JSON that fits a schema.
 
-A constraint is asked before each token which ones may come, and told which one came.
+Before each token a constraint says which tokens are allowed; after it, it advances by that token.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class DecodeBatch:
     def update(
         self, key_BH1D: torch.Tensor, value_BH1D: torch.Tensor, layer: int, *_: Any, **__: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """What transformers calls on its cache: the new column in, all columns out."""
+        """Stores the new column and returns all columns; transformers calls this on its cache."""
         if layer == len(self._keys):  # nothing is kept of any row yet
             for store, new in ((self._keys, key_BH1D), (self._values, value_BH1D)):
                 store.append(new.new_zeros(*new.shape[:2], self._width + _ROOM - 1, new.shape[3]))

@@ -302,7 +302,7 @@ class Decoding:
         return self._decoder.advance(batch, self._groups)
 
     def close(self) -> None:
-        """Nothing is held but memory."""
+        """Does nothing: only memory is in use."""
 
 
 def _alike(rows: Sequence[Row]) -> list[Group]:

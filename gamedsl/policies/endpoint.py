@@ -51,7 +51,7 @@ LONGEST_WAIT = 60.0
 
 @dataclass(frozen=True)
 class EndpointSettings:
-    """How an endpoint is called. Times are in seconds."""
+    """Settings for calling an endpoint. Times are in seconds."""
 
     key_env: str | None = None
     """The environment variable that holds the key; None is `OPENAI_API_KEY`, if it is set."""

@@ -26,8 +26,8 @@ class Answer:
 
 
 def body_of(request: Request, model: str, constrain: Constrain | None) -> Body:
-    """What is sent for a request. Where the last message is the model's own, the reply goes on from
-    it, in the way of vLLM. Raises ValueError for one that is given in tokens."""
+    """Returns the body to send for a request. If the last message is the model's own, the reply
+    continues it, in vLLM's way. Raises ValueError for a request given in tokens."""
     if request.prefix or not all(isinstance(turn, str) for _, turn in request.messages):
         raise ValueError("an endpoint takes texts, not tokens")
     body: Body = {

@@ -47,14 +47,14 @@ class VllmOptions(Protocol):
 
 @dataclass(frozen=True)
 class PolicyOptions:
-    """How models are opened.
+    """Options for opening models.
 
     lora: the shape of adapters; None makes the smallest, for models that are not trained.
     shapes: the shapes of those adapters that differ, by name.
     finetuning, dtype: as in a recipe; None leaves them to the model and the device.
-    vllm: the settings of vLLM where it writes the replies; None lets the model itself write.
+    vllm: the settings of vLLM if it generates the replies; None lets the model itself generate.
     pass_tokens: the most distinct tokens of a pass; None leaves it to the policy.
-    keeps_trunk: whether the frozen part of prompts is kept from pass to pass.
+    keeps_trunk: whether the frozen part of prompts is cached from pass to pass.
     """
 
     lora: LoraShape | None = None

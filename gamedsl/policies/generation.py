@@ -1,7 +1,7 @@
-"""What is asked of an engine that writes: open decisions in, replies with their tokens out.
+"""The interface of a generating engine: requests in, replies with their tokens out.
 
-Nothing here loads torch. Always true: the ids that come back are those that were drawn, never the
-ids of a text that was split into tokens again, so what is trained is what was said.
+Nothing here loads torch. Invariant: the returned ids are the sampled ones, never those of a text
+that was tokenised again, so training uses exactly the sampled tokens.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def all_served(
 
 @dataclass(frozen=True)
 class Place:
-    """Where a reply lies: its row, and its part [start, stop) of the row's trained tokens."""
+    """The place of a reply: its row, and its part [start, stop) of the row's trained tokens."""
 
     row: int
     start: int

@@ -104,7 +104,7 @@ class HFPolicy(ChunkedPolicy):
     def _activations_of(
         self, dtype: torch.dtype, pass_tokens: int, recompute: Recompute
     ) -> Activations:
-        """What passes of the adapted layers keep."""
+        """Returns the activations that passes of the adapted layers keep."""
         network = self._network
         adapted = len(network.layers) - self._adapters.first_layer
         return Activations(

@@ -44,8 +44,8 @@ class KVPool:
             self._used_at, self._free, self._keys, self._values = [0], [], [], []
 
     def find(self, sequences: Sequence[tuple[str, Sequence[int]]]) -> list[int]:
-        """How many tokens of each (adapter, tokens) are kept; begins a call: what is found, and
-        what is claimed until the next, stays."""
+        """Returns the number of cached tokens of each (adapter, tokens). Begins a call: entries
+        that it finds, and those claimed until the next call, are not evicted."""
         self._clock += 1
         return [len(self._walk(adapter, tokens)) for adapter, tokens in sequences]
 

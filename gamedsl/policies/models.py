@@ -34,11 +34,10 @@ class LoadedModel:
 
 
 def locate(name: str, notify: Notify = silent) -> str:
-    """What `from_pretrained` takes for `name`: a folder or a hub id.
+    """Returns the argument of `from_pretrained` for `name`: a folder or a hub id.
 
     Fetches and converts `smollm2-135m` the first time. `small` and `tiny` have no folder: see
-    `load`.
-    Raises ModelError for a name that is none of these.
+    `load`. Raises ModelError for a name that is none of these.
     """
     if name == smollm2.NAME:
         return str(smollm2.folder(notify))

@@ -107,7 +107,8 @@ class MultiModelPolicy:
     def _each(
         self, items: Sequence[_Addressed], ask: Callable[[Any, list[int]], Sequence[T]]
     ) -> list[T]:
-        """What models say of the items of their adapters, whose places `ask` is given."""
+        """Returns the models' results for the items of their adapters; `ask` is given their
+        places."""
         places: dict[int, list[int]] = {}
         for at, item in enumerate(items):
             places.setdefault(id(self.of(item.adapter)), []).append(at)

@@ -85,7 +85,7 @@ def _planned(
 
 
 def _cost(pieces: Sequence[_Piece]) -> float:
-    """What a pass costs, in tokens that are computed."""
+    """Returns the cost of a pass, in computed tokens."""
     longest = max(piece.end for piece in pieces)
     return PASS_COST + len(pieces) * (max(map(len, pieces)) + _READ_COST * longest)
 
@@ -128,7 +128,7 @@ def _passes(pieces: Sequence[_Piece], max_tokens: int) -> list[list[_Piece]]:
 
 
 class _Filling:
-    """What transformers takes for a cache: writes what is new, reads all that a piece sees."""
+    """A cache for transformers that writes new columns and reads all columns that a piece sees."""
 
     def __init__(
         self, pool: KVPool, slot_T: torch.Tensor, cell_T: torch.Tensor, read_GS: torch.Tensor

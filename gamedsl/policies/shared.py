@@ -40,9 +40,10 @@ class Block:
 
 
 def blocks(paths: Sequence[Sequence[int]], least: int) -> list[list[Block]]:
-    """What rows share, level by level; rows sorted so that equal beginnings lie together.
+    """Returns the shared prefixes of rows, level by level; rows are sorted so that equal prefixes
+    are adjacent.
 
-    A block is made where it spares at least `least` reads of a slot.
+    A block is made if it saves at least `least` reads of a slot.
     """
     levels: list[list[Block]] = [[] for _ in range(DEPTH)]
     todo = [(0, len(paths), 0, 0)]  # rows, first slot not in a block yet, level

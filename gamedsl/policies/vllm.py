@@ -99,14 +99,14 @@ class VllmPolicy(HFPolicy):
     def backward(
         self, queries: Sequence[Query], weights: Sequence[torch.Tensor]
     ) -> list[torch.Tensor]:
-        """As `HFPolicy.backward`; vLLM may sleep meanwhile."""
+        """Calls `HFPolicy.backward`; vLLM may sleep meanwhile."""
         self._engine.rest()
         return super().backward(queries, weights)
 
     def token_backward(
         self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
     ) -> list[torch.Tensor]:
-        """As `HFPolicy.token_backward`; vLLM may sleep meanwhile."""
+        """Calls `HFPolicy.token_backward`; vLLM may sleep meanwhile."""
         self._engine.rest()
         return super().token_backward(rows, weights)
 

@@ -47,7 +47,7 @@ _QUIET = {
 
 @dataclass(frozen=True)
 class VllmSettings:
-    """How vLLM runs beside the trainer."""
+    """Settings of vLLM beside the trainer."""
 
     idle: Idle = "resident"
     """`sleep`: its weights leave the GPU, and its cache is dropped, while adapters are trained."""
@@ -159,7 +159,7 @@ class VllmEngine:
         return one
 
     def step(self) -> list[Any]:
-        """What vLLM has written when it has gone on a little."""
+        """Lets vLLM run for one step and returns the finished replies."""
         return [output for output in self._vllm.step() if output.finished]
 
     def give_up(self, names: Sequence[str]) -> None:
@@ -294,7 +294,7 @@ def _final_only() -> Any:
 
 
 def _constraint(schema: Mapping[str, Any] | None, choices: Sequence[Ids]) -> Any:
-    """What a reply may be, as vLLM is told of it: choices as their very tokens."""
+    """Returns a constraint in vLLM's form: choices as their exact tokens."""
     from vllm.sampling_params import StructuredOutputsParams
 
     if schema is not None:

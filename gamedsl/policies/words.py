@@ -137,7 +137,7 @@ class _Net(nn.Module):
         self._sizes = rows
 
     def row(self, table: int, word: Hashable) -> int:
-        """Of the table of words (0) or of labels (1)."""
+        """Returns the row of a word in the table of words (0) or of labels (1)."""
         key, rows = hashlib.sha256(repr(word).encode()).digest(), self.rows[table]
         row = rows.setdefault(key, len(rows))
         if row >= self._sizes[table]:

@@ -171,8 +171,8 @@ def leave_privileges(alive: int, *, as_root: bool) -> None:
 
 
 def limit(limits: dict[str, Any]) -> None:
-    """What it may use up. There is one process and one thread, so limits on a process are limits
-    on the program."""
+    """Sets the resource limits. There is one process and one thread, so limits on a process are
+    limits on the program."""
     for kind, most in (
         (resource.RLIMIT_AS, limits["memory"]),
         (resource.RLIMIT_CPU, limits["cpu"]),

@@ -39,7 +39,7 @@ class SandboxError(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use up, in seconds and bytes."""
+    """Resource limits of a program, in seconds and bytes."""
 
     seconds: float = 10.0
     """Of the clock, until it is killed."""
@@ -60,8 +60,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a program ended: by itself, or killed because its time was up or its output too long.
-    `code` is its exit code, 128 and the number of the signal that killed it, or None where it had
+    """The end of a program: by itself, or killed because its time was up or its output too long.
+    `code` is its exit code, 128 and the number of the signal that killed it, or None if it had
     to be killed from outside."""
 
     ended: Literal["itself", "time", "output"]
@@ -136,7 +136,7 @@ class Confined:
         return max(0.0, self.deadline - time.monotonic())
 
     def _reading(self) -> Iterator[bytes]:
-        """What it writes, until it closes its output or the time is up."""
+        """Yields its output until it closes it or the time is up."""
         if self.keeper.stdout is None:
             return
         poll = select.poll()

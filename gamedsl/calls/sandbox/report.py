@@ -1,4 +1,4 @@
-"""What can be guaranteed here, by which means, and a trial of it before anything is relied on."""
+"""The guarantees that this machine can give, by which means, and a trial of each."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Report:
     refused: dict[str, str]
 
     def holds(self) -> dict[str, str]:
-        """What is guaranteed, by which means."""
+        """Returns the guarantees, each with its means."""
         if self.way is None:
             return {}
         return {name: means[self.way == "landlock"] for name, means in GUARANTEES.items()}
@@ -108,8 +108,9 @@ def what_holds() -> Report:
 
 
 def fault_of(way: Way) -> str:
-    """What a program can do in a way although it should not, or why it cannot be confined so;
-    empty where the way holds. Really tried, against a server, files and a process of ours."""
+    """Returns a forbidden thing that a program can do when it is confined in this way, or the
+    reason why it cannot be confined so; empty if the way holds. The trial is real, against a
+    server, files and a process of ours."""
     limits = Limits(memory=128 << 20)
     with (
         tempfile.TemporaryDirectory() as folder,

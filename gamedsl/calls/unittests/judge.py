@@ -254,8 +254,8 @@ def described(error: BaseException) -> str:
 
 
 def namespace(found: dict[str, Any]) -> dict[str, Any]:
-    """What the tests see of the code: its names, but for those of built-ins, which stay Python's;
-    all of them in a module `solution` too."""
+    """Returns the names of the code that the tests see, all of them in a module `solution` too.
+    Names of built-ins stay Python's."""
     module = type(builtins)("solution")
     vars(module).update(found)
     sys.modules["solution"] = module

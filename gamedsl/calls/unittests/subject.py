@@ -67,7 +67,7 @@ class Subject:
                 self.link.send(self.raised(error))
 
     def done(self, name: str, arguments: Any) -> list[Any]:
-        """What an operation returns, and the arguments that it changed, by place."""
+        """Returns the result of an operation, and the arguments that it changed, by place."""
         if name == "load":
             return [self.encoded(self.loaded()), []]
         args, options = self.decoded(arguments)
@@ -95,8 +95,8 @@ class Subject:
         return encode(value, self.refer)
 
     def refer(self, value: Any) -> list[Any]:
-        """What stands for an object of the code; of a class of exceptions, with the built-in one
-        that it derives from."""
+        """Returns the reference to an object of the code; a class of exceptions comes with the
+        built-in class that it derives from."""
         if type(value) is Callback:
             return ["yours", value._number]
         number = self.numbers.setdefault(id(value), len(self.known))
@@ -114,7 +114,8 @@ class Subject:
         return self.known[number] if owner == "yours" else Callback(self, number)
 
     def raised(self, error: BaseException) -> list[Any]:
-        """What an exception is to the tests: its class, its arguments and its text."""
+        """Returns an exception in the form that the tests get: its class, its arguments and its
+        text."""
         try:
             text = str(error)[:1000]
             arguments = self.encoded(list(error.args))

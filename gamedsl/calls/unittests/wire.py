@@ -1,4 +1,4 @@
-"""What the code and its tests say to each other: messages of JSON, values in them by content.
+"""The protocol between the code and its tests: messages of JSON, values in them by content.
 
 Plain values of the built-in types are copied, and arrive as such on the other side whatever the
 sender is. Everything else stays where it is, and goes by a number, as the sender's own (`mine`) or
