@@ -1,4 +1,4 @@
-"""Who is how good at a game: matches between players, runs and models, with intervals.
+"""Evaluation of players, runs and models: matches between them, with intervals.
 
 >>> plan = Plan(tuple(contestants(["fixed:rock", "random"])), (contestant("fixed:paper"),))
 >>> found = evaluate(gamedsl.load("rock_paper_scissors"), plan)

@@ -1,4 +1,4 @@
-"""How far a contestant can at least be beaten, in games too large to write out."""
+"""A lower bound of exploitability, in games too large to write out."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def lower_bound(
     game: Game, player: DrawingPlayer, *, simulations: int, games: int, seed: int,
     utility: Utility, progress: Progress | None = None,
 ) -> Estimate:  # fmt: skip
-    """What exploitability (NashConv / seats) of a player is at least: the gain of the replies that
-    were found, with its 95% interval. Equal seeds give equal bounds."""
+    """Returns a lower bound of a player's exploitability (NashConv / seats): the gain of the
+    responses found by search, with its 95% interval. Equal seeds give equal bounds."""
     known: dict[str, Mapping[str, float]] = {}
     searches = [EpisodeSearch(game, player, seat, seed, utility, known) for seat in game.ir.seats]
     found = searched(searches, simulations, games, seed, progress)

@@ -47,8 +47,9 @@ class Contestant:
 
 
 def contestant(text: str, seed: int = 0, endpoints: EndpointSettings | None = None) -> Contestant:
-    """Who a text names; `seed` and `endpoints` as players are opened with them. Raises EvalError
-    for what is neither a player nor a path nor a model, and for files that cannot be read."""
+    """Returns the contestant that a text names; `seed` and `endpoints` as players are opened
+    with them. Raises EvalError for texts that are neither a player nor a path nor a model, and
+    for files that cannot be read."""
     named = _NAMED.fullmatch(text)
     name, what = (named[1], named[2]) if named and not Path(text).exists() else ("", text)
     spec = spec_of(what)

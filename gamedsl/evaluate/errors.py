@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class EvalError(Exception):
-    """What was asked for cannot be evaluated. The text states the fact, then what helps."""
+    """The request cannot be evaluated. The text states the fact, then what helps."""
 
     def __init__(self, fact: str, help: str) -> None:
         super().__init__(f"{fact}\n  help: {help}")

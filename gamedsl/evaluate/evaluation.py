@@ -158,7 +158,7 @@ class _Bench:
         return whole, "as asked for" if self.options.method == "sampled" else why
 
     def _tables(self, holders: Holders) -> list[Policy] | None:
-        """What the holders of all seats do there; None where that cannot be written out."""
+        """Returns the policies of the holders of all seats; None if they cannot be written out."""
         found = []
         for seat, name in zip(self.env.seats, holders, strict=True):
             player = self.players[name]
@@ -194,14 +194,14 @@ class _Bench:
         return play_seatings(self.env, seated, seeds, progress, self.options.keep)
 
     def _table(self, holders: Holders) -> Seated:
-        """Who sits where, referees included; whoever sits in several seats answers for all."""
+        """Returns the seating, referees included; a contestant in several seats answers for all."""
         who = dict(zip(self.env.seats, holders, strict=True))
         who |= {seat: one.name for seat, one in self.plan.referees.items()}
         answerers = {name: self._answerer(name) for name in set(who.values())}
         return Seated(holders, who, {seat: answerers[name] for seat, name in who.items()})
 
     def _answerer(self, name: str) -> Answerer:
-        """What answers for somebody: at one table where it moves by itself, else at all."""
+        """Returns the answerer of a contestant: at one table if it acts by itself, else at all."""
         if name in self.answerers:
             return self.answerers[name]
         player = (self.players | self.referees)[name]
@@ -228,7 +228,7 @@ class _Bench:
             return Exploitability("unknown", why=str(error).partition("\n")[0])
 
     def _bound(self, name: str, player: DrawingPlayer) -> Exploitability:
-        """What it is at least, by a search for replies."""
+        """Returns a lower bound of its exploitability, by a search for responses."""
         if not self.options.search:
             return Exploitability("unknown", why="no search was asked for")
         if self.game.ir.open or self.game.ir.referees:

@@ -43,7 +43,7 @@ class ExactGame:
 
     @property
     def contest(self) -> Contest | None:
-        """What there is to win; None unless all ends pay two seats the same in sum."""
+        """The contest over the payoff; None unless all ends pay two seats the same in sum."""
         if len({sum(self.tree.payoffs[node]) for node in self.tree.terminals}) > 1:
             return None
         low, high = self.tree.span(self.tree.seats[0], "payoffs")
@@ -99,8 +99,8 @@ class ExactGame:
 
 
 def write_out(env: Env) -> ExactGame | None:
-    """None for a game that is too large, or whose labels are drawn anew for each game: what a
-    model does may depend on them."""
+    """Returns the written-out game; None if it is too large, or if its labels are drawn for each
+    game, since a model's policy may depend on them."""
     if not env.ir.labels_last:
         return None
     recall = True
@@ -116,7 +116,8 @@ def write_out(env: Env) -> ExactGame | None:
 
 
 def _own_reach(tree: Tree, table: Policy, seat: int) -> list[float]:
-    """How likely a seat's own choices lead to each node, whatever the others and chance do."""
+    """Returns the probability that a seat's own choices lead to each node, whatever the others
+    and chance do."""
     reach = [0.0] * len(tree)
     reach[0] = 1.0
     for node, info in enumerate(tree.info):

@@ -1,4 +1,4 @@
-"""What came of the games of one seating: rows of payoffs, sampled or exact."""
+"""Results of the games of one seating: rows of payoffs, sampled or exact."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Games:
         return self.payoffs_GS if utility == "payoffs" else self.rewards_GS
 
     def mean(self, seats: Sequence[int], utility: Utility) -> Estimate | None:
-        """What some seats earned on average in a game; None where all were void."""
+        """Returns the mean payoff of some seats in a game; None if all were void."""
         rows = over(self.got(utility)[:, list(seats)])
         return self._expected(rows) if self.exact else mean(rows)
 
@@ -74,9 +74,10 @@ class Contest(NamedTuple):
     high: float | None
 
     def points(self, games: Games) -> np.ndarray:
-        """What each game is worth to the first seat, [G]: its pay on the scale from the least to
-        the most, which is 1 for a win, ½ for a draw and 0 for a loss where there is no more to it.
-        Without a scale that is all that counts. Whoever forfeits has 0; NaN where both did."""
+        """Returns the points of the first seat in each game, [G]: its payoff on the scale from
+        the least to the most, which is 1 for a win, ½ for a draw and 0 for a loss in a game
+        without other stakes. Without a scale only these three count. A seat that forfeits has 0;
+        NaN if both did."""
         results = games.results_GS[:, 0]
         if self.low is None or self.high is None or self.high <= self.low:
             return results
@@ -108,8 +109,8 @@ def over(rows_GK: np.ndarray) -> np.ndarray:
 def together(
     parts: Sequence[tuple[Games, Sequence[int]]], utility: Utility = "payoffs"
 ) -> Estimate | None:
-    """What a contestant earns over several seatings that count alike, in the seats that it has in
-    each. Games of one number have one seed, so the mean of its rows is one observation."""
+    """Returns a contestant's mean over several seatings of equal weight, in its seats in each.
+    Games of one number share a seed, so the mean of their rows is one observation."""
     columns = [over(games.got(utility)[:, list(seats)]) for games, seats in parts]
     if parts[0][0].exact:
         values = [

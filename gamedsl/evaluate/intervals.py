@@ -1,7 +1,7 @@
-"""How sure a number is: 95% intervals of means and of shares.
+"""95% intervals of means and of shares.
 
 Means have t intervals over independent rows; shares have Wilson's, which hold near 0 and 1 too
-(Wilson 1927; Brown, Cai and DasGupta 2001). What is exact has no interval.
+(Wilson 1927; Brown, Cai and DasGupta 2001). Exact numbers have no interval.
 """
 
 from __future__ import annotations

@@ -65,7 +65,8 @@ class Match:
 
     @property
     def key(self) -> str:
-        """What two matches share that are the same."""
+        """The identity of a match: equal for two matches of the same contestants, game and
+        settings."""
         known: list[object] = [self.hash, self.holders, None if self.exact else self.seed]
         known += [self.judges] if self.referees else []
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
@@ -86,8 +87,8 @@ class Match:
 
     @property
     def rank(self) -> tuple[int, str]:
-        """Of two with one key, the greater stands; the text only settles which of two equally
-        long ones does, whoever came first."""
+        """The precedence among matches with one key: the greatest stands; the text only breaks
+        ties between equally long ones, independently of their order."""
         return self.games, json.dumps(asdict(self))
 
     @property
@@ -100,7 +101,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Board:
-    """What the file holds."""
+    """The contents of a leaderboard file."""
 
     matches: Mapping[str, Match] = field(default_factory=dict)
     """By key."""

@@ -24,8 +24,8 @@ def plan_of(
     roles: Iterable[str] = (), referees: Iterable[str] = (), seed: int = 0,
     endpoints: EndpointSettings | None = None,
 ) -> Plan:  # fmt: skip
-    """Who is evaluated, against whom; `roles` and `referees` are texts such as `judge=random`, and
-    say who holds them in all games. Raises EvalError."""
+    """Returns the contestants and their opponents; `roles` and `referees` are texts such as
+    `judge=random`, and name the holders in all games. Raises EvalError."""
     fixed: dict[str, Contestant] = {}
     opened_with = seed, endpoints
     for text in roles:
@@ -68,7 +68,7 @@ def game_of_runs(people: Sequence[Contestant]) -> tuple[str, dict[str, Any]]:
 
 
 def _info(path: Path) -> dict[str, Any]:
-    """What a run's `run.json` says of its game."""
+    """Returns the game's entries in a run's `run.json`."""
     try:
         info = open_run(path).info()
         return {key: info[key] for key in ("hash", "file", "game", "params")}

@@ -121,7 +121,7 @@ def _stream(one: Posed) -> Random:
 
 
 def answerer(player: Player, lasting: bool) -> Answerer:
-    """What answers for a player."""
+    """Returns the function that answers for a player."""
     if isinstance(player, Speaker):
         return Teller(player)
     return Drawer(player, lasting) if isinstance(player, DrawingPlayer) else Mover(player)
@@ -145,7 +145,7 @@ class Seated:
 
 @dataclass
 class _Rows:
-    """What the games of one seating have come to so far."""
+    """The results of one seating's games so far."""
 
     payoffs: list[list[float]] = field(default_factory=list)
     rewards: list[list[float]] = field(default_factory=list)
@@ -226,7 +226,7 @@ def _play(env: Env, tables: Sequence[Seated], seeds: Sequence[int]) -> list[list
 def _answered(
     posed: Mapping[Answerer, Sequence[tuple[Talk, Posed]]],
 ) -> Iterator[tuple[tuple[Talk, Posed], Answered]]:
-    """What everybody answers; endpoints are asked while the others think."""
+    """Yields everybody's answers; endpoints are asked while the others think."""
     calling = [one for one in posed if isinstance(one, Teller) and one.calls]
     with ThreadPoolExecutor(max(1, len(calling))) as pool:
         asked = {one: pool.submit(one.answers, [p for _, p in posed[one]]) for one in calling}

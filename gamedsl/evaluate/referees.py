@@ -1,8 +1,8 @@
-"""Who referees: by name where `--referee` says so, else as the recipe has it.
+"""The holders of referees' seats: those of `--referee`, else those of the recipe.
 
 In training a referee is held by the player of `roles.<referee>.player`, or else answered by the
-model of `roles.<referee>.model`, or the run's, as it came. The same here, of the recipe of the
-first run among the contestants, or else of the game's.
+base model of `roles.<referee>.model`, or the run's. Evaluation follows the recipe of the first run
+among the contestants, or else of the game.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def referees(
     game: Game, given: Iterable[str], people: Sequence[Contestant], seed: int,
     endpoints: EndpointSettings | None = None,
 ) -> dict[str, Contestant]:  # fmt: skip
-    """Who holds the seat of each referee of a game; `given` are texts such as `judge=random`.
-    Raises EvalError, also where a referee is nobody's."""
+    """Returns the contestant that holds each referee's seat; `given` are texts such as
+    `judge=random`. Raises EvalError, also if nobody holds a referee."""
     known = [role.name for role in game.ir.referees]
     named: dict[str, str] = {}
     for text in given:
@@ -61,7 +61,7 @@ def _recipe(game: Game, people: Sequence[Contestant]) -> Recipe:
 
 
 def _usual(game: Game, recipe: Recipe, role: str) -> str:
-    """Who a referee is where nobody is named."""
+    """Returns the name of a referee's default holder."""
     part = recipe.referee(role)
     if part.player is not None:
         return part.player

@@ -1,6 +1,7 @@
-"""What was replied in games in words: how much of it was valid, how long it was, and what it ended.
+"""Statistics of replies in games in words: their validity, their length, and the forfeits they
+caused.
 
-Kept by who replied, in which role and at which step, referees included.
+They are kept by contestant, role and step, referees included.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where a reply is asked for: of whom, by name, in which role, and at which step."""
+    """The place of replies: the contestant's name, its role, and the step."""
 
     who: str
     role: str
@@ -69,7 +70,7 @@ def summed(every: Iterable[Counts]) -> dict[Place, Count]:
 
 @dataclass
 class Talk:
-    """What is replied in one game. `who` are the names of all who sit at it, referees included."""
+    """The replies of one game. `who` are the names of all who sit at it, referees included."""
 
     episode: Episode
     who: Mapping[str, str]

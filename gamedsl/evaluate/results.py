@@ -1,4 +1,4 @@
-"""What an evaluation is asked for, and what it finds."""
+"""Requests and results of evaluations."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def silent(what: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class Options:
-    """How to evaluate. `search` is how many games are simulated for each seat's reply where the
-    game is too large for exact exploitability; 0 leaves it out."""
+    """Options of an evaluation. `search` is the number of games simulated for each seat's
+    response if the game is too large for exact exploitability; 0 leaves it out."""
 
     games: int = 1000
     seed: int = 0
@@ -67,7 +67,7 @@ class Spent(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Who is evaluated, against whom, and who holds seats in all games."""
+    """The contestants, their opponents, and the holders of seats in all games."""
 
     contestants: tuple[Contestant, ...]
     opponents: tuple[Contestant, ...]
@@ -93,7 +93,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was found."""
+    """The results of an evaluation."""
 
     game: Game
     plan: Plan
@@ -129,12 +129,12 @@ class Evaluation:
         return all(seating.holders in self.games for seating in pairing.seatings)
 
     def earned(self, pairing: Pairing, utility: Utility | None = None) -> Estimate | None:
-        """What the focal contestant earns, all its seats counting alike."""
+        """Returns the focal contestant's mean payoff, all its seats counting alike."""
         parts = [(self.games[s.holders], s.focal) for s in pairing.seatings]
         return together(parts, utility or self.options.utility)
 
     def by_role(self, pairing: Pairing, utility: Utility | None = None) -> dict[str, Estimate]:
-        """What it earns in each role that it takes."""
+        """Returns its mean payoff in each role that it takes."""
         role_of = self.game.ir.role_of
         found = {}
         for role in dict.fromkeys(role_of[seat] for seat in self.seats):
@@ -172,7 +172,7 @@ class Evaluation:
 
     @cached_property
     def said(self) -> dict[Place, Count]:
-        """What was replied in all games, by who, in which role and at which step."""
+        """Returns the counts of replies in all games, by contestant, role and step."""
         return summed(games.said for games in self.games.values())
 
     @property

@@ -1,9 +1,9 @@
-"""Who plays whom, and who sits where.
+"""Pairings and seatings of contestants.
 
 A pairing is ordered: its focal contestant takes one of the free seats in turn, and the background
 contestant all others (with two seats, the two ways to sit). A pairing with itself has one seating.
-Seats that `--role` gives to somebody are never free. Where one seat alone is free, there is nobody
-to pair with, and every contestant plays it against those that hold the others.
+Seats that `--role` assigns are never free. If only one seat is free, there is nobody to pair with,
+and every contestant plays it against the holders of the others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a leaderboard says of one game: who stands where, and how sure that is."""
+"""Standings of one game on a leaderboard, with their uncertainty."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Standings:
 
 
 def standings(board: Board, system: System = "elo", anchor: str | None = None) -> list[Standings]:
-    """Those of every game of a board. `anchor` is the name of who has rating 1000 in Elo; `random`
-    where it has played, unless named; else the mean is 1000. Raises as `trueskill`, and EvalError
-    for an anchor that has played none of the games."""
+    """Returns the standings of every game of a board. `anchor` names the contestant with rating
+    1000 in Elo; by default `random` if it has played, else the mean is 1000. Raises as
+    `trueskill`, and EvalError for an anchor that has played none of the games."""
     ordered = sorted(_by_game(board), key=lambda found: (found[0].game, *_rules(found[0])))
     if anchor is not None:
         check_anchor(anchor, names_on(board))
@@ -74,7 +74,8 @@ def _by_game(board: Board) -> list[list[Match]]:
 
 
 def _rules(match: Match) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """What two matches share that are compared: games that others judged are other games."""
+    """Returns the rules of a match: matches are compared only if these are equal, since games
+    with other referees are other games."""
     return match.hash, match.judges
 
 
@@ -192,7 +193,8 @@ def _paid(matches: Sequence[Match], identity: str, *, own: bool) -> Estimate | N
 
 
 def _mean(parts: Sequence[tuple[float, float, int]]) -> float:
-    """That of some matches, each with its mean, variance and games; an exact one stands alone."""
+    """Returns the mean of some matches, each with its mean, variance and games; an exact one
+    stands alone."""
     games = sum(n for *_, n in parts)
     return sum(m * n for m, _, n in parts) / games if games else parts[0][0]
 

@@ -70,7 +70,7 @@ def head_of(found: Evaluation) -> list[str]:
 
 
 def _overview(found: Evaluation) -> Table:
-    """Who there is; of a game in words no exploitability, where none is known."""
+    """Lists the contestants. Exploitability is omitted for text games if it is unknown."""
     known = {measured.kind for measured in found.exploitability.values()} - {"unknown"}
     shown = bool(known) or not found.in_words
     rows = []
@@ -92,7 +92,8 @@ def _overview(found: Evaluation) -> Table:
 
 
 def _by_role(found: Evaluation) -> Table:
-    """What each earns in each role against each, one row a pairing or, of many roles, a role."""
+    """Tabulates each contestant's payoff in each role against each other, one row a pairing, or
+    a role if there are many roles."""
     role_of = found.game.ir.role_of
     roles = tuple(dict.fromkeys(role_of[seat] for seat in found.seats))
     wide, rows = len(roles) <= FEW_ROLES, []
@@ -134,7 +135,8 @@ def _results(found: Evaluation) -> Table:
 
 
 def _decisions(found: Evaluation) -> Table:
-    """How often each action is taken, and the range of equilibria; of two actions, the second."""
+    """Tabulates the probability of each action, and the range of equilibria; for two actions,
+    the second."""
     if not found.options.decisions or not found.policies:
         return Table((), ())
     letter = dict(zip([c.name for c in found.plan.everybody], _letters(found), strict=True))

@@ -17,8 +17,8 @@ LONGEST = 60
 
 
 def keeper(folder: Path | None) -> Keep:
-    """What writes the games of each seating into a file of its own in a folder, which must be
-    empty or not be there; writes nothing without one. Raises EvalError, then too."""
+    """Returns a function that writes the games of each seating into a file of its own in a
+    folder, which must be empty or absent; without a folder it writes nothing. Raises EvalError."""
     if folder is None:
         return lambda holders, records: None
     files: dict[Holders, Path] = {}

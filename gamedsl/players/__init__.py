@@ -1,4 +1,4 @@
-"""Who may hold a seat. One interface: a decision in, an action out.
+"""Players hold seats. Their one interface: a decision in, an action out.
 
 >>> players = {seat: open_player("random", game, seed=1) for seat in game.ir.seats}
 >>> play(game.env(), players, seed=7).payoffs

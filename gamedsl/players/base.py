@@ -44,7 +44,7 @@ class Posed(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What a player answers: a move, a reply to be read, or why there is none."""
+    """A player's answer: a move, a reply to be parsed, or the reason why there is none."""
 
     reply: Action | str | ParseFailure
     text: str | None = None
@@ -74,15 +74,15 @@ class DrawingPlayer(ABC):
 
     @abstractmethod
     def odds(self, decision: Decision, episode: Episode) -> Sequence[float]:
-        """How likely each action is; parallel to `decision.legal`, summing to 1."""
+        """Returns the probability of each action; parallel to `decision.legal`, summing to 1."""
 
     def all_odds(self, asked: Sequence[tuple[Decision, Episode]]) -> list[Sequence[float]]:
         """The odds of many decisions at once, which for a model is the faster way."""
         return [self.odds(decision, episode) for decision, episode in asked]
 
     def say(self, decision: Decision, dice: random.Random) -> str:
-        """What it says at an open decision, by canonical name. PlayerError where it says nothing:
-        few players do."""
+        """Returns its reply to an open decision, by canonical name. Raises PlayerError if it has
+        none, as most players."""
         raise PlayerError(
             f"this player chooses among options, and `{decision.step}` of {decision.env.ir.name} "
             "is said in words", "write `random`, which says something at random",
@@ -92,7 +92,7 @@ class DrawingPlayer(ABC):
         return self.draw(decision, episode, self._dice[decision.seat])
 
     def draw(self, decision: Decision, episode: Episode, dice: random.Random) -> Action:
-        """What it does, drawn with these random numbers."""
+        """Returns an action drawn with these random numbers."""
         from gamedsl.runtime import Action
 
         if decision.said is not None:
@@ -113,8 +113,8 @@ class Dice(dict[str, random.Random]):
 
 
 def answer(player: Player, posed: Sequence[Posed]) -> list[Answered]:
-    """What a player answers to decisions of several games; by the seeds alone, where it is of the
-    kinds that let it be."""
+    """Returns a player's answers to decisions of several games; they depend on the seeds alone
+    if the kind of player allows it."""
     if isinstance(player, Speaker):
         return player.answers(posed)
     if isinstance(player, DrawingPlayer):

@@ -30,7 +30,7 @@ class BestResponsePlayer(DrawingPlayer):
         self._found: dict[str, BestResponse] = {}
 
     def response(self, seat: str) -> BestResponse:
-        """What a seat earns by it, and its actions."""
+        """Returns a seat's value under the response, and its actions."""
         from gamedsl.solve.respond import best_response
 
         if seat not in self._found:
@@ -43,7 +43,8 @@ class BestResponsePlayer(DrawingPlayer):
 
 
 def policy_of(player: DrawingPlayer, env: Env) -> dict[str, Mapping[str, float]]:
-    """What a player does at every information set of every seat, by going through all histories."""
+    """Returns a player's action probabilities at every information set of every seat, by walking
+    all histories."""
     from gamedsl.runtime import Action
 
     found: dict[str, Mapping[str, float]] = {}

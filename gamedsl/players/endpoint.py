@@ -121,7 +121,8 @@ class EndpointPlayer:
 
 
 class _Thought(NamedTuple):
-    """What comes before an answer: its text with the tags, or nothing; why no answer follows."""
+    """The thought before an answer: its text with the tags, or nothing; the reason if no answer
+    follows."""
 
     text: str = ""
     tokens: int = 0

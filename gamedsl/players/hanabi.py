@@ -67,7 +67,7 @@ class HanabiPlayer(DrawingPlayer):
         return Turn(table, view["seat"], hands, tuple(view["legal"])).choose()
 
     def table(self, view: Mapping[str, Any]) -> tuple[PublicKnowledge, Hands]:
-        """What everybody knows, and the hands that the seat sees."""
+        """Returns the public knowledge, and the hands that the seat sees."""
         hands: dict[str, list[Card]] = {s: [] for s in self._seats if s != view["seat"]}
         moves: tuple[Move, ...] = ()
         events = iter(view["seen"])
@@ -86,7 +86,7 @@ class HanabiPlayer(DrawingPlayer):
         return self._after(moves), hands
 
     def _read(self, moves: tuple[Move, ...]) -> PublicKnowledge:
-        """What everybody knows after some moves; kept for those that go on from them."""
+        """Returns the public knowledge after some moves; cached for continuations of them."""
         if not moves:
             return PublicKnowledge(self._params, self._seats)
         table, move = self._after(moves[:-1]).copy(), moves[-1]
@@ -103,7 +103,7 @@ class HanabiPlayer(DrawingPlayer):
 
 
 class Move(NamedTuple):
-    """What a seat did, and what was shown then: the slots that a hint touched, or the card."""
+    """A seat's action and its public result: the slots that a hint touched, or the card."""
 
     name: str
     seat: str
@@ -121,8 +121,8 @@ def _card(name: str) -> Card:
 
 
 class PublicKnowledge:
-    """What all players know: piles, tokens, cards that are gone, and of each card in a hand what it
-    may be. Slots are counted from the oldest card."""
+    """Public knowledge: piles, tokens, discarded cards, and the possible values of each card in
+    a hand. Slots are counted from the oldest card."""
 
     def __init__(self, params: Mapping[str, Any], seats: Sequence[str]) -> None:
         copies: Mapping[int, int] = params["copies"]
@@ -206,7 +206,7 @@ class PublicKnowledge:
         return found
 
     def legal(self, seat: str, other: str, hand: Sequence[Card]) -> tuple[str, ...]:
-        """What a seat may do, who sees another one's hand."""
+        """Returns the legal actions of a seat that sees another one's hand."""
         slots = range(len(self.maybe[seat]))
         told = dict.fromkeys(what for card in hand for what in told_of(card)) if self.clues else ()
         return (
@@ -232,7 +232,8 @@ class PublicKnowledge:
             self.maybe[seat].append(frozenset(self.copies))
 
     def known(self, seat: str, others: Mapping[Card, int]) -> list[frozenset[Card]]:
-        """What each card of a seat may be, for somebody who sees so many other cards."""
+        """Returns the possible values of each card of a seat, for an observer who sees these
+        other cards."""
         return [
             frozenset(c for c in maybe if self.left(c) > others.get(c, 0)) or maybe
             for maybe in self.maybe[seat]
@@ -281,7 +282,7 @@ class Turn:
         return min(plays, key=lambda i: (min(rank for _, rank in known[i]), i))
 
     def _hints(self) -> Iterator[Hint]:
-        """What there is to hint, and what would come of it."""
+        """Yields the possible hints with their effects."""
         for name in self.legal:
             verb, arguments = _parsed(name)
             if verb != "hint":
@@ -315,8 +316,9 @@ class Turn:
         return self.seen - Counter(self.hands[seat])
 
     def _least_wanted(self) -> tuple[int, float]:
-        """What to discard: a card that is surely of no use; else the one that all others expect,
-        who would have said something if it were the last of its kind. And how likely it is."""
+        """Returns the slot to discard and its probability of being useless: a card that surely
+        is of no use; else the card that all others expect, since they would have hinted at the
+        last of its kind."""
         table = self.table
         known = table.known(self.seat, self.seen)
         for slot, maybe in enumerate(known):
@@ -327,10 +329,10 @@ class Turn:
 
 
 class Hint(NamedTuple):
-    """What comes of a hint; better ones are larger. `fair`: what it says is so, and no wrong card
-    is played for it. `safe`: who is next then loses nothing. `plays`: how many cards it asks for.
-    `kept`: how well it marks cards that are the last of their kind. `told`: how much it tells of a
-    hand, in nats."""
+    """The effects of a hint; better ones compare larger. `fair`: its meaning is true, and no
+    wrong card is played for it. `safe`: the next player then loses nothing. `plays`: the number
+    of cards that it asks for. `kept`: how well it marks cards that are the last of their kind.
+    `told`: its information about a hand, in nats."""
 
     fair: bool
     safe: bool
@@ -341,7 +343,7 @@ class Hint(NamedTuple):
 
 
 def told_of(card: Card) -> tuple[str, str]:
-    """What may be hinted of a card."""
+    """Returns the two hints that touch a card."""
     return card[0], str(card[1])
 
 
@@ -359,6 +361,6 @@ def least_wanted(table: PublicKnowledge, known: Sequence[frozenset[Card]]) -> in
 def share(
     cards: Iterable[Card], of: Callable[[Card], bool], weight: Callable[[Card], int] = lambda c: 1
 ) -> float:
-    """How likely one of some cards is of a kind, by their weights."""
+    """Returns the probability that one of some cards is of a kind, by their weights."""
     weights = {card: weight(card) for card in cards}
     return sum(n for card, n in weights.items() if of(card)) / (sum(weights.values()) or 1)

@@ -73,7 +73,7 @@ class Node:
 def search(
     state: State, seats: tuple[str, ...], simulations: int, dice: random.Random
 ) -> list[int]:
-    """How many simulations tried each option of who moves."""
+    """Returns the number of simulations that tried each option of the acting seat."""
     root, scale = Node(state, seats), Scale(len(seats))
     for _ in range(simulations):
         path = _descend(root, seats, scale, dice)
@@ -134,7 +134,7 @@ def _promising(node: Node, seat: int, scale: Scale, dice: random.Random) -> int:
 
 
 def _play_out(state: State, seats: tuple[str, ...], dice: random.Random) -> list[float]:
-    """What everybody is paid when all play on at random."""
+    """Returns the payoffs after random play to the end."""
     state = state.copy()
     while state.kind != "end":
         if state.kind == "chance":

@@ -41,8 +41,8 @@ class MixPlayer(DrawingPlayer):
         ]
 
     def weights(self, decision: Decision, episode: Episode) -> list[float]:
-        """How likely each part is to be the one that plays this seat, by what the seat has done so
-        far; the shares themselves where none of them would have done it."""
+        """Returns the posterior probability that each part plays this seat, given the seat's
+        choices so far; the shares themselves if no part would have made them."""
         key = decision.information_set
         if key not in self._weights:
             own = list(choices(episode, decision.seat))

@@ -1,13 +1,13 @@
-"""How a model replies to decisions: the one way in training, in evaluation and at a seat.
+"""Replies of models to decisions: the one way in training, in evaluation and at a seat.
 
 A closed decision is answered by scoring: each option is a text, the label in the form that the game
-asks for, and the policy is the softmax over the texts' log-probabilities, those of all their tokens
-added up. One pass gives it exactly, and every answer is valid. (Decoding that is held to the
-options token by token draws from another distribution, where labels part more than once.)
+asks for, and the policy is the softmax over the texts' log-probabilities, summed over their tokens.
+One pass gives it exactly, and every answer is valid. (Decoding constrained to the options token by
+token samples from another distribution, if labels branch more than once.)
 
-A thought before the answer is written token by token, after a tag that opens it; the options are
-then scored given the thought. One that is not closed follows the game's `at_limit`. Open decisions
-are written. With `free` everything is written and read, thoughts and answers too.
+A thought before the answer is generated token by token, after a tag that opens it; the options are
+then scored given the thought. An unclosed thought follows the game's `at_limit`. Open decisions are
+generated. With `free` everything is generated and parsed, thoughts and answers too.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class Choice(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What is replied: `answer` as `Episode.step` takes it, and how it came about.
+    """A reply: `answer` as `Episode.step` takes it, and its origin.
 
-    `written` are the tokens that were drawn: of all of the reply, or of its thought, and then its
-    text has the tags that stand around these tokens. `choice` is the option that was scored.
+    `written` are the sampled tokens: of the whole reply, or of its thought, and then its text has
+    the tags that stand around these tokens. `choice` is the option that was scored.
     """
 
     answer: Action | str | ParseFailure
@@ -85,7 +85,7 @@ Then = Callable[[Asked, Reply], Next]
 
 
 def text_of(written: Generated | None, choice: Choice | None) -> str:
-    """What was written, then the option that was chosen."""
+    """Returns the generated text followed by the chosen option."""
     said = "" if written is None else written.text
     return said if choice is None else said + choice.query.labels[choice.action]
 
@@ -158,7 +158,7 @@ class _Service:
             self.policy.serve(requests, self._heard)
 
     def _heard(self, number: int, out: Generated) -> list[Request]:
-        """What follows from a reply of the engine."""
+        """Returns the requests that follow from a reply of the engine."""
         self.writing -= 1
         one = self.sent[number]
         if one.decision.said is not None or self.free:
@@ -185,7 +185,7 @@ class _Service:
         return requests
 
     def _request(self, one: Asked) -> Request | None:
-        """What is written first; None where the options are scored at once."""
+        """Returns the first request; None if the options are scored at once."""
         if one.decision.said is not None:
             return _said(one, self.temperature, constrain=self.constrain)
         if self.free:
@@ -282,8 +282,8 @@ def _think(policy: Writing, one: Asked, out: Generated) -> tuple[Generated, Quer
 
 
 def closing_of(thought: str, finish: Finish, form: Form) -> str | ParseFailure:
-    """What stands between a thought, as it was written after its tag, and the answer; the failure
-    of one that is not closed, where the game does not close it at its limit."""
+    """Returns the text between a generated thought and the answer, or the failure of an unclosed
+    thought that the game does not close at its limit."""
     if CLOSE in thought:
         return "\n" if thought.endswith(CLOSE) else ""
     if form.at_limit == "close":
@@ -296,7 +296,7 @@ def _messages(decision: Decision) -> tuple[Message, ...]:
 
 
 def odds_of(log_pi: torch.Tensor, temperature: float) -> list[float]:
-    """How likely each option is at a temperature; at 0 the likeliest is certain."""
+    """Returns the probability of each option at a temperature; at 0 the likeliest is certain."""
     if not temperature:
         return [float(at == int(log_pi.argmax())) for at in range(len(log_pi))]
     found: list[float] = (log_pi.double() / temperature).softmax(0).tolist()

@@ -1,4 +1,4 @@
-"""What players that search have in common: the games they can search, and a step in one."""
+"""Code that search players share: the games they can search, and a step in one."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def require_open(game: Game, player: str) -> None:
 
 
 def total_of(game: Game) -> Fraction | None:
-    """What all seats are paid together in every play, if the file claims that it is the same; what
-    is claimed was checked when the game was loaded."""
+    """Returns the sum of all seats' payoffs if the file claims that it is constant, else None;
+    loading the game checked the claim."""
     for claim in game.ir.claims:
         if claim.kind in ("zero_sum", "constant_sum"):
             return Fraction(claim.amount)

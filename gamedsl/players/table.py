@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for: the text after the name, the game, the seed, whether code may run, the
-    settings of vLLM, where that writes what models reply, and what endpoints may use up together.
-    """
+    """A request for a player: the text after the name, the game, the seed, whether code may run,
+    the settings of vLLM if that generates models' replies, and the budget that endpoints share."""
 
     argument: str
     game: Game
@@ -46,7 +45,7 @@ class Row:
 
     @property
     def usage(self) -> str:
-        """As it is written."""
+        """The name with its argument, as users write it."""
         if self.argument.startswith("["):
             return f"{self.name}[:{self.argument[1:]}"
         return f"{self.name}:{self.argument}" if self.argument else self.name

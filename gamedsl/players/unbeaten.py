@@ -26,9 +26,9 @@ Support = Literal["likely", "most"]
 
 @dataclass(frozen=True)
 class Lines:
-    """How many lines a seat wins, draws and loses: is paid more than all are on average, as much,
-    or less. `loss` are the moves of a line that it loses, as (seat, action) pairs; chance's have
-    the seat `chance`."""
+    """Counts of lines that a seat wins, draws and loses: it is paid more than the average, as
+    much, or less. `loss` has the moves of a lost line, as (seat, action) pairs; chance has the
+    seat `chance`."""
 
     wins: int
     draws: int
@@ -95,7 +95,7 @@ class _Search:
         return Lines(self._counts[1], self._counts[0], self._counts[-1], loss)
 
     def _allowed(self, decision: Decision, odds: Sequence[float]) -> tuple[str, ...]:
-        """What the player may do."""
+        """Returns the player's possible actions."""
         bar = max(odds) if self._support == "most" else min(self._least, max(odds))
         return tuple(a for a, p in zip(decision.legal, odds, strict=True) if p >= bar)
 
@@ -117,7 +117,7 @@ class _Search:
 
 
 def _next(episode: Episode, seat: str, own: tuple[str, ...]) -> Iterable[Episode]:
-    """What may follow; the seat takes one of its own actions."""
+    """Yields the possible successors; the seat takes one of its own actions."""
     from gamedsl.runtime import Action
 
     for outcome in range(episode.outcome_count):

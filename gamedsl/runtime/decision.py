@@ -1,4 +1,4 @@
-"""What one seat is asked, and what it may answer."""
+"""Decisions that seats are asked, and the answers that they may give."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Action:
 
 @dataclass(frozen=True)
 class Decision:
-    """What one seat is asked.
+    """A decision that one seat is asked.
 
     `information_set` names all that the seat knows here in canonical names, and never in labels, so
-    that policies, metrics and solvers agree on it. `occurrence` is how often the seat has chosen at
-    this step before. `legal` are canonical names, in the order of the step's options; `labels` are
-    parallel to them; the prompt shows them in an order of its own. Of an open decision there are
-    none, and `said` says what is asked for.
+    that policies, metrics and solvers agree on it. `occurrence` counts the seat's earlier choices
+    at this step. `legal` are canonical names, in the order of the step's options; `labels` are
+    parallel to them; the prompt shows them in an order of its own. An open decision has none, and
+    `said` describes the expected text.
     """
 
     seat: str
@@ -98,7 +98,8 @@ class Decision:
 
     @property
     def said(self) -> Said | None:
-        """What an open decision asks for; None of a closed one, which has `legal` options."""
+        """The form of an open decision's answer; None for a closed one, which has `legal`
+        options."""
         return self._env.step_of(self.step).said
 
     def admits(self, name: str) -> bool:
@@ -108,12 +109,12 @@ class Decision:
 
     @property
     def type(self) -> Type:
-        """Of what is chosen or said."""
+        """The type of the choice or of the spoken value."""
         return self._env.step_of(self.step).type
 
     @property
     def env(self) -> Env:
-        """Where it is asked."""
+        """The environment of the decision."""
         return self._env
 
     @property
@@ -123,7 +124,7 @@ class Decision:
 
     @property
     def form(self) -> Form:
-        """How a closed decision is answered."""
+        """The reply form of a closed decision."""
         return self._env.ir.respond
 
     @cached_property
@@ -192,8 +193,8 @@ def _parse_open(decision: Decision, text: str, name: str, state: State) -> str |
 
 
 def _tokens(decision: Decision, text: str) -> int:
-    """How many tokens a text has for the model that says it; without a tokenizer, how many it has
-    at least: its words."""
+    """Returns the number of a text's tokens for the model that writes it; without a tokenizer, a
+    lower bound: its words."""
     counter = decision.env.tokenizer
     return (
         len(text.split()) if counter is None else tokenizer_of(counter, decision.role).count(text)

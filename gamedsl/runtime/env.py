@@ -79,7 +79,7 @@ class Env:
 
     @cached_property
     def _labels(self) -> LabelBook:
-        """Those of every episode, where they are not its own."""
+        """The labels of every episode, unless each episode draws its own."""
         return self._labels_of(0)
 
     def _labels_of(self, seed: int) -> LabelBook:
@@ -114,7 +114,7 @@ class Env:
 
     @cached_property
     def viewer(self) -> Viewer:
-        """What makes the views of seats."""
+        """The object that makes the views of seats."""
         return Viewer(self.ir)
 
     @cached_property
@@ -139,7 +139,7 @@ class Env:
     def decisions(
         self, book: LabelBook, position: Position, forced: bool = False
     ) -> tuple[Decision, ...]:
-        """Who must act in a position; with `forced`, also who has no other choice."""
+        """Returns the decisions of a position; with `forced`, also those with a single option."""
         key = (book, forced)
         if position.cache is None or position.cache[0] != key:
             position.cache = key, tuple(self._decide(book, position, forced))
@@ -162,8 +162,8 @@ class Env:
         return decisions
 
     def cost_of(self, seat: str) -> Amount:
-        """What an invalid reply earns a seat: what the game says, else its least payoff; None of a
-        referee, and where no bound is seen."""
+        """Returns the payoff of a seat after an invalid reply: the game's, else the seat's least
+        payoff; None for a referee, and if no bound is known."""
         pay = self.ir.costs[seat].pay
         return self.least.get(seat) if pay is None else pay
 

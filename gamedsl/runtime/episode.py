@@ -87,13 +87,13 @@ class Episode:
 
     @property
     def chance(self) -> tuple[Outcome, ...]:
-        """What chance may bring now, for `draw`, with exact probabilities; empty where it is not
-        its turn, and where it is drawn from the seed."""
+        """The possible chance outcomes, for `draw`, with exact probabilities; empty if it is not
+        chance's turn, or if chance is drawn from the seed."""
         return () if self.payoffs else self.env.outcomes(self._position)
 
     @property
     def outcome_count(self) -> int:
-        """As many as `chance`, without listing them."""
+        """The number of outcomes in `chance`, without listing them."""
         return 0 if self.payoffs else self._position.state.outcome_count
 
     @property
@@ -111,7 +111,7 @@ class Episode:
 
     @property
     def paid(self) -> Mapping[str, Mapping[str, int | Fraction]]:
-        """What was paid so far to each stream, by seat; once done, with the scores and `payoff`."""
+        """The payments so far to each stream, by seat; once done, with the scores and `payoff`."""
         return self._position.state.streams
 
     def step(self, replies: Mapping[str, Action | str | ParseFailure]) -> None:
@@ -149,8 +149,8 @@ class Episode:
         self, asked: tuple[Decision, ...], read: Mapping[str, str | ParseFailure],
         failures: dict[str, ParseFailure],
     ) -> dict[str, str | ParseFailure]:  # fmt: skip
-        """What was replied, once it is known what becomes of those who failed: they are asked
-        again, or the episode is over, or it goes on with what stands for their replies."""
+        """Returns the replies after the rule for failures: the seats are asked again, the
+        episode ends, or it continues with the substitutes for their replies."""
         costs, held = self.env.ir.costs, dict(read)
         again: dict[str, tuple[ParseFailure, ...]] = {}
         for decision in asked:
@@ -197,9 +197,9 @@ class Episode:
         return information(seat, self.seen(seat))
 
     def view(self, seat: str) -> View:
-        """What a seat sees now, whether or not it acts: as data, as text and as a vector.
+        """Returns a seat's view now, whether or not it acts: as data, as text and as a vector.
 
-        ValueError where there is no such seat.
+        Raises ValueError if there is no such seat.
         """
         for decision in self.decisions:
             if decision.seat == seat:
@@ -210,8 +210,9 @@ class Episode:
 
     @property
     def memory(self) -> Memory:
-        """What the next episode of a run begins with, by `Env.reset`: what this one has left so far
-        of the state that lasts. One that was forfeited or is void leaves what it began with."""
+        """The memory with which the next episode of a run begins, by `Env.reset`: this episode's
+        persistent state so far. An episode that was forfeited or is void leaves its initial
+        memory."""
         return self._began if self.failures else memory_after(self.env.ir, self.state.variables)
 
     @property
@@ -282,7 +283,7 @@ class Episode:
         self.payoffs, self.rewards = dict(position.payoffs), dict(position.rewards)
 
     def _drawn(self, state: State) -> int:
-        """What chance brings: what was given, else what the seed draws."""
+        """Returns the chance outcome: the given one, else the seed's."""
         given = self._given.get(state.draws[0]) if self._given else None
         return state.pick(self.seed) if given is None else _within(given, state.outcome_count)
 

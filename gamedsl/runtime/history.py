@@ -29,7 +29,7 @@ NO_TALK: Talk = MappingProxyType({})
 
 
 class Log(NamedTuple):
-    """What happened, the last first: a step of a transcript, and the log before it."""
+    """The events of a play, the last first: a step of a transcript, and the log before it."""
 
     entry: dict[str, Any]
     before: Log | None

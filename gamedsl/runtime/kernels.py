@@ -1,4 +1,4 @@
-"""What runs the rules of a game: the table of backends."""
+"""The table of backends that run the rules of a game."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def kernel_of(ir: GameIR, backend: str | None = None, caller: Caller = call_regi
 
 
 def view_code_beside(kernel: Kernel) -> ViewCode:
-    """What works out the values that prompts tell, beside this backend; nothing beside the
+    """Returns the generated code for the values in prompts, beside this backend; none beside the
     interpreter, which needs no generated code."""
     if isinstance(kernel, Interpreter):
         return {}

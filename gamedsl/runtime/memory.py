@@ -1,7 +1,7 @@
-"""What lasts from episode to episode of a run: texts that roles wrote into state that `lasts: run`.
+"""Memory from episode to episode of a run: texts that roles wrote into state that `lasts: run`.
 
-A memory is JSON-able data: by variable, and of a variable per role by seat, what was written. What
-was not is left out, so that the memory of a run that begins is empty. An episode begins with a
+A memory is JSON-able data: the written values by variable, and for a variable per role by seat.
+Unwritten variables are left out, so that the memory of a new run is empty. An episode begins with a
 memory and leaves one for the next.
 """
 

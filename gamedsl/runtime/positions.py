@@ -1,7 +1,7 @@
-"""What the rest of a game depends on: for solvers that meet the same position by many histories.
+"""Positions: all that the rest of a game depends on, for solvers that merge histories.
 
-Of the rules alone, not of what seats have seen; so a position stands for all its histories only
-where every seat has seen everything.
+A position follows the rules alone, not the observations of seats; so it stands for all its
+histories only if every seat has seen everything.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def seen_by_all(ir: GameIR) -> bool:
 
 
 def position(state: State) -> Hashable:
-    """What the rest of a game depends on: equal for two histories only if all that may follow is
-    the same. What seats have seen is no part of it. In a tabulated game every history is its own.
-    """
+    """Returns a key of the rest of the game: equal for two histories only if they have the same
+    continuations. Observations of seats are no part of it. In a tabulated game every history has
+    its own position."""
     inner = _reference_of(state)
     if isinstance(inner, History):
         reached, dead = inner._state, _dead(inner._kernel)
@@ -95,10 +95,10 @@ def frozen(value: Any) -> Hashable:
 
 
 def count_histories(kernel: Kernel, limit: int) -> int | None:
-    """How many histories a game has, the empty one and those that are over included; None for more
-    than `limit`. Raises `gamedsl.EvaluationError` where the rules fail.
+    """Counts the histories of a game, the empty one and terminal ones included; None for more than
+    `limit`. Raises `gamedsl.EvaluationError` if the rules fail.
 
-    Level by level, and each is made when it is come to: a game that is too large is given up soon.
+    Histories are made level by level, so that a game that is too large is given up soon.
     """
     pending: deque[tuple[State, tuple[int, ...]]] = deque([(kernel.start(), ())])
     found = 1
@@ -153,5 +153,5 @@ def unread(ir: GameIR) -> set[str]:
 
 
 def _reads(part: Any) -> Counter[str]:
-    """How often each variable is read in a part of the IR."""
+    """Counts the reads of each variable in a part of the IR."""
     return Counter(e.name for e in expressions_in(part) if isinstance(e, Read | LastBy | Past))

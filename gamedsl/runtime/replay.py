@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fault:
-    """Where a transcript and the game disagree. `line` is the transcript's, from 1; `move` counts
-    what happened, from 1; 0 is before or after. `help` is the remedy, where there is one."""
+    """A disagreement of a transcript and the game. `line` is the transcript's, from 1; `move`
+    counts the moves, from 1; 0 is before or after. `help` is the remedy, if there is one."""
 
     message: str
     line: int
@@ -316,7 +316,7 @@ def _fail(episode: Episode, happened: Failed, mistakes: Any) -> str:
 
 
 def _asked(episode: Episode) -> str:
-    """What the game waits for."""
+    """Describes the decisions that the game waits for."""
     if episode.chance:
         return f"chance draws {_place(*episode.drawing)}"
     return " and ".join(f"{d.seat} chooses {episode.asked_step}" for d in episode.decisions)
@@ -357,7 +357,7 @@ LONG = 60
 
 
 def said(decision: Decision, step: str, name: str) -> tuple[str, str]:
-    """How what a seat says reads, and the event that tells it whole."""
+    """Returns the line for a seat's text, and the event that tells it whole."""
     if name == SILENCE:
         return f"{decision.seat} says nothing valid as {step}", ""
     body = quoted("\n".join(_fields(name)) if _form(decision) == "json" else name)
@@ -365,23 +365,23 @@ def said(decision: Decision, step: str, name: str) -> tuple[str, str]:
 
 
 def drawn(place: str, name: str, probability: Any) -> str:
-    """How an outcome of chance reads."""
+    """Returns the line for an outcome of chance."""
     if len(name) <= LONG and "\n" not in name:
         return f"chance draws {place} = {name} ({probability})"
     return f"chance draws {place} ({probability}):\n{quoted(name)}"
 
 
 def invalid(mistakes: Any, decision: Decision, but_last: bool = False) -> list[str]:
-    """How the invalid replies to a decision read, in order, of what a header calls `mistakes`; any
-    value is taken. `but_last`: the last is told elsewhere."""
+    """Returns the lines for the invalid replies to a decision, in order, from a header's
+    `mistakes`; any value is accepted. `but_last`: the last is told elsewhere."""
     found = _invalid(mistakes, decision)
     return [failed(decision.seat, str(one.get("reason")), one["text"])
             for one in found[: len(found) - but_last]]  # fmt: skip
 
 
 class Thoughts:
-    """What was thought before closed decisions, of a header's `replies`: what models wrote, as it
-    came and in order. Any values are taken."""
+    """Thoughts before closed decisions, from a header's `replies`: the models' raw texts in
+    order. Any values are accepted."""
 
     def __init__(self, head: Mapping[str, Any]) -> None:
         self._mistakes = head.get("mistakes")
@@ -395,7 +395,7 @@ class Thoughts:
                 self._texts[seat, step].append(text)
 
     def before(self, decision: Decision) -> list[str]:
-        """How the thought reads that came before what was chosen; each reply is told once."""
+        """Returns the lines of the thought before a choice; each reply is used once."""
         texts = self._texts[decision.seat, decision.step]
         if decision.said is not None or len(decision.legal) == 1:
             return []
@@ -422,7 +422,7 @@ def _invalid(mistakes: Any, decision: Decision) -> list[dict[str, Any]]:
 
 
 def chosen(step: str, choices: Mapping[str, str]) -> list[str]:
-    """How closed choices of a step read."""
+    """Returns the lines for closed choices of a step."""
     made = {seat: name for seat, name in choices.items() if name != SILENCE}
     lines = [f"{seat} chooses nothing as {step}" for seat in choices if seat not in made]
     if made:
@@ -431,7 +431,7 @@ def chosen(step: str, choices: Mapping[str, str]) -> list[str]:
 
 
 def failed(seat: str, reason: str, text: str) -> str:
-    """How an invalid reply reads."""
+    """Returns the line for an invalid reply."""
     why = REASONS.get(reason, reason)
     return f"{seat} gives no valid reply: {why}" + (f":\n{quoted(text)}" if text.strip() else "")
 

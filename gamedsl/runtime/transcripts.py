@@ -81,7 +81,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Result:
-    """What each seat was paid and is trained on, as exact texts; None is void."""
+    """Each seat's payoff and training reward, as exact texts; None is void."""
 
     payoffs: Mapping[str, str | None]
     rewards: Mapping[str, str | None]

@@ -65,10 +65,10 @@ class Component(NamedTuple):
 
 
 class Code(Protocol):
-    """How values of one type become floats."""
+    """The encoding of values of one type as floats."""
 
     def components(self, name: str) -> Iterable[Component]:
-        """As many as `write` writes, under the name of what is encoded."""
+        """Yields as many components as `write` writes, under the name of the encoded value."""
         ...
 
     def write(self, value: Any, out: list[float]) -> None:
@@ -111,7 +111,7 @@ class Amount:
 
 
 class Length:
-    """How many items a list or bag has, hidden or not."""
+    """The number of items of a list or bag, hidden or not."""
 
     def __init__(self, most: int | None) -> None:
         self._most = most
@@ -133,7 +133,7 @@ class Parts:
     """The parts of a record, tuple, grid or map, one after the other."""
 
     def __init__(self, parts: Sequence[tuple[str, Any, Code]]) -> None:
-        """Of each part: what is added to the name, where it lies in the value, and its code."""
+        """Takes for each part: the suffix of its name, its place in the value, and its code."""
         self._parts = tuple(parts)
 
     def components(self, name: str) -> Iterable[Component]:
@@ -303,7 +303,7 @@ class _Named(Amount):
 
 
 def code_of(type: Type, seats: tuple[str, ...]) -> Code:
-    """How values of a type become floats."""
+    """Returns the encoding of a type's values as floats."""
     match type:
         case Number(low=int() as low, high=int() as high) if high - low < ONE_HOT:
             return OneHot(range(low, high + 1))

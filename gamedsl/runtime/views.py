@@ -1,7 +1,7 @@
-"""What a seat sees at any time: its parts of the declared state, and what it was told.
+"""Views: a seat's visible part of the declared state, and the events that it has seen.
 
-Of declared state a seat sees what the readers of the variable say, now; of a hidden list or bag it
-sees the length. What steps bound it knows from the events that it has seen, and from nothing else,
+Readers of a declared variable see its current value; of a hidden list or bag a seat sees the
+length. A seat knows the bindings of steps from the events that it has seen, and from nothing else,
 so that a view is the same in all histories that the seat cannot tell apart. A view has three forms:
 plain data, a text for people, and a vector of floats (`gamedsl.runtime.vectors`).
 """
@@ -61,10 +61,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class View:
-    """What one seat sees. `step` is what it must choose now, `legal` its options; none otherwise.
+    """The view of one seat. `step` is its current decision, `legal` its options; none otherwise.
 
-    `state` are the declared variables that there are, by name, with `Hidden` in them; `bound` is
-    what steps bound as the seat was told last, by variable and key.
+    `state` are the declared variables that exist, by name, with `Hidden` in them; `bound` are the
+    bindings of steps as the seat saw them last, by variable and key.
     """
 
     seat: str
@@ -81,13 +81,13 @@ class View:
 
     @property
     def occurrence(self) -> int:
-        """How often the seat has chosen before at the step at which it is asked; else 0."""
+        """The number of the seat's earlier choices at the step of its decision; else 0."""
         return occurrences(self.seen, self.step, self.seat) if self.step else 0
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """As plain data with canonical names, ready for JSON; what is hidden is left out, and of a
-        hidden list there is `{"length": n}`. Fractions are texts."""
+        """Returns plain data with canonical names, ready for JSON; hidden values are left out,
+        and a hidden list is `{"length": n}`. Fractions are texts."""
         types = self._viewer.types
         state = {
             name: data_of(value, types[name])
@@ -122,7 +122,7 @@ class View:
 
     @cached_property
     def vector(self) -> tuple[float, ...]:
-        """As many floats as `Env.vector_names` has names."""
+        """The view as floats, parallel to `Env.vector_names`."""
         return self._viewer.layout(self.seat).vector(
             self.step, self.occurrence, self.state, self.bound, self.known or {}
         )
@@ -149,10 +149,10 @@ class Viewer:
         self._layouts: dict[str, Layout] = {}
 
     def view(self, seat: str, play: Play, step: str | None, legal: tuple[str, ...]) -> View:
-        """What a seat sees at this point of a play, where it must choose at `step` (or nowhere).
+        """Returns a seat's view at this point of a play, with its decision at `step` (or none).
 
-        ValueError where there is no such seat; EvaluationError where an expression of what is
-        known at the step has no value.
+        Raises ValueError if there is no such seat, EvaluationError if an expression of the
+        knowledge declared at the step has no value.
         """
         if seat not in self.ir.role_of:
             raise ValueError(f"there is no seat `{seat}`; there are {', '.join(self.ir.seats)}")
@@ -171,7 +171,7 @@ class Viewer:
         return View(seat, role, step, legal, state, self.bound(seen), seen, self)
 
     def layout(self, seat: str) -> Layout:
-        """How the vectors of a seat are made."""
+        """Returns the layout of a seat's vectors."""
         from gamedsl.runtime.vectors import Layout
 
         found = self._layouts.get(seat)
