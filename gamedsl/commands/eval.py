@@ -267,7 +267,7 @@ def _settings(args: argparse.Namespace) -> EndpointSettings:
 
 
 def _keeper(args: argparse.Namespace, game: Game, plan: Plan, options: Options) -> After:
-    """What adds the games of a pairing to the leaderboard, if there is one."""
+    """Returns the function that adds the games of a pairing to the leaderboard, if there is one."""
     from gamedsl.evaluate.leaderboard import add, match_of
 
     who = {one.name: one for one in plan.everybody}
@@ -369,7 +369,7 @@ def _write(path: Path, text: str) -> None:
 
 @contextmanager
 def _shown() -> Iterator[Tell]:
-    """What is under way, on the error stream where that is a terminal."""
+    """Shows progress on the error stream if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

@@ -146,7 +146,7 @@ def _why_none(report: Report) -> str:
 
 @contextmanager
 def _shown() -> Iterator[Progress]:
-    """What is under way, on the error stream where that is a terminal and rich is installed."""
+    """Shows progress on the error stream if that is a terminal and rich is installed."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn

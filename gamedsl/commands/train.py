@@ -202,8 +202,8 @@ def _cast(
 def hire(
     game: Game, recipe: Recipe, settings: Sequence[Setting], problems: Problems
 ) -> Cast | None:
-    """Who plays; None where a player cannot be had, with a problem at its place in the settings
-    that the recipe was made from."""
+    """Returns the players in seats; None if a player is unavailable, with a problem at its place
+    in the settings that the recipe was made from."""
     from gamedsl.recipe.resolve import span_of
     from gamedsl.train.cast import CastError, assemble
 
@@ -295,14 +295,14 @@ def _observer(stack: ExitStack, job: Job, form: str) -> Observer:
 
 
 def _trackers(stack: ExitStack, folder: RunFolder, names: str) -> list[Observer]:
-    """Those that `--log` names, closed when the stack is."""
+    """Opens the trackers that `--log` names; they close with the stack."""
     from gamedsl.train.trackers import tracker
 
     return [stack.enter_context(tracker(name, folder, _notify)) for name in _names(names)]
 
 
 def _names(text: str) -> list[str]:
-    """What a list with commas names, each once."""
+    """Returns the names of a list with commas, each once."""
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
@@ -316,7 +316,7 @@ class _JsonLines:
 
 
 def _conclude(folder: RunFolder, tree: Any, end: Record) -> Record:
-    """What the end record says: the run in a few sentences."""
+    """Returns the fields of the end record: the run in a few sentences."""
     from gamedsl.train.summary import summarise
     from gamedsl.train.telling.words import contributed, contributions, population, sentences
 

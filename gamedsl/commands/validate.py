@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 class _Checked(NamedTuple):
-    """What came of one file. `fresh` are the problems that no file before it had."""
+    """The result for one file. `fresh` are the problems that no file before it had."""
 
     name: str
     result: Result
@@ -148,7 +148,7 @@ def _ok(name: str, result: Result) -> str:
 
 
 def _facts(proofs: tuple[Proof, ...]) -> str:
-    """What people want to know of a game, in one line; then how much of what is said is proved."""
+    """Returns the main facts of a game in one line; then how many claims are proved."""
     sure = [p.short for p in proofs if p.short and p.grade in ("proved", "enumerated")]
     seen = [p.short for p in proofs if p.short and p.grade == "sampled"]
     grades = Counter(proof.grade for proof in proofs)

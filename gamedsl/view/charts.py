@@ -102,7 +102,8 @@ def line_chart(
 
 @dataclass(frozen=True)
 class _Axis:
-    """Where values stand between the ends `low` and `high` of an axis, once they are `bent`."""
+    """The scale of an axis: maps values, once `bent`, to places between its ends `low` and
+    `high`."""
 
     low: float
     high: float

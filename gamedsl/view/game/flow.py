@@ -125,7 +125,8 @@ def last_words(ir: GameIR) -> tuple[str, ...]:
 
 
 def definitions(ir: GameIR) -> tuple[str, ...]:
-    """What the names mean that the end and the payoffs go back to, in the order of the file."""
+    """Returns the definitions of the names on which the end and the payoffs depend, in the order
+    of the file."""
     used: set[str] = set()
     pending: list[object] = [ir.end, ir.payoffs, ir.scores]
     while pending:
@@ -146,7 +147,7 @@ def said(expr: Expr, most: int = LONG) -> str:
 
 
 def seen_by(readers: Readers) -> str:
-    """Who sees a value, in words."""
+    """Names the seats that see a value, in words."""
     if readers.fields:
         return "seen in part"
     if readers.kind == "seats":
@@ -257,7 +258,7 @@ def _is_same(test: Expr, condition: Expr | None) -> bool:
 
 
 def _actor(step: Choose) -> str:
-    """Who acts, where it is one of several."""
+    """Names the actor of a step if it is one of several."""
     actor = step.actor
     if actor is None or isinstance(actor, Me) or actor.span == step.span:
         return "who is in turn"
@@ -265,7 +266,7 @@ def _actor(step: Choose) -> str:
 
 
 def _everyone(items: Expr) -> str:
-    """What a loop goes through; a few roles by their names."""
+    """Describes the items of a loop; a few roles by their names."""
     if isinstance(items, Const) and isinstance(items.value, tuple) and 0 < len(items.value) < 5:
         return ", ".join(map(name_of, items.value))
     return said(items)
@@ -287,7 +288,7 @@ def _options(step: Choose) -> str:
 
 
 def _effect(action: Action) -> str:
-    """What an action does, and when it may be chosen."""
+    """Describes the effect of an action, and the condition under which it may be chosen."""
     body = "; ".join(_flat(step.span) for step in action.body)
     when = "" if action.when is None else f" if {said(action.when)}"
     return cut(f"{action.name}{when}{' → ' if body else ''}{body}", LONG) if body or when else ""

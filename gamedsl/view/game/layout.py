@@ -1,8 +1,8 @@
-"""Where the nodes of a tree go: the tidy drawing of Reingold and Tilford (1981), in the linear time
-of Buchheim, Jünger and Leipert (2002), for nodes of different breadths.
+"""Placement of the nodes of a tree: the tidy drawing of Reingold and Tilford (1981), in the linear
+time of Buchheim, Jünger and Leipert (2002), for nodes of different breadths.
 
-Nodes of one information set lie in one row wherever that can be: a row may be skipped on the way
-down, and then a joint that is not drawn holds the place of the edge in it.
+Nodes of one information set lie in one row wherever possible: a row may be skipped on the way down,
+and then a joint that is not drawn holds the place of the edge in it.
 """
 
 from __future__ import annotations

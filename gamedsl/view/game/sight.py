@@ -1,7 +1,7 @@
-"""Who sees what, when: for each step and each role, from the tables that the compiler proves with.
+"""Visibility by step and role, from the tables that the compiler proves with.
 
-The walk that proves information flow (`gamedsl.analysis.infoflow`) runs again, and what it finds at
-each choice, draw and showing is written down.
+The walk that proves information flow (`gamedsl.analysis.infoflow`) runs again and records its
+results at each choice, draw and showing.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ KEY = (
 
 @dataclass(frozen=True)
 class Glance:
-    """What one role has of a step. `asked` is whether it may have to act there; `note` says which
-    part it sees, where it sees some."""
+    """One role's view of a step. `asked` is whether it may have to act there; `note` names the
+    part that it sees, if it sees only a part."""
 
     asked: bool
     sees: Sees
@@ -113,8 +113,8 @@ def _sign(glance: Glance) -> str:
 
 @dataclass
 class _Note:
-    """What was found at a step: who may act, who reads the value of each owner, and who knows that
-    the step happens."""
+    """The walk's results at a step: the possible actors, the readers of each owner's value, and
+    the seats that know that the step happens."""
 
     known: Seats
     asked: Seats = 0
@@ -160,7 +160,7 @@ class _Noting:
 
 
 def _glance(ir: GameIR, step: Binding, note: _Note, seat: int) -> Glance:
-    """What a seat has of a step, all its owners together."""
+    """Returns a seat's view of a step, all its owners together."""
     asked = bool(note.asked >> seat & 1)
     own = asked and not (isinstance(step, Choose) and step.knows is not None)
     type = step.type
@@ -196,7 +196,7 @@ def _whose(ir: GameIR, parts: dict[int | None, Glance], seat: int) -> str:
 
 
 def _of_sight(sight: Visibility, seat: int, ir: GameIR, type: Type) -> Glance:
-    """What a seat has of a value."""
+    """Returns a seat's view of a value."""
     if sight.all >> seat & 1:
         return Glance(False, "all")
     if not sight.any >> seat & 1:

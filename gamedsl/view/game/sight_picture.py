@@ -1,4 +1,4 @@
-"""Who sees what, when, as a picture: steps downwards, a column for each role."""
+"""The picture of visibility by step and role: steps downwards, a column for each role."""
 
 from __future__ import annotations
 

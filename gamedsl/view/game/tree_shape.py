@@ -1,4 +1,4 @@
-"""Where a tree's nodes, edges and information sets go in its picture.
+"""Placement of a tree's nodes, edges and information sets in its picture.
 
 Three shapes: downwards, as textbooks draw small games; to the right, where names stand on rows of
 their own, for those with more outcomes than fit across a page; and along a spine, for games in
@@ -47,7 +47,7 @@ class Link:
 
 @dataclass
 class Shape:
-    """Where everything is. `bends` are points where an edge to a node turns."""
+    """Places of all parts of a tree. `bends` are points where an edge to a node turns."""
 
     direction: Direction
     at: dict[DrawnNode, Point]
@@ -64,7 +64,7 @@ class Shape:
 
 
 def told(node: DrawnNode) -> str:
-    """What stands on the edge to a node."""
+    """Returns the text on the edge to a node."""
     return " ".join(filter(None, (called(node), "" if node.odds is None else exact(node.odds))))
 
 
@@ -78,7 +78,7 @@ def paid(node: DrawnNode) -> str:
 
 
 def rest(node: DrawnNode) -> str:
-    """What stands at a cut: how much is not drawn there."""
+    """Returns the text at a cut: the amount that is not drawn there."""
     if node.kind == "more":
         return f"… {node.beyond:,} more"
     return "…" if node.beyond is None else f"… {node.beyond:,} nodes"

@@ -44,7 +44,8 @@ def _below(drawn: DrawnTree, node: DrawnNode, indent: str) -> Iterator[Line]:
 
 
 def _edge(group: list[DrawnNode]) -> list[TextRun]:
-    """What leads to a group of branches: actions, or outcomes and how likely they are together."""
+    """Returns the text that leads to a group of branches: actions, or outcomes with their total
+    probability."""
     names = " | ".join(node.edge or "…" for node in group)
     odds = [node.odds for node in group if node.odds is not None]
     runs = [TextRun(f"{names} ")]
@@ -56,7 +57,7 @@ def _edge(group: list[DrawnNode]) -> list[TextRun]:
 
 
 def _here(drawn: DrawnTree, node: DrawnNode) -> list[TextRun]:
-    """What there is at a node."""
+    """Returns the text at a node."""
     if node.kind == "end":
         return [TextRun(f" {paid(node)}")]
     if node.kind == "chance":

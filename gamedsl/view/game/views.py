@@ -26,8 +26,8 @@ PAGE = 760
 
 @dataclass(frozen=True)
 class Views:
-    """What can be shown of a game. `limit` is how many nodes of its tree are drawn, `depth` how
-    many moves deep."""
+    """The views of a game. `limit` is the number of nodes of its tree that are drawn, `depth`
+    the number of moves."""
 
     game: Game
     limit: int = SMALL
