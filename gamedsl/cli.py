@@ -120,7 +120,7 @@ def add_params(parser: argparse.ArgumentParser, more: str = "") -> None:
 
 
 def read_params(given: Iterable[str]) -> dict[str, str]:
-    """What was given, as a map of text. ValueError for what is not of the form `name=value`."""
+    """The params as a map of text. Raises ValueError for one that is not `name=value`."""
     params = {}
     for item in given:
         name, equals, value = item.partition("=")

@@ -267,7 +267,7 @@ def _settings(args: argparse.Namespace) -> EndpointSettings:
 
 
 def _keeper(args: argparse.Namespace, game: Game, plan: Plan, options: Options) -> After:
-    """Returns the function that adds the games of a pairing to the leaderboard, if there is one."""
+    """Returns a function that adds the games of a pairing to the leaderboard, if there is one."""
     from gamedsl.evaluate.leaderboard import add, match_of
 
     who = {one.name: one for one in plan.everybody}

@@ -202,8 +202,8 @@ def _cast(
 def hire(
     game: Game, recipe: Recipe, settings: Sequence[Setting], problems: Problems
 ) -> Cast | None:
-    """Returns the players in seats; None if a player is unavailable, with a problem at its place
-    in the settings that the recipe was made from."""
+    """The players of roles; None if one cannot be opened, with a problem at its place in the
+    settings."""
     from gamedsl.recipe.resolve import span_of
     from gamedsl.train.cast import CastError, assemble
 
@@ -295,14 +295,14 @@ def _observer(stack: ExitStack, job: Job, form: str) -> Observer:
 
 
 def _trackers(stack: ExitStack, folder: RunFolder, names: str) -> list[Observer]:
-    """Opens the trackers that `--log` names; they close with the stack."""
+    """The trackers that `--log` names, closed with the stack."""
     from gamedsl.train.trackers import tracker
 
     return [stack.enter_context(tracker(name, folder, _notify)) for name in _names(names)]
 
 
 def _names(text: str) -> list[str]:
-    """Returns the names of a list with commas, each once."""
+    """The names of a list with commas, each once."""
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
@@ -316,7 +316,7 @@ class _JsonLines:
 
 
 def _conclude(folder: RunFolder, tree: Any, end: Record) -> Record:
-    """Returns the fields of the end record: the run in a few sentences."""
+    """The summary of a run, as a part of its end record."""
     from gamedsl.train.summary import summarise
     from gamedsl.train.telling.words import contributed, contributions, population, sentences
 

@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 class _Checked(NamedTuple):
-    """The result for one file. `fresh` are the problems that no file before it had."""
+    """The result of one file. `fresh` are the problems that no file before it had."""
 
     name: str
     result: Result
@@ -148,7 +148,7 @@ def _ok(name: str, result: Result) -> str:
 
 
 def _facts(proofs: tuple[Proof, ...]) -> str:
-    """Returns the main facts of a game in one line; then how many claims are proved."""
+    """The facts of a game in one line, with the number of claims of each grade."""
     sure = [p.short for p in proofs if p.short and p.grade in ("proved", "enumerated")]
     seen = [p.short for p in proofs if p.short and p.grade == "sampled"]
     grades = Counter(proof.grade for proof in proofs)

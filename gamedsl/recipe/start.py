@@ -78,8 +78,8 @@ def _is_probability(value: Any) -> bool:
 
 
 def _starts(ir: GameIR, place: Place, given: Given, problems: Problems) -> list[Start]:
-    """Returns the given starts as data, a variable spelled out as its steps; reports a problem
-    if one cannot sum to 1 at some step."""
+    """What was given, as data, a variable spelled out as its steps; a problem where it cannot add
+    up at some step."""
     role, step = place
     for options in _option_sets(ir, role, step):
         named = [name for name in options if name in given]

@@ -18,6 +18,7 @@ from gamedsl.ir.rows import is_held_out
 from gamedsl.ir.types import NUMBER, Bool, Enum, Number, Option, Record, Seat, Text, Type
 from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import DataName, report_taken
+from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import constant
 
@@ -30,10 +31,7 @@ class Data:
     """Reads data files and declares their rows among the names of `types`."""
 
     types: Types
-
-    @property
-    def problems(self) -> Problems:
-        return self.types.problems
+    problems: Problems
 
     def declare(self, section: Node | None) -> None:
         for entry in section.entries if isinstance(section, Mapping) else ():
@@ -83,7 +81,7 @@ class Data:
         self, share: Node, record: Record, rows: list[tuple[Any, ...]]
     ) -> tuple[int, ...] | None:
         """The places of the rows that are held out, some and not all."""
-        found = constant(share, self.types.typer, NUMBER)
+        found = constant(share, Typer(self.types.names, self.problems), self.problems, NUMBER)
         if found is None:
             return None
         _, part, type = found

@@ -35,13 +35,12 @@ def syntax(node: Node, problems: Problems) -> ast.Node | None:
 
 
 def constant(
-    node: Node, typer: Typer, expected: Type | None = None
+    node: Node, typer: Typer, problems: Problems, expected: Type | None = None
 ) -> tuple[ir.Expr, Any, Type] | None:
-    """Evaluates an expression over params alone: its typed form, its value and its type.
+    """An expression over params alone, worked out now: its typed form, its value and its type.
 
-    None (and a diagnostic) if it has an error, or depends on play.
+    None if it has an error.
     """
-    problems = typer.problems
     tree = syntax(node, problems)
     if tree is None:
         return None

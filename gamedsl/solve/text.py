@@ -71,7 +71,7 @@ def _solution(report: Report, solution: Solution) -> list[str]:
 
 
 def _sampled(found: Sampled) -> list[str]:
-    """What a sampled policy earns, and what replies that were found gain."""
+    """The earnings of a sampled policy, and the gains of the replies that were found."""
     rows = []
     for seat, (mean, error) in found.estimates.items():
         reply = found.bound.replies[seat]
@@ -235,7 +235,7 @@ def _group(step: str, actions: tuple[str, ...], keys: Sequence[str], policy: Pol
 
 
 def _seen(key: str) -> str:
-    """What a seat has seen at an information set; of much, the last."""
+    """The events that a seat has seen at an information set; the last ones of many."""
     text = key.partition(" [")[2].removesuffix("]") or "nothing seen"
     return text if len(text) <= KEY else f"…{text[1 - KEY :]}"
 

@@ -1,4 +1,4 @@
-"""What is known of a one-shot game, as text."""
+"""The solution of a one-shot game, as text."""
 
 from __future__ import annotations
 

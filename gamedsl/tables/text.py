@@ -13,7 +13,7 @@ Line = Sequence[TextRun]
 
 GAP = 2
 """Blanks between two columns."""
-NARROWEST = 8
+NARROWEST = 5
 """A column of text is not wrapped to fewer letters than this."""
 
 _CODES = {

@@ -102,8 +102,7 @@ def line_chart(
 
 @dataclass(frozen=True)
 class _Axis:
-    """The scale of an axis: maps values, once `bent`, to places between its ends `low` and
-    `high`."""
+    """A value axis from `low` to `high`, in the units that `bent` maps values to."""
 
     low: float
     high: float

@@ -28,7 +28,7 @@ Branch = dict[str, Any]
 
 
 class _Words(NamedTuple):
-    """The wording of one family's messages."""
+    """How messages of one family speak."""
 
     code: str
     two: str
@@ -70,7 +70,7 @@ _FAMILIES = {
 
 
 def head_of(root: Mapping) -> Span:
-    """Returns the start of a map: its first key."""
+    """Where a map begins: its first key."""
     return root.entries[0].key.span if root.entries else root.span
 
 

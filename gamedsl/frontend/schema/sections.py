@@ -1,5 +1,4 @@
-"""Checks beyond JSON Schema of steps, actions and params: keys that need, or exclude, another
-one."""
+"""What no schema can say of steps, actions and params: keys that need, or exclude, another one."""
 
 from __future__ import annotations
 

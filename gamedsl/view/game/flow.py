@@ -125,8 +125,7 @@ def last_words(ir: GameIR) -> tuple[str, ...]:
 
 
 def definitions(ir: GameIR) -> tuple[str, ...]:
-    """Returns the definitions of the names on which the end and the payoffs depend, in the order
-    of the file."""
+    """The definitions of the names that the end and the payoffs read, in the order of the file."""
     used: set[str] = set()
     pending: list[object] = [ir.end, ir.payoffs, ir.scores]
     while pending:
@@ -147,7 +146,7 @@ def said(expr: Expr, most: int = LONG) -> str:
 
 
 def seen_by(readers: Readers) -> str:
-    """Names the seats that see a value, in words."""
+    """The readers of a value, in words."""
     if readers.fields:
         return "seen in part"
     if readers.kind == "seats":
@@ -258,7 +257,7 @@ def _is_same(test: Expr, condition: Expr | None) -> bool:
 
 
 def _actor(step: Choose) -> str:
-    """Names the actor of a step if it is one of several."""
+    """The actor of a step that one of several seats may take."""
     actor = step.actor
     if actor is None or isinstance(actor, Me) or actor.span == step.span:
         return "who is in turn"
@@ -266,7 +265,7 @@ def _actor(step: Choose) -> str:
 
 
 def _everyone(items: Expr) -> str:
-    """Describes the items of a loop; a few roles by their names."""
+    """The items of a loop; a few roles by their names."""
     if isinstance(items, Const) and isinstance(items.value, tuple) and 0 < len(items.value) < 5:
         return ", ".join(map(name_of, items.value))
     return said(items)
@@ -288,7 +287,7 @@ def _options(step: Choose) -> str:
 
 
 def _effect(action: Action) -> str:
-    """Describes the effect of an action, and the condition under which it may be chosen."""
+    """The effect of an action, and the condition under which it may be chosen."""
     body = "; ".join(_flat(step.span) for step in action.body)
     when = "" if action.when is None else f" if {said(action.when)}"
     return cut(f"{action.name}{when}{' → ' if body else ''}{body}", LONG) if body or when else ""

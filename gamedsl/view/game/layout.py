@@ -1,8 +1,8 @@
-"""Placement of the nodes of a tree: the tidy drawing of Reingold and Tilford (1981), in the linear
-time of Buchheim, Jünger and Leipert (2002), for nodes of different breadths.
+"""The layout of a tree: the tidy drawing of Reingold and Tilford (1981), in the linear time of
+Buchheim, Jünger and Leipert (2002), for nodes of different widths.
 
-Nodes of one information set lie in one row wherever possible: a row may be skipped on the way down,
-and then a joint that is not drawn holds the place of the edge in it.
+Nodes of one information set lie in one row if possible. An edge may skip a row on the way down; a
+joint that is not drawn then keeps its place in that row.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Visibility by step and role, from the tables that the compiler proves with.
+"""The visibility of a game: for each step and each role, the values that the role sees.
 
-The walk that proves information flow (`gamedsl.analysis.infoflow`) runs again and records its
-results at each choice, draw and showing.
+The walk that proves information flow (`gamedsl.analysis.infoflow`) runs again, and its findings at
+each choice, draw and showing are recorded.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ KEY = (
 
 @dataclass(frozen=True)
 class Glance:
-    """One role's view of a step. `asked` is whether it may have to act there; `note` names the
-    part that it sees, if it sees only a part."""
+    """One role's view of a step. `asked` says whether it may have to act there; `note` names the
+    part that it sees if it sees some."""
 
     asked: bool
     sees: Sees
@@ -113,8 +113,8 @@ def _sign(glance: Glance) -> str:
 
 @dataclass
 class _Note:
-    """The walk's results at a step: the possible actors, the readers of each owner's value, and
-    the seats that know that the step happens."""
+    """The findings at a step: the seats that may act, the readers of each owner's value, and the
+    seats that know that the step happens."""
 
     known: Seats
     asked: Seats = 0
@@ -160,7 +160,7 @@ class _Noting:
 
 
 def _glance(ir: GameIR, step: Binding, note: _Note, seat: int) -> Glance:
-    """Returns a seat's view of a step, all its owners together."""
+    """A seat's view of a step, all its owners together."""
     asked = bool(note.asked >> seat & 1)
     own = asked and not (isinstance(step, Choose) and step.knows is not None)
     type = step.type
@@ -184,7 +184,7 @@ def _glance(ir: GameIR, step: Binding, note: _Note, seat: int) -> Glance:
 
 
 def _whose(ir: GameIR, parts: dict[int | None, Glance], seat: int) -> str:
-    """Which owners' values a seat sees."""
+    """The owners whose values a seat sees."""
     seen = [owner for owner, one in parts.items() if one.sees != "nothing"]
     inner = {one.note for one in parts.values() if one.note}
     told = f" ({', '.join(sorted(inner))})" if inner else ""
@@ -196,7 +196,7 @@ def _whose(ir: GameIR, parts: dict[int | None, Glance], seat: int) -> str:
 
 
 def _of_sight(sight: Visibility, seat: int, ir: GameIR, type: Type) -> Glance:
-    """Returns a seat's view of a value."""
+    """A seat's view of a value."""
     if sight.all >> seat & 1:
         return Glance(False, "all")
     if not sight.any >> seat & 1:

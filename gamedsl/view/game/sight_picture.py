@@ -1,4 +1,4 @@
-"""The picture of visibility by step and role: steps downwards, a column for each role."""
+"""The visibility of a game as a picture: steps downwards, a column for each role."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class _Painter:
         self._figure.write(*where, runs, anchor=anchor)
 
     def _on_edge(self, text: str, x1: float, y1: float, x2: float, y2: float) -> Point:
-        """Returns the place of an action's name: beside a spine, else in its edge."""
+        """The place for the name of an action: beside a spine, otherwise in its edge."""
         if self._shape.direction == "spine":
             return ((x1 + x2) / 2, y1 - 6) if y1 == y2 else (x1 + 5, (y1 + y2) / 2 + 4)
         places: list[tuple[int, int, Point]] = []
@@ -174,7 +174,7 @@ class _Painter:
             self._at_end(node, [TextRun(rest(node), "soft")])
 
     def _at_end(self, node: DrawnNode, runs: Sequence[TextRun]) -> None:
-        """Draws the end of a branch."""
+        """Writes the payoffs, or the rest that is not drawn, at the end of a branch."""
         x, y = self._at[node]
         stub = 18 if node.kind in ("decision", "chance") else 0
         below = self._shape.direction == "down" or (
@@ -250,7 +250,7 @@ class _Painter:
         self._figure.write(best.x, best.y, name, style, best.anchor)
 
     def _key(self, y: float, right: float) -> None:
-        """Draws the legend below the tree."""
+        """Draws the legend of the marks below the tree."""
         figure, seats = self._figure, self._drawn.seats
         entries: list[tuple[str, int]] = [(seat, number) for number, seat in enumerate(seats)]
         if any(node.kind == "chance" for node in self._drawn.root.walk()):

@@ -1,8 +1,8 @@
-"""Placement of a tree's nodes, edges and information sets in its picture.
+"""The places of a tree's nodes, edges and information sets in its picture.
 
-Three shapes: downwards, as textbooks draw small games; to the right, where names stand on rows of
-their own, for those with more outcomes than fit across a page; and along a spine, for games in
-which one may end it or go on (the centipede). Units are those of the picture.
+There are three shapes. Small games grow downwards, as in textbooks. Games with more outcomes than
+fit across a page grow to the right, with names on rows of their own. Games in which one may end it
+or go on (the centipede) run along a spine. Units are those of the picture.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Link:
 
 @dataclass
 class Shape:
-    """Places of all parts of a tree. `bends` are points where an edge to a node turns."""
+    """The places of all nodes and links. `bends` are points where an edge to a node turns."""
 
     direction: Direction
     at: dict[DrawnNode, Point]
@@ -64,7 +64,7 @@ class Shape:
 
 
 def told(node: DrawnNode) -> str:
-    """Returns the text on the edge to a node."""
+    """The text on the edge to a node."""
     return " ".join(filter(None, (called(node), "" if node.odds is None else exact(node.odds))))
 
 
@@ -78,7 +78,7 @@ def paid(node: DrawnNode) -> str:
 
 
 def rest(node: DrawnNode) -> str:
-    """Returns the text at a cut: the amount that is not drawn there."""
+    """The text at a cut: the number of nodes or branches that are not drawn."""
     if node.kind == "more":
         return f"… {node.beyond:,} more"
     return "…" if node.beyond is None else f"… {node.beyond:,} nodes"

@@ -44,7 +44,7 @@ def _below(drawn: DrawnTree, node: DrawnNode, indent: str) -> Iterator[Line]:
 
 
 def _edge(group: list[DrawnNode]) -> list[TextRun]:
-    """Returns the text that leads to a group of branches: actions, or outcomes with their total
+    """The text that leads to a group of branches: actions, or outcomes with their joint
     probability."""
     names = " | ".join(node.edge or "…" for node in group)
     odds = [node.odds for node in group if node.odds is not None]
@@ -57,7 +57,7 @@ def _edge(group: list[DrawnNode]) -> list[TextRun]:
 
 
 def _here(drawn: DrawnTree, node: DrawnNode) -> list[TextRun]:
-    """Returns the text at a node."""
+    """The text at a node."""
     if node.kind == "end":
         return [TextRun(f" {paid(node)}")]
     if node.kind == "chance":

@@ -26,8 +26,8 @@ PAGE = 760
 
 @dataclass(frozen=True)
 class Views:
-    """The views of a game. `limit` is the number of nodes of its tree that are drawn, `depth`
-    the number of moves."""
+    """The views of a game. At most `limit` nodes of its tree are drawn, and at most `depth` moves
+    deep."""
 
     game: Game
     limit: int = SMALL
