@@ -8,7 +8,7 @@ is looked at: a library is written for many games.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from gamedsl.analysis.atlas import Atlas
 from gamedsl.analysis.proof import Proof
@@ -31,7 +31,7 @@ from gamedsl.ir.expr import (
     walk,
 )  # fmt: skip
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Block, Choose, Draw, Loop, Stage, walk_steps
+from gamedsl.ir.program import Block, Call, Choose, Do, Draw, Loop, Pay, Show, Stage, walk_steps
 
 CLAIM = "every step, action, branch and end that the file writes can happen"
 
@@ -110,10 +110,12 @@ def _steps(ir: GameIR) -> Iterator[Site]:
                         yield Site(option.span, f"the option `{option.name}`", "GD0473", key)
             case Draw():
                 yield Site(step.span, f"the draw `{step.variable}`", "GD0473", ("step", step.id))
-            case Block() | Stage() | Loop():
-                continue
-            case _:
+            case Show() | Do() | Pay() | Call():
                 yield Site(step.span, "this step", "GD0473", ("run", step.span))
+            case Block() | Stage() | Loop():
+                pass
+            case _:
+                assert_never(step)
 
 
 def _branches(ir: GameIR) -> Iterator[Site]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from gamedsl.analysis.infoflow import is_open
 from gamedsl.analysis.infoflow.walk import visibilities_of
 from gamedsl.analysis.taint import PAYOFF_WORDS, payoff_flows
@@ -295,15 +297,19 @@ def _entries(ir: GameIR, name: str) -> tuple[str, ...]:
 
 def _keys(ir: GameIR, step: Binding) -> tuple[str, ...]:
     """The seats of which each has a value of its own; none where there is one value."""
-    if isinstance(step, Choose):
-        return step.actors if step.joint else ()
-    if isinstance(step, Show | Call):
-        return ()
-    if step.by_seat:
-        return tuple(map(str, step.per[0]))
-    keys = () if step.place is None else step.place.keys
-    owned = any(key.expr is not None and key.expr.type == SEAT for key in keys)
-    return ir.seats if owned else ()
+    match step:
+        case Choose(actors=actors, joint=joint):
+            return actors if joint else ()
+        case Show() | Call():
+            return ()
+        case Draw(by_seat=True, per=per):
+            return tuple(map(str, per[0]))
+        case Draw(place=place):
+            keys = () if place is None else place.keys
+            owned = any(key.expr is not None and key.expr.type == SEAT for key in keys)
+            return ir.seats if owned else ()
+        case _:
+            assert_never(step)
 
 
 def _is_map(name: str, keys: tuple[str, ...], span: Span, problems: Problems) -> None:

@@ -10,7 +10,7 @@ chose last where one chooses at a time, and `v@past` the tuple of all that was b
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.builtins import BUILTINS, UndefinedError, values
@@ -139,7 +139,10 @@ def evaluate(expr: Expr, scope: Scope, meter: Meter | None = None) -> Any:
 
 
 def _value(expr: Expr, scope: Scope) -> Any:
-    return _FORMS[type(expr)](expr, scope)
+    kind = type(expr)
+    if kind not in _EVALUATORS:
+        _EVALUATORS[kind] = _evaluator(expr)
+    return _EVALUATORS[kind](expr, scope)
 
 
 def _entered(expr: Expr, scope: Scope) -> Any:
@@ -289,23 +292,50 @@ def _collect(expr: Collect, scope: Scope) -> tuple[Any, ...]:
     return tuple(found)
 
 
-_FORMS: dict[type[Expr], Callable[[Any, Scope], Any]] = {
-    Const: lambda expr, scope: expr.value,
-    Read: lambda expr, scope: scope.bindings.get(expr.name),
-    LastBy: lambda expr, scope: scope.bindings.get(f"{expr.name}@by") or {},
-    Past: lambda expr, scope: scope.bindings.get(f"{expr.name}@past", ()),
-    Local: lambda expr, scope: scope.locals[expr.name],
-    Me: lambda expr, scope: scope.me,
-    Stream: lambda expr, scope: scope.streams[expr.name],
-    Apply: _apply,
-    Logic: _logic,
-    If: _if,
-    Get: _get,
-    Field: _field,
-    Cell: _cell,
-    LetCall: _let_call,
-    LetMap: _let_map,
-    Table: _table,
-    Build: lambda expr, scope: tuple(_value(item, scope) for item in expr.items),
-    Collect: _collect,
-}
+_Evaluator = Callable[[Any, Scope], Any]
+
+_EVALUATORS: dict[type[Expr], _Evaluator] = {}
+"""The evaluators of the forms that have been evaluated so far."""
+
+
+def _evaluator(expr: Expr) -> _Evaluator:
+    """Returns the function that evaluates expressions of one form."""
+    match expr:
+        case Const():
+            return lambda expr, scope: expr.value
+        case Read():
+            return lambda expr, scope: scope.bindings.get(expr.name)
+        case LastBy():
+            return lambda expr, scope: scope.bindings.get(f"{expr.name}@by") or {}
+        case Past():
+            return lambda expr, scope: scope.bindings.get(f"{expr.name}@past", ())
+        case Local():
+            return lambda expr, scope: scope.locals[expr.name]
+        case Me():
+            return lambda expr, scope: scope.me
+        case Stream():
+            return lambda expr, scope: scope.streams[expr.name]
+        case Build():
+            return lambda expr, scope: tuple(_value(item, scope) for item in expr.items)
+        case Apply():
+            return _apply
+        case Logic():
+            return _logic
+        case If():
+            return _if
+        case Get():
+            return _get
+        case Field():
+            return _field
+        case Cell():
+            return _cell
+        case LetCall():
+            return _let_call
+        case LetMap():
+            return _let_map
+        case Table():
+            return _table
+        case Collect():
+            return _collect
+        case _:
+            assert_never(expr)

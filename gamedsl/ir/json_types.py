@@ -1,11 +1,11 @@
-"""Types as JSON: which values a JSON text can say, the JSON Schema of them, and how long they are.
+"""Types as JSON: their JSON Schemas, the values that JSON can write, and the lengths of its texts.
 
 `gamedsl.prompting.json_values` reads and writes the values.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from gamedsl.ir.types import (
     Bag,
@@ -26,6 +26,7 @@ from gamedsl.ir.types import (
     Tuple,
     Type,
     Union,
+    component_types,
     domain,
 )  # fmt: skip
 from gamedsl.ir.values import name_of
@@ -38,12 +39,12 @@ DEEPEST = 64
 
 
 def readable(type: Type, seats: tuple[str, ...] = ()) -> str | None:
-    """Why values of a type cannot be read from JSON; None where they can be."""
+    """Returns why values of a type cannot be read from JSON; None where they can be."""
     return _unreadable(type, seats, "", 0)
 
 
 def schema_of(type: Type, seats: tuple[str, ...]) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a type that is `readable`."""
+    """Returns the JSON Schema (draft 2020-12) of a type that is `readable`."""
     match type:
         case Bool():
             return {"type": "boolean"}
@@ -84,7 +85,10 @@ def schema_of(type: Type, seats: tuple[str, ...]) -> dict[str, Any]:
                 "required": [field.name for field in fields if field.needed],
                 "additionalProperties": False,
             }
-    raise TypeError(readable(type, seats))
+        case Bag() | Never():
+            raise TypeError(readable(type, seats))
+        case _:
+            assert_never(type)
 
 
 class Field(NamedTuple):
@@ -97,7 +101,7 @@ class Field(NamedTuple):
 
 
 def fields_of(type: Record | PerValue | PerSeat, seats: tuple[str, ...]) -> list[Field]:
-    """The fields of a record, or the entries of a map, in order."""
+    """Returns the fields of a record, or the entries of a map, in order."""
     if isinstance(type, Record):
         return [Field(name, i, of, True) for i, (name, of) in enumerate(type.fields)]
     if isinstance(type, PerSeat):
@@ -106,14 +110,14 @@ def fields_of(type: Record | PerValue | PerSeat, seats: tuple[str, ...]) -> list
 
 
 def lengths(type: List) -> tuple[int, int]:
-    """The least and the greatest length of a list that has one."""
+    """Returns the least and the greatest length of a list."""
     if type.length is not None:
         return type.length, type.length
     return 0, type.at_most or 0
 
 
 def range_of(type: Number) -> tuple[int, int]:
-    """From where to where its numbers go in JSON."""
+    """Returns the least and the greatest number of a type, within what JSON can write exactly."""
     low, high = type.low, type.high
     return (-LARGEST, LARGEST) if low is None or high is None else (low, high)
 
@@ -123,9 +127,8 @@ def _array(items: dict[str, Any], least: int, most: int) -> dict[str, Any]:
 
 
 def _unreadable(type: Type, seats: tuple[str, ...], where: str, depth: int) -> str | None:
-    """As `readable`, of a part at a place; `depth` is how many objects and lists it lies in."""
-    why = ""
-    parts: list[tuple[str, Type]] = []
+    """Returns as `readable` for a part at a place, which lies in `depth` objects and lists."""
+    why, parts = "", [(where, part) for part in component_types(type)]
     match type:
         case Bag():
             why = "a bag has no form in JSON: use a list"
@@ -137,18 +140,21 @@ def _unreadable(type: Type, seats: tuple[str, ...], where: str, depth: int) -> s
             why = "the list has no greatest length: write `at_most`"
         case Set(of=inner) if domain(inner, seats) is None:
             why = "it is a set of things that cannot all be listed"
-        case PerValue(key=key) if domain(key, seats) is None:
-            why = "its keys cannot all be listed"
+        case PerValue(key=key, of=inner):
+            parts = [(where, inner)]
+            if domain(key, seats) is None:
+                why = "its keys cannot all be listed"
         case Union(of=types) if any(domain(of, seats) is None for of in types):
             why = "it may be things that cannot all be listed"
         case Record(fields=fields):
             parts = [(f"{where}.{name}" if where else name, of) for name, of in fields]
-        case Tuple(of=types) | Union(of=types):
-            parts = [(where, of) for of in types]
-        case Option(of=of) | List(of=of) | Set(of=of) | Grid(of=of) | PerValue(of=of):
-            parts = [(where, of)]
-        case PerSeat(of=of):
-            parts = [(where, of)]
+        case (
+            Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Option() | List() | Set()
+            | Tuple() | Grid() | PerSeat() | Union()
+        ):  # fmt: skip
+            pass
+        case _:
+            assert_never(type)
     inside = depth + (0 if isinstance(type, Option | Union) else 2 if isinstance(type, Grid) else 1)
     if not why and parts and inside > DEEPEST:
         why = f"it is nested more than {DEEPEST} deep"
@@ -159,8 +165,8 @@ def _unreadable(type: Type, seats: tuple[str, ...], where: str, depth: int) -> s
 
 
 def longest(type: Type, seats: tuple[str, ...]) -> int | None:
-    """Characters of the longest JSON text of a type's values, written without blanks; None where
-    there is no longest. Characters of a text may each take six: `\\u0000`."""
+    """Returns the characters of the longest JSON text of a type's values, written without blanks;
+    None for no bound. Each character of a text may take six: `\\u0000`."""
     match type:
         case Text(limit=limit):
             return None if limit is None else 2 + 6 * limit
@@ -189,8 +195,11 @@ def longest(type: Type, seats: tuple[str, ...]) -> int | None:
             return None if len(known) < len(parts) else 2 + sum(known) + len(known)
         case Union(of=of):
             return _most(tuple(longest(inner, seats) for inner in of))
-    values = domain(type, seats)
-    return None if not values else 2 + max(len(name_of(value)) for value in values)
+        case Bool() | Number() | Enum() | Seat() | NoneType() | Bag() | Grid() | Never():
+            values = domain(type, seats)
+            return None if not values else 2 + max(len(name_of(value)) for value in values)
+        case _:
+            assert_never(type)
 
 
 def _most(lengths: tuple[int | None, ...]) -> int | None:

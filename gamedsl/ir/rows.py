@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import takewhile
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.ir.expr import Const
 from gamedsl.ir.game import GameIR, Rows
@@ -23,11 +23,14 @@ from gamedsl.ir.hashing import canonical
 from gamedsl.ir.program import (
     Block,
     Call,
+    Choose,
     Do,
     Draw,
+    Loop,
     Pay,
     Show,
     Source,
+    Stage,
     Step,
     map_steps,
     walk_steps,
@@ -38,22 +41,22 @@ _BITS = 64
 
 
 def is_held_out(row: Mapping[str, Any], share: int | Fraction) -> bool:
-    """Whether a row, a value for each field, is among the `share` that is held out: whether the
-    first 64 bits of its SHA-256, as a fraction of 2^64, are below the share."""
+    """Returns whether a row, a value for each field, is among the `share` that is held out: whether
+    the first 64 bits of its SHA-256, as a fraction of 2^64, are below the share."""
     digest = hashlib.sha256(canonical(dict(row)).encode()).digest()
     place = Fraction(int.from_bytes(digest[: _BITS // 8], "big"), 2**_BITS)
     return place < share
 
 
 def holds_out(ir: GameIR) -> bool:
-    """Whether a game keeps some rows from training, whichever share of them it has."""
+    """Returns whether a game holds rows out of training, whichever share of them it has."""
     steps = walk_steps((ir.whole or ir).turns)
     return any(isinstance(step, Draw) and step.source.held_out is not None for step in steps)
 
 
 def row_draws(ir: GameIR) -> dict[str, Draw | None]:
-    """What is drawn from data files, by name: the draw, where every game makes it once and before
-    anybody acts, and None elsewhere."""
+    """Returns the draws from data files, by variable; None for a draw that not every play makes
+    exactly once, before anybody acts."""
     first = {step.id for step in _first(ir.turns)}
     found: dict[str, Draw | None] = {}
     for step in walk_steps(ir.turns):
@@ -65,7 +68,7 @@ def row_draws(ir: GameIR) -> dict[str, Draw | None]:
 
 
 def rows_of(draw: Draw) -> tuple[Any, ...] | None:
-    """The rows of a data file that a draw is from, in order; None where it is from no such file."""
+    """Returns the rows of a draw's data file, in order; None where it draws from no file."""
     values = draw.source.values
     if not isinstance(values, Const) or not isinstance(values.type, List):
         return None
@@ -73,9 +76,20 @@ def rows_of(draw: Draw) -> tuple[Any, ...] | None:
 
 
 def _first(steps: tuple[Step, ...]) -> Iterator[Step]:
-    """Steps with those of blocks that always are gone through, up to the first at which something
-    else can happen than what is drawn, shown, worked out and paid."""
-    return takewhile(lambda step: isinstance(step, Draw | Show | Do | Pay | Call), _flat(steps))
+    """Yields the steps that every play makes before anybody acts, in order: draws, shows, calls,
+    payments and statements, those of unconditional blocks among them."""
+    return takewhile(_is_single, _flat(steps))
+
+
+def _is_single(step: Step) -> bool:
+    """Returns whether a step has no actor and no steps inside it."""
+    match step:
+        case Draw() | Show() | Do() | Pay() | Call():
+            return True
+        case Choose() | Block() | Loop() | Stage():
+            return False
+        case _:
+            assert_never(step)
 
 
 def _flat(steps: tuple[Step, ...]) -> Iterator[Step]:
@@ -87,8 +101,9 @@ def _flat(steps: tuple[Step, ...]) -> Iterator[Step]:
 
 
 def of_rows(ir: GameIR, rows: Rows) -> GameIR:
-    """The game with a share of the rows of each file that holds some out. What holds nothing out
-    is trained on as a whole. ValueError for the rows held out of a game that has none."""
+    """Returns the game with a share of the rows of each file that holds some out. Files that hold
+    nothing out are trained on as a whole. Raises ValueError for the held-out rows of a game that
+    has none."""
     whole = ir.whole or ir
     if rows == "held_out" and not holds_out(ir):
         raise ValueError(f"`{ir.name}` holds no rows out")

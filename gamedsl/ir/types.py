@@ -218,7 +218,7 @@ BOOL, NUMBER, WHOLE, SEAT, NONE, TEXT, NEVER = (
 
 
 def plain(type: Type) -> Type:
-    """The type of a value that is not none."""
+    """Returns the type without none."""
     return type.of if isinstance(type, Option) else type
 
 
@@ -253,12 +253,12 @@ def has_text(type: Type) -> bool:
 
 
 def range_type(low: int, high: int) -> Number:
-    """The whole numbers from one to the other."""
+    """Returns the type of the whole numbers from one to the other."""
     return Number(True, low, high)
 
 
 def cell_type(rows: int, columns: int) -> Tuple:
-    """The places of a grid, as (row, column)."""
+    """Returns the type of the places of a grid, (row, column)."""
     return Tuple((range_type(0, rows - 1), range_type(0, columns - 1)))
 
 
@@ -267,7 +267,8 @@ MAX_DOMAIN = 100_000
 
 
 def domain(type: Type, seats: tuple[str, ...]) -> tuple[Value, ...] | None:
-    """Every value of a finite type, in order; None for a type that is not, or is too large."""
+    """Returns every value of a finite type, in order; None for a type that is infinite or has more
+    than `MAX_DOMAIN` values."""
     match type:
         case Bool():
             return (False, True)
@@ -283,9 +284,7 @@ def domain(type: Type, seats: tuple[str, ...]) -> tuple[Value, ...] | None:
             values = domain(inner, seats)
             return None if values is None else (None, *values)
         case Record() | Tuple():
-            parts = [
-                domain(t, seats) for t in (type.types if isinstance(type, Record) else type.of)
-            ]
+            parts = [domain(part, seats) for part in component_types(type)]
             known = [part for part in parts if part is not None]
             if len(known) < len(parts) or prod(map(len, known)) > MAX_DOMAIN:
                 return None
@@ -295,28 +294,43 @@ def domain(type: Type, seats: tuple[str, ...]) -> tuple[Value, ...] | None:
             if None in lists:
                 return None
             return tuple(dict.fromkeys(v for values in lists if values for v in values))
-    return None
+        case Number() | Text() | List() | Set() | Bag() | Grid() | PerValue() | PerSeat() | Never():
+            return None
+        case _:
+            assert_never(type)
 
 
 def _plural(type: Type) -> str:
-    if isinstance(type, Number) and type.low is not None:
-        return f"whole numbers from {type.low} to {type.high}"
-    if isinstance(type, Record):
-        return f"{type.name}s" if type.name else "records"
-    if isinstance(type, List | Set | Bag | Grid):
-        kind = {List: "lists", Set: "sets", Bag: "bags"}.get(type.__class__, "grids")
-        return f"{kind} of {_plural(type.of)}"
-    words = {
-        "a number": "numbers",
-        "a whole number": "whole numbers",
-        "a role": "roles",
-        "a truth value": "truth values",
-    }
-    return words.get(str(type), str(type))
+    match type:
+        case Number(low=int() as low, high=int() as high):
+            return f"whole numbers from {low} to {high}"
+        case Number(whole=whole):
+            return "whole numbers" if whole else "numbers"
+        case Record(name=name):
+            return f"{name}s" if name else "records"
+        case List(of=of):
+            return f"lists of {_plural(of)}"
+        case Set(of=of):
+            return f"sets of {_plural(of)}"
+        case Bag(of=of):
+            return f"bags of {_plural(of)}"
+        case Grid(of=of):
+            return f"grids of {_plural(of)}"
+        case Seat():
+            return "roles"
+        case Bool():
+            return "truth values"
+        case (
+            Enum() | NoneType() | Text() | Option() | Tuple() | PerValue() | PerSeat() | Union()
+            | Never()
+        ):  # fmt: skip
+            return str(type)
+        case _:
+            assert_never(type)
 
 
 def join(left: Type, right: Type) -> Type | None:
-    """The smallest type that holds both, or None."""
+    """Returns the smallest type that holds the values of both; None where there is none."""
     if left == right or isinstance(right, Never):
         return left
     match left, right:
@@ -378,15 +392,15 @@ def _optional(inner: Type | None) -> Type | None:
 
 
 def fits(value: Type, wanted: Type) -> bool:
-    """Whether every value of one type is a value of the other."""
+    """Returns whether every value of one type is a value of the other."""
     if isinstance(value, Never) or isinstance(wanted, Never):
         return True
     return _same_but_for_numbers(join(value, wanted), wanted)
 
 
 def _same_but_for_numbers(joined: Type | None, wanted: Type) -> bool:
-    """Whether two types agree, taking whole numbers of any range for each other: ranges are
-    checked when a value is stored."""
+    """Returns whether two types agree but for the ranges of numbers, which are checked when a value
+    is stored."""
     if joined is None or joined == wanted:
         return joined is not None
     match joined, wanted:

@@ -8,20 +8,29 @@ that are known, as it is written there. What enumeration finds besides is report
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.expr import (
+    Apply,
+    Build,
     Cell,
+    Collect,
+    Const,
     Expr,
     Field,
     Get,
+    If,
     LastBy,
     LetCall,
     LetMap,
     Local,
+    Logic,
+    Me,
     Past,
     Read,
     Stream,
+    Table,
     children,
     walk,
 )
@@ -68,6 +77,13 @@ def _unknown(ir: GameIR, step: Choose, known: frozenset[Expr]) -> Iterator[Expr]
                 yield expr
             case LetCall(name=name):
                 decide.append(ir.lets_by_name[name].body)
+            case (
+                Const() | Local() | Me() | Apply() | Logic() | If() | Get() | Field() | Cell()
+                | Table() | Build() | Collect()
+            ):  # fmt: skip
+                pass
+            case _:
+                assert_never(expr)
         decide += children(expr)
 
 

@@ -4,6 +4,7 @@ tell it openly."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
 from gamedsl.analysis.infoflow.remedies import Leak, Remedies, named, root_of, shown
@@ -11,7 +12,20 @@ from gamedsl.analysis.infoflow.visibility import Seats, seat_numbers
 from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Loop, Stage, walk_steps
+from gamedsl.ir.program import (
+    Binding,
+    Block,
+    Call,
+    Choose,
+    Do,
+    Draw,
+    Entry,
+    Loop,
+    Pay,
+    Show,
+    Stage,
+    walk_steps,
+)
 from gamedsl.ir.statements import Place, Readers
 
 _WORDS = {
@@ -247,19 +261,22 @@ def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
     found: dict[str, tuple[Span, str]] = {}
     public: dict[str, tuple[Span, str]] = {}
     for step in walk_steps(ir.turns):
-        if isinstance(step, Binding) and getattr(step, "place", None) is None:
-            open = step.readers.kind == "all" and not step.readers.fields
-            (public if open else found).setdefault(
-                step.variable, (step.span, _seen_by(step.readers, isinstance(step, Choose)))
-            )
-        elif isinstance(step, Loop):
-            for name in (step.item, step.count):
-                if name is not None:
-                    public.setdefault(
-                        name, (step.span, "known to those who know how this loop ends")
-                    )
-        states = step.state if isinstance(step, Stage) else ()
-        found |= {state.name: (state.span, _seen_by(state.readers)) for state in states}
+        match step:
+            case (Choose(place=None) | Draw(place=None) | Show() | Call()) as binding:
+                readers = binding.readers
+                open = readers.kind == "all" and not readers.fields
+                seen = _seen_by(readers, isinstance(binding, Choose))
+                (public if open else found).setdefault(binding.variable, (binding.span, seen))
+            case Loop(item=item, count=count):
+                for name in filter(None, (item, count)):
+                    known = "known to those who know how this loop ends"
+                    public.setdefault(name, (step.span, known))
+            case Stage(state=states):
+                found |= {state.name: (state.span, _seen_by(state.readers)) for state in states}
+            case Choose() | Draw() | Do() | Pay() | Block():
+                pass
+            case _:
+                assert_never(step)
     found |= {state.name: (state.span, _seen_by(state.readers)) for state in ir.state}
     return {**public, **found}
 
