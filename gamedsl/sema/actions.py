@@ -206,7 +206,7 @@ def declare_actions(section: Node | None, names: Names, problems: Problems) -> d
         return {}
     typer = Typer(names, problems)
     if not isinstance(section, Mapping):
-        options = read_options(section, typer, problems)
+        options = read_options(section, typer)
         return dict.fromkeys(names.seats, options) if options else {}
     actions: dict[str, Options] = {}
     for entry in section:
@@ -225,7 +225,7 @@ def declare_actions(section: Node | None, names: Names, problems: Problems) -> d
                 help=f"give them under `{name}`, or for each seat of it, not both",
             )
             continue
-        options = read_options(entry.value, typer, problems)
+        options = read_options(entry.value, typer)
         if options:
             actions.update(dict.fromkeys(seats, options))
     return _unite(actions, names)

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.frontend.source.nodes import Mapping, Node, Scalar
+from gamedsl.frontend.source.nodes import Node, Scalar
 from gamedsl.ir import expr as ir
-from gamedsl.ir.statements import EVERYONE, NOBODY, Key, Place, Readers
-from gamedsl.ir.types import NEVER, SEAT, Enum, PerSeat, Record, Type, fits, join
+from gamedsl.ir.statements import EVERYONE, Key, Place, Readers
+from gamedsl.ir.types import NEVER, SEAT, Enum, PerSeat, Type, fits, join
 from gamedsl.sema.scope import StateName, VariableName, report_taken
-from gamedsl.sema.state import read_readers
 from gamedsl.sema.statements import read_place
 from gamedsl.sema.step_context import StepContext
 from gamedsl.sema.values import syntax
@@ -65,33 +64,6 @@ def own_part(place: Place, type: Type) -> Place:
         return place
     key = Key("entry", ir.Me(SEAT, place.span))
     return replace(place, keys=(*place.keys, key), type=place.type.of)
-
-
-def read_seen_by(context: StepContext, node: Node | None, type: Type | None = None) -> Readers:
-    """Reads `seen_by`: who sees a value, or, in a map, each field of one; fields that are not named
-    are seen by nobody."""
-    if not isinstance(node, Mapping):
-        return read_readers(node, context.names, context.problems, context.typer)
-    if not isinstance(type, Record):
-        context.problems.add(
-            "GD0439", "this value has no fields", node.span,
-            why=f"it is {type}" if type is not None else "no record",
-            help="write who sees all of it, such as `seen_by: all`",
-        )  # fmt: skip
-        return NOBODY
-    fields = []
-    for entry in node:
-        index = type.index(entry.key.text)
-        if index is None:
-            guess = did_you_mean(entry.key.text, [name for name, _ in type.fields])
-            context.problems.add(
-                "GD0324", f"{type} has no field `{entry.key.text}`", entry.key.span,
-                why="its fields are " + ", ".join(name for name, _ in type.fields),
-                help=f"did you mean `{guess}`?" if guess else "",
-            )  # fmt: skip
-            continue
-        fields.append((index, read_seen_by(context, entry.value)))
-    return Readers("nobody", fields=tuple(fields), span=node.span)
 
 
 def readers_of_state(context: StepContext, variable: str) -> Readers:

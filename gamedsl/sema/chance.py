@@ -32,7 +32,6 @@ from gamedsl.sema.bindings import (
     check_storable,
     declare_variable,
     own_part,
-    read_seen_by,
     read_target,
     readers_of_state,
 )
@@ -42,6 +41,7 @@ from gamedsl.sema.statements import read_place
 from gamedsl.sema.step_context import StepContext, WrittenStep
 from gamedsl.sema.types import part_of
 from gamedsl.sema.values import constant, syntax
+from gamedsl.sema.visibility import read_step_readers
 
 MAX_DRAWS = 10_000
 """What one step can be drawn for."""
@@ -78,7 +78,7 @@ def read_draw(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
         seen = step.get("seen_by")
         readers = readers_of_state(context, target.variable)
         if seen is not None:
-            readers = read_seen_by(context, seen, type)
+            readers = read_step_readers(seen, context.typer, type)
     else:
         readers = _drawn_readers(context, step, by_seat, type)
         inner = whole.of if isinstance(whole, PerSeat) else whole
@@ -106,7 +106,7 @@ def _drawn_readers(context: StepContext, step: WrittenStep, by_seat: bool, type:
             help=f"add `seen_by: {'owner' if by_seat else 'all'}`",
         )  # fmt: skip
         return NOBODY
-    readers = read_seen_by(context, seen, type)
+    readers = read_step_readers(seen, context.typer, type)
     if readers.kind in ("owner", "others") and not by_seat:
         context.problems.add(
             "GD0426", f"`{value.span.text}` has no owner", seen.span,
@@ -165,7 +165,7 @@ def _source(context: StepContext, node: Node) -> tuple[Source, Type] | None:
             return None
         take = count
     if isinstance(node, Sequence):
-        options = read_options(node, context.typer, context.problems)
+        options = read_options(node, context.typer)
         if options is None:
             return None
         values = tuple(c.value for c in options.choices)
@@ -271,10 +271,10 @@ def _stored_collection(context: StepContext, node: Node) -> Place | None:
 def _weighted(context: StepContext, node: Mapping) -> tuple[Source, Type] | None:
     """Reads `{a: 1/3, b: 2/3}`: names or numbers with probabilities that sum to 1."""
     keys = Sequence(tuple(entry.key for entry in node), node.span)
-    options = read_options(keys, context.typer, context.problems)
+    options = read_options(keys, context.typer)
     total, odds = Fraction(0), []
     for entry in node:
-        found = constant(entry.value, context.typer, context.problems, NUMBER)
+        found = constant(entry.value, context.typer, NUMBER)
         if found is None or options is None:
             return None
         if not isinstance(found[2], Number) or found[1] < 0:

@@ -18,7 +18,6 @@ from gamedsl.ir.rows import is_held_out
 from gamedsl.ir.types import NUMBER, Bool, Enum, Number, Option, Record, Seat, Text, Type
 from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import DataName, report_taken
-from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import constant
 
@@ -31,7 +30,10 @@ class Data:
     """Reads data files and declares their rows among the names of `types`."""
 
     types: Types
-    problems: Problems
+
+    @property
+    def problems(self) -> Problems:
+        return self.types.problems
 
     def declare(self, section: Node | None) -> None:
         for entry in section.entries if isinstance(section, Mapping) else ():
@@ -81,7 +83,7 @@ class Data:
         self, share: Node, record: Record, rows: list[tuple[Any, ...]]
     ) -> tuple[int, ...] | None:
         """The places of the rows that are held out, some and not all."""
-        found = constant(share, Typer(self.types.names, self.problems), self.problems, NUMBER)
+        found = constant(share, self.types.typer, NUMBER)
         if found is None:
             return None
         _, part, type = found

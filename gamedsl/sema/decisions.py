@@ -20,17 +20,17 @@ from gamedsl.sema.bindings import (
     check_storable,
     declare_variable,
     own_part,
-    read_seen_by,
     read_target,
     readers_of_state,
 )
 from gamedsl.sema.effects import read_do
 from gamedsl.sema.options import Options, read_options
+from gamedsl.sema.prompt_sections import read_entries
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import LetName, StateName, TypeName
 from gamedsl.sema.state import States
 from gamedsl.sema.step_context import StepContext, WrittenStep
-from gamedsl.sema.view import read_entries
+from gamedsl.sema.visibility import read_step_readers
 
 NOTHING = "nothing"
 """The word of `knows` for an actor who knows nothing."""
@@ -171,7 +171,7 @@ def _binding(
     if target is None:
         return None
     variable, seats, joint = target.variable, actors.seats, actors.joint
-    readers = read_seen_by(context, step.get("seen_by"), type)
+    readers = read_step_readers(step.get("seen_by"), context.typer, type)
     if target.place is None:
         if not declare_variable(context, variable, type, target.span, actors=seats, joint=joint):
             return None
@@ -229,7 +229,7 @@ def _read_knows(context: StepContext, node: Node | None) -> tuple[program.Entry,
     if word and not context.names.anywhere(NOTHING):
         return ()
     where = "in what is known here"
-    return read_entries(node, context.typer, context.problems, where, context.facts)
+    return read_entries(node, context.typer, where, context.facts)
 
 
 # options
@@ -251,7 +251,7 @@ def _options(
         return None if missing else tuple(context.actions[s] for s in seats)
     if isinstance(source, Scalar) and _is_misspelt(context, source):
         return None
-    options = read_options(source, context.typer, context.problems, me=True)
+    options = read_options(source, context.typer, me=True)
     return (options,) * len(seats) if options else None
 
 
@@ -397,7 +397,7 @@ def _field_type(context: StepContext, entry: Entry) -> Type | None:
     """Reads the type of one field of a reply."""
     types = context.types
     if isinstance(entry.value, Mapping):
-        state = States(types, context.problems).read(entry)
+        state = States(types).read(entry)
         return None if state is None else state.type
     found = types.read(entry.value, entry.key.text)
     if found is None:

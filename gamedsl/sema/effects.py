@@ -5,18 +5,19 @@ from __future__ import annotations
 from gamedsl.frontend.source.nodes import Scalar
 from gamedsl.ir.program import Do, Pay, Show, Step
 from gamedsl.ir.types import PerSeat
-from gamedsl.sema.bindings import declare_variable, read_seen_by
+from gamedsl.sema.bindings import declare_variable
 from gamedsl.sema.payoffs import read_amounts
 from gamedsl.sema.scope import is_reserved_stream
 from gamedsl.sema.statements import read_statements
 from gamedsl.sema.step_context import StepContext, WrittenStep
+from gamedsl.sema.visibility import read_step_readers
 
 
 def read_show(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
     """Reads `show:`, which tells seats the value of an expression."""
     name = step.get("as")
     typed = context.expression(step.head.value)
-    readers = read_seen_by(context, step.get("seen_by"))
+    readers = read_step_readers(step.get("seen_by"), context.typer)
     if typed is None or not isinstance(name, Scalar):
         return None
     type, joint = typed.type, isinstance(typed.type, PerSeat)
@@ -37,9 +38,7 @@ def read_show(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
 def read_do(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
     """Reads `do:`, statements that write the state."""
     me = context.acting is not None
-    statements = read_statements(
-        step.head.value, context.typer, context.problems, me=me, facts=context.facts
-    )
+    statements = read_statements(step.head.value, context.typer, me=me, facts=context.facts)
     if statements is None:
         return None
     return (Do(context.program.step_id("do"), statements, step.span, step.condition),)

@@ -32,8 +32,9 @@ from gamedsl.ir.types import (
     fits,
     plain,
 )
-from gamedsl.sema.bindings import declare_variable, read_seen_by
+from gamedsl.sema.bindings import declare_variable
 from gamedsl.sema.step_context import StepContext, WrittenStep
+from gamedsl.sema.visibility import read_step_readers
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def read_call(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
         )  # fmt: skip
         return None
     seen = step.get("seen_by")
-    readers = NOBODY if seen is None else read_seen_by(context, seen, signature.result)
+    readers = NOBODY if seen is None else read_step_readers(seen, context.typer, signature.result)
     result: Type = List(signature.result) if over == {List} else signature.result
     by_seat = over == {PerSeat}
     seats = context.names.seats if by_seat else ()

@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping as Map
 from typing import Any
 
-from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
-from gamedsl.ir.game import GameIR, NoMove, Reward, Setting, Template
+from gamedsl.ir.game import GameIR, NoMove, Reward, Setting
 from gamedsl.ir.program import Choose, Pay, Step, walk_steps
 from gamedsl.ir.program import Stage as StageStep
 from gamedsl.ir.statements import State
-from gamedsl.ir.types import BOOL, NONE, NUMBER, PerSeat, Type
+from gamedsl.ir.types import BOOL, NUMBER, PerSeat, Type
 from gamedsl.sema.actions import DeclaredActions, declare_actions, is_declared_form
 from gamedsl.sema.claims import read_claims
 from gamedsl.sema.data import Data
-from gamedsl.sema.history import read_history
-from gamedsl.sema.labels import read_labels
-from gamedsl.sema.lasting import what_lasts_is_said
+from gamedsl.sema.game_checks import check_acting_roles, check_assigned_state, check_game
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
 from gamedsl.sema.params import Params
 from gamedsl.sema.payoffs import Payoffs, read_amounts, read_payoffs
-from gamedsl.sema.replies import forfeits_have_a_price, read_on_invalid, read_respond
+from gamedsl.sema.prompt_sections import (
+    read_history,
+    read_labels,
+    read_templates,
+    read_view,
+)
+from gamedsl.sema.replies import read_on_invalid, read_respond
 from gamedsl.sema.rewards import read_reward
 from gamedsl.sema.roles import declare_referees, declare_roles, read_swaps
 from gamedsl.sema.scope import Names, StreamName, is_reserved_stream
@@ -32,9 +36,7 @@ from gamedsl.sema.step_context import ProgramDraft, Stages, StepContext
 from gamedsl.sema.step_readers import read_program, read_step
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
-from gamedsl.sema.unused import actions_are_offered, params_are_read
 from gamedsl.sema.values import entries_of
-from gamedsl.sema.view import read_view
 
 MAX_ROUNDS = 4
 """How often a game is read to learn the types of state that starts as none."""
@@ -96,28 +98,29 @@ class GameReader:
         folded = declared.declare(root.get("params"))
         roles = declare_roles(root.get("roles") or self.roles_of_stage(), names, problems)
         referees = declare_referees(root.get("referees"), names, problems)
-        types = Types(names, problems, self.near)
+        types = Types(self.typer, self.near)
         types.declare(root.get("types"))
-        state = States(types, problems, self.typer.context.learned).declare(root.get("state"))
-        Data(types, problems).declare(root.get("data"))
+        state = States(types).declare(root.get("state"))
+        Data(types).declare(root.get("data"))
         if problems.errors:
             return None
         declare_lets(root.get("let"), names, problems)
         context = self.step_context(list(state))
         steps = read_program(context, root)
-        self.check_assigned(context.program)
+        check_assigned_state(context)
         end = root.get("end")
         ended = context.check(end, BOOL, "the end") if end is not None else None
         scores = self.scores(context, steps)
         reward = self.reward(scores, steps)
         if problems.errors:
             return None
-        self.everyone_acts(steps)
+        decisions = decisions_in(steps)
+        check_acting_roles(decisions, names, problems)
         if not steps:
             return None
         payoffs = self.payoffs(root.get("payoffs"), steps, bool(reward.needs))
-        view = read_view(root.get("view"), self.typer, problems)
-        decisions, about = decisions_in(steps), root.get("about")
+        view = read_view(root.get("view"), self.typer)
+        about = root.get("about")
         ir = GameIR(
             name=self.document.name,
             about=about.text if isinstance(about, Scalar) else "",
@@ -137,9 +140,9 @@ class GameReader:
             no_move=read_no_move(root.get("no_move")),
             scores=scores,
             view=view,
-            history=read_history(root.get("history"), decisions, dict(view), types, problems),
+            history=read_history(root.get("history"), decisions, dict(view), types),
             uses=tuple((name, tuple(places)) for name, places in context.program.used_at.items()),
-            claims=read_claims(root.get("claims"), self.typer, problems),
+            claims=read_claims(root.get("claims"), self.typer),
             referees=referees,
             swaps=read_swaps(root.get("referees"), referees, names, problems),
             respond=read_respond(root.get("respond"), names, problems),
@@ -147,17 +150,8 @@ class GameReader:
                 root.get("on_invalid"), roles, referees, decisions, names, problems
             ),
         )
-        self.check_game(ir, context)
+        check_game(ir, root, context, inner=self.inner)
         return None if problems.errors else ir
-
-    def check_game(self, ir: GameIR, context: StepContext) -> None:
-        """Reports problems of the game as a whole."""
-        root, problems = self.root, self.problems
-        actions_are_offered(root, context, problems)
-        params_are_read(root, problems)
-        what_lasts_is_said(ir, problems, inner=self.inner)
-        if not problems.errors and not self.inner:
-            forfeits_have_a_price(ir, root.get("on_invalid"), problems)
 
     def roles_of_stage(self) -> Node | None:
         """The roles of a game that has none of its own: those of the stage that it repeats."""
@@ -184,18 +178,6 @@ class GameReader:
             declared = DeclaredActions(section, self.names, self.problems)
         program = ProgramDraft(read_step, self.stages, state)
         return StepContext(self.typer, program, self.near, actions, declared)
-
-    def check_assigned(self, program: ProgramDraft) -> None:
-        """Reports state that starts as none and to which nothing is assigned."""
-        for state in program.state:
-            if state.type == NONE and not self.problems.errors:
-                self.problems.add(
-                    "GD0450",
-                    f"`{state.name}` is always none",
-                    state.span,
-                    why="nothing is assigned to it that says its type",
-                    help=f"assign it in a `do:` (`{state.name} = …`), or delete it",
-                )
 
     def scores(
         self, context: StepContext, steps: tuple[Step, ...]
@@ -232,7 +214,7 @@ class GameReader:
     def payoffs(self, section: Node | None, steps: tuple[Step, ...], split: bool) -> Payoffs:
         """The payoffs at the end; none where they are paid during play, or the split is all."""
         if section is not None:
-            return read_payoffs(section, self.typer, decisions_in(steps), self.problems)
+            return read_payoffs(section, self.typer, decisions_in(steps))
         paid = any(
             isinstance(step, StageStep) or (isinstance(step, Pay) and step.stream == "payoffs")
             for step in walk_steps(steps)
@@ -246,20 +228,6 @@ class GameReader:
                 help="add `payoffs: …`, what each role gets at the end",
             )
         return ()
-
-    def everyone_acts(self, steps: tuple[Step, ...]) -> None:
-        decisions = decisions_in(steps)
-        acting = {seat for step in decisions for seat in step.actors}
-        for role, span in self.names.role_spans.items():
-            if role in self.names.everyone and role not in acting:
-                self.problems.add(
-                    "GD0418",
-                    f"`{role}` never acts",
-                    span,
-                    why="no step is its own",
-                    notes=tuple(Note(s.span, f"{', '.join(s.actors[:4])}") for s in decisions[:3]),
-                    help="add it to the `role:` of a step, or delete it",
-                )
 
 
 def decisions_in(steps: tuple[Step, ...]) -> list[Choose]:
@@ -278,40 +246,6 @@ def read_no_move(node: Node | None) -> NoMove:
         case Scalar(text="pass" | "end" as word):
             return word
     return "error"
-
-
-def read_templates(root: Mapping, problems: Problems) -> tuple[Template, ...]:
-    """The prompt texts that the file writes itself; `rules:` fills the slot of that name."""
-    found = []
-    rules = root.entry("rules")
-    prompts = root.get("prompts")
-    entries = prompts.entries if isinstance(prompts, Mapping) else ()
-    if rules is not None and isinstance(rules.value, Scalar):
-        found.append(_template("rules", "", rules.value, rules.key))
-    for entry in entries:
-        slot = entry.key.text
-        if slot == "rules" and rules is not None:
-            problems.add(
-                "GD0416",
-                "the rules are given twice",
-                entry.key.span,
-                why="`rules:` fills this slot",
-                notes=(Note(rules.key.span, "here"),),
-                help="keep one of them",
-            )
-        elif isinstance(entry.value, Scalar):
-            found.append(_template(slot, "", entry.value, entry.key))
-        elif isinstance(entry.value, Mapping):
-            found += [
-                _template(slot, e.key.text, e.value, e.key)
-                for e in entry.value
-                if isinstance(e.value, Scalar)
-            ]
-    return tuple(found)
-
-
-def _template(slot: str, key: str, scalar: Scalar, written: Scalar) -> Template:
-    return Template(slot, key, scalar.text, scalar.span, scalar.offsets, written.span)
 
 
 def read_settings(node: Node | None, prefix: str = "") -> list[Setting]:

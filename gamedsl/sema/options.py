@@ -55,17 +55,16 @@ class Options:
     moves: tuple[Action, ...] = ()
 
 
-def read_options(
-    node: Node, typer: Typer, problems: Problems, *, me: bool = False
-) -> Options | None:
+def read_options(node: Node, typer: Typer, *, me: bool = False) -> Options | None:
     """Options written as a list, a map of name to value, a type, or an expression."""
+    problems = typer.problems
     before = problems.count_errors()
     if isinstance(node, Sequence):
         options = _listed(node, typer.names, problems)
     elif isinstance(node, Mapping):
-        options = _mapped(node, typer, problems)
+        options = _mapped(node, typer)
     else:
-        options = _computed(node, typer, problems, me)
+        options = _computed(node, typer, me)
     if options is None or problems.count_errors() > before:
         return None
     return options if enough(options.choices, node.span, problems) else None
@@ -128,18 +127,18 @@ def _listed(node: Sequence, names: Names, problems: Problems) -> Options | None:
     return Options(tuple(choices), enum_of(members, names))
 
 
-def _mapped(node: Mapping, typer: Typer, problems: Problems) -> Options | None:
+def _mapped(node: Mapping, typer: Typer) -> Options | None:
     """`{low: 2, fair: 5}`: options by name, each binding a value."""
     choices: list[Choice] = []
     common: Type | None = None
     for entry in node:
-        found = constant(entry.value, typer, problems)
+        found = constant(entry.value, typer)
         if found is None:
             return None
         _, value, type = found
         joined = type if common is None else join(common, type)
         if joined is None:
-            problems.add(
+            typer.problems.add(
                 "GD0306",
                 "the values of options must have one type",
                 entry.value.span,
@@ -148,7 +147,7 @@ def _mapped(node: Mapping, typer: Typer, problems: Problems) -> Options | None:
             )
             return None
         common = joined
-        report_taken(entry.key.text, entry.key.span, None, problems)
+        report_taken(entry.key.text, entry.key.span, None, typer.problems)
         choices.append(Choice(entry.key.text, value, entry.key.span))
     return Options(tuple(choices), ranged(common or WHOLE, choices))
 
@@ -161,8 +160,9 @@ def ranged(type: Type, choices: Sequence_[Choice]) -> Type:
     return range_type(min(values), max(values))
 
 
-def _computed(node: Scalar, typer: Typer, problems: Problems, me: bool) -> Options | None:
+def _computed(node: Scalar, typer: Typer, me: bool) -> Options | None:
     """`0..5`, the name of a type, or an expression that gives the options when it is reached."""
+    problems = typer.problems
     known = typer.names.declared.get(node.text)
     if isinstance(known, TypeName):
         if not known.choices:

@@ -195,7 +195,7 @@ class Params:
         if words and isinstance(node, Sequence) and all(map(self.is_word, node)):
             type = List(Enum("", tuple(dict.fromkeys(words))), len(words))
             return ir.Const(type, node.span, tuple(words)), tuple(words), type
-        return constant(node, typer, self.problems, wanted)
+        return constant(node, typer, wanted)
 
     def no_map(self, name: str, span: Span, node: Node) -> None:
         self.problems.add(
@@ -220,7 +220,7 @@ class Params:
         found: dict[Any, Any] = {}
         inner: Type = NEVER
         for entry in node:
-            each = constant(entry.value, typer, self.problems)
+            each = constant(entry.value, typer)
             if each is None:
                 return None
             joined = join(inner, each[2])
@@ -295,7 +295,7 @@ class Params:
 
     def allowed(self, name: str, value: Any, allowed: Node, node: Node) -> bool:
         """Whether a value is in its range; a range that is no collection is an error itself."""
-        bounds = constant(allowed, Typer(self.names, self.problems), self.problems)
+        bounds = constant(allowed, Typer(self.names, self.problems))
         if bounds is None:
             return False
         if not isinstance(bounds[2], List | Set):

@@ -57,15 +57,14 @@ def example_steps(document: Document, problems: Problems) -> tuple[Step, ...]:
     params.declare(root.get("params"))
     options = Options(tuple(Choice(m, m) for m in ACTIONS), Enum("", ACTIONS))
     actions = dict.fromkeys(ROLES, options)
-    types = Types(names, problems, document.files[0])
-    state = list(States(types, problems).declare(root.get("state")))
+    typer, near = Typer(names, problems), document.files[0]
+    state = list(States(Types(typer, near)).declare(root.get("state")))
     declare_lets(root.get("let"), names, problems)
     section, declared = root.get("actions"), None
     if is_declared_form(section):
         assert isinstance(section, Mapping)
         declared = DeclaredActions(section, names, problems)
     program = ProgramDraft(read_step, Stages(build_stage, (document.name,)), state)
-    typer, near = Typer(names, problems), document.files[0]
     context = StepContext(typer, program, near, actions, declared, chain=(document.name,))
     steps = context.read_steps(root.get("turns"))
     typed_lets(typer)

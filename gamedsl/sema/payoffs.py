@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics import Note
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.frontend.syntax.tables import is_table
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NUMBER
+from gamedsl.sema.payoff_tables import read_payoff_table
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.step_context import StepContext
-from gamedsl.sema.tables import read_payoff_table
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import NOTHING, syntax
 
 Payoffs = tuple[tuple[str, ir.Expr], ...]
 
 
-def read_payoffs(node: Node, typer: Typer, steps: list[Choose], problems: Problems) -> Payoffs:
-    """The utility of each seat, in seat order."""
+def read_payoffs(node: Node, typer: Typer, steps: list[Choose]) -> Payoffs:
+    """Returns the utility of each seat, in seat order."""
     seats = typer.names.seats
     if isinstance(node, Mapping):
-        return _per_role(node, typer, problems)
+        return _per_role(node, typer)
     if isinstance(node, Sequence) or (isinstance(node, Scalar) and is_table(node)):
-        return read_payoff_table(node, typer, steps, problems)
-    typed = _payoff(node, typer, problems)
+        return read_payoff_table(node, typer, steps)
+    typed = _payoff(node, typer)
     return tuple((seat, typed) for seat in seats)
 
 
-def _payoff(node: Node, typer: Typer, problems: Problems) -> ir.Expr:
-    tree = syntax(node, problems)
+def _payoff(node: Node, typer: Typer) -> ir.Expr:
+    tree = syntax(node, typer.problems)
     return typer.check(tree, NUMBER, "a payoff", me=True) if tree else NOTHING
 
 
-def _per_role(node: Mapping, typer: Typer, problems: Problems) -> Payoffs:
-    names = typer.names
+def _per_role(node: Mapping, typer: Typer) -> Payoffs:
+    names, problems = typer.names, typer.problems
     before = problems.count_errors()
     found: dict[str, ir.Expr] = {}
     for entry in node:
@@ -51,7 +51,7 @@ def _per_role(node: Mapping, typer: Typer, problems: Problems) -> Payoffs:
                 why="the second time",
                 help=f"give it under `{name}`, or for each seat of it, not both",
             )
-        typed = _payoff(entry.value, typer, problems)
+        typed = _payoff(entry.value, typer)
         found.update(dict.fromkeys(seats, typed))
     missing = [seat for seat in names.seats if seat not in found]
     if missing and problems.count_errors() == before:

@@ -9,9 +9,8 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar
-from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.form import LABEL, Form
-from gamedsl.ir.game import GameIR, Role
+from gamedsl.ir.game import Role
 from gamedsl.ir.program import Choose
 from gamedsl.ir.replies import FORFEIT, VOID, OnInvalid
 from gamedsl.ir.types import NUMBER, WHOLE, Type
@@ -23,7 +22,8 @@ from gamedsl.sema.values import constant
 MOST = 32_768
 """Tokens of a thought, and retries, at most."""
 
-KEYS = ("retry", "then", "play", "pay")
+ON_INVALID_KEYS = ("retry", "then", "play", "pay")
+"""The keys of one rule for invalid replies; a map without them is one of roles to rules."""
 
 
 def read_respond(node: Node | None, names: Names, problems: Problems) -> Form:
@@ -60,7 +60,7 @@ def read_on_invalid(
     known = [role.name for role in (*roles, *referees)]
     players = [role.name for role in roles]
     found: dict[str, OnInvalid] = {}
-    if any(entry.key.text in KEYS for entry in node):
+    if any(entry.key.text in ON_INVALID_KEYS for entry in node):
         rule = _rule(node, FORFEIT, _options(steps, roles), names, problems)
         found = dict.fromkeys(players, rule)
         _may_be_played(node, found, roles, steps, problems)
@@ -116,7 +116,7 @@ def _rule(
 
 
 def _number(node: Node, wanted: Type, names: Names, problems: Problems, least: int | None) -> Any:
-    found = constant(node, Typer(names, problems), problems, wanted)
+    found = constant(node, Typer(names, problems), wanted)
     if found is None:
         return None
     value = found[1]
@@ -154,32 +154,3 @@ def _may_be_played(
                 else "it has no options to choose from: write `then: skip`",
             )  # fmt: skip
             return
-
-
-def forfeits_have_a_price(ir: GameIR, node: Node | None, problems: Problems) -> None:
-    """Report the first role of an open game whose invalid replies cost something, where neither
-    the file nor the form of its payoffs says what they pay: nothing could be learned from them."""
-    if not ir.open:
-        return
-    for seat in ir.seats:
-        rule = ir.costs[seat]
-        if rule.then == "void" or rule.pay is not None:
-            continue
-        if Payoffs(ir, seat).interval() is not None:
-            continue
-        role = ir.role_of[seat]
-        own = node if isinstance(node, Mapping) else None
-        whose = own is not None and not any(entry.key.text in KEYS for entry in own)
-        entry = None if own is None else own.entry(role) or own.entry("all") if whose else None
-        what = f"`{role}` is paid where it forfeits"
-        if rule.then != "forfeit":
-            what = f"an invalid reply of `{role}` earns"
-        problems.add(
-            "GD0485", f"it is not said what {what}",
-            entry.key.span if entry is not None else ir.span if node is None else node.span,
-            why="no `pay`, and its payoffs have no least amount",
-            help="add `on_invalid: {then: forfeit, pay: -1}`" if node is None
-            else f"add `{role}: {{then: {rule.then}, pay: -1}}`" if whose and entry is None
-            else "add `pay: -1`",
-        )  # fmt: skip
-        return

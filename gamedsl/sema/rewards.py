@@ -74,7 +74,7 @@ def check_split(
     tree = syntax(split, problems) if split is not None else None
     typed = typer.check(tree, NUMBER, "a split", me=True) if tree else NOTHING
     places = tuple((entry.key.text, entry.value.span) for entry in settings.values())
-    claims = read_claims(root.get("claims"), typer, problems)
+    claims = read_claims(root.get("claims"), typer)
     lets = typed_lets(typer)
     return Reward(name, typed, lets, root.span, use, folded, places, streams, claims)
 

@@ -103,7 +103,7 @@ def _declared(section: Node | None, names: Names, problems: Problems) -> tuple[R
 
 
 def _count(node: Node, names: Names, problems: Problems) -> int | None:
-    found = constant(node, Typer(names, problems), problems, WHOLE)
+    found = constant(node, Typer(names, problems), WHOLE)
     if found is None:
         return None
     _, value, type = found

@@ -39,9 +39,9 @@ from gamedsl.ir.types import (
 )
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import instance_name, name_of
-from gamedsl.sema.bindings import read_seen_by
 from gamedsl.sema.library import find, given_params
 from gamedsl.sema.step_context import StepContext
+from gamedsl.sema.visibility import read_step_readers
 
 MAX_DEPTH = 4
 """Games inside each other."""
@@ -76,7 +76,7 @@ def read_stage(context: StepContext, node: Node, name: Scalar) -> tuple[program.
     seen = node.get("seen_by") if isinstance(node, Mapping) else None
     if seen is None:
         return (stage,)
-    readers = read_seen_by(context, seen)
+    readers = read_step_readers(seen, context.typer)
     return (replace(stage, body=tuple(_seen_by(step, readers) for step in stage.body)),)
 
 

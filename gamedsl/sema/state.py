@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as Map
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
-from gamedsl.ir.statements import EVERYONE, Readers, State
+from gamedsl.ir.statements import EVERYONE, State
 from gamedsl.ir.types import (
-    BOOL,
     NEVER,
     NONE,
     SEAT,
@@ -33,21 +31,18 @@ from gamedsl.ir.types import (
     Tuple,
     Type,
     fits,
-    plain,
 )
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import (
-    ArgumentName,
-    Names,
     StateName,
     TypeName,
-    VariableName,
     report_taken,
 )
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import constant, syntax, why_undefined
+from gamedsl.sema.visibility import read_readers
 
 MAX_COPIES = 10_000
 """Items of a bag at the start."""
@@ -61,9 +56,14 @@ class States:
     """Reads state variables and declares them among the names of `types`."""
 
     types: Types
-    problems: Problems
-    learned: Map[str, Type] = field(default_factory=dict)
-    """The types of what is assigned to variables that start as none."""
+
+    @property
+    def typer(self) -> Typer:
+        return self.types.typer
+
+    @property
+    def problems(self) -> Problems:
+        return self.types.problems
 
     def declare(self, section: Node | None) -> tuple[State, ...]:
         found = []
@@ -90,8 +90,9 @@ class States:
                 return None
             value, type = found
             wide = _wide(type)
-            if wide == NONE and name in self.learned:
-                wide = Option(self.learned[name])
+            learned = self.typer.context.learned
+            if wide == NONE and name in learned:
+                wide = Option(learned[name])
             return State(name, wide, value, EVERYONE, span)
         inner = self.form(node)
         if inner is None:
@@ -115,7 +116,7 @@ class States:
                 return None
             start = {value: start for _, value in keyed.choices}
             type = PerSeat(type) if keyed.type == SEAT else PerValue(keyed.type, type)
-        readers = read_readers(node.get("seen_by"), self.types.names, self.problems)
+        readers = read_readers(node.get("seen_by"), self.typer)
         if readers.kind in ("owner", "others") and not isinstance(type, PerSeat):
             self.problems.add(
                 "GD0426", f"`{name}` has no owner", readers.span or span,
@@ -216,12 +217,11 @@ class States:
 
     def copies(self, node: Node, of: TypeName, value: Any) -> int | None:
         """How often a value is in a bag; the fields of a record may be named."""
-        typer = Typer(self.types.names, self.problems)
         tree = syntax(node, self.problems)
         if tree is None:
             return None
         fields = dict(of.type.fields) if isinstance(of.type, Record) else {}
-        typed = typer.expression(tree, expected=WHOLE, locals=fields)
+        typed = self.typer.expression(tree, expected=WHOLE, locals=fields)
         if isinstance(typed.type, Never):
             return None
         given = dict(zip(fields, value, strict=True)) if fields else {}
@@ -242,8 +242,7 @@ class States:
     def value(self, node: Node, expected: Type | None = None) -> tuple[Any, Type] | None:
         if isinstance(node, Mapping):
             return None
-        names = self.types.names
-        found = constant(node, Typer(names, self.problems), self.problems, expected)
+        found = constant(node, self.typer, expected)
         if found is None:
             return None
         value, type = found[1], found[2]
@@ -251,64 +250,8 @@ class States:
             type = expected
         elif expected is not None:
             constants = ir.Const(type, node.span, value)
-            type = Typer(names, self.problems).fitted(constants, expected).type
+            type = self.typer.fitted(constants, expected).type
         return value, type
-
-
-def read_readers(
-    node: Node | None, names: Names, problems: Problems, typer: Typer | None = None
-) -> Readers:
-    """`seen_by`, where it is no map of fields: a word, a role, a list of roles, a variable that
-    holds a role, an expression."""
-    from gamedsl.sema.roles import unknown_role
-
-    if node is None:
-        return EVERYONE
-    match node:
-        case Scalar(text="all" | "owner" | "others" | "nobody" as word):
-            return Readers(word, span=node.span)
-    if isinstance(node, Scalar) and not names.seats_of(node.text) and not node.text.isidentifier():
-        tree = syntax(node, problems)
-        if tree is None:
-            return EVERYONE
-        test = (typer or Typer(names, problems)).check(tree, BOOL, "`seen_by`", me=True)
-        return Readers("test", test=test, span=node.span)
-    if (
-        typer is not None
-        and isinstance(node, Scalar)
-        and _is_one_seat(names.declared.get(node.text))
-    ):
-        tree = syntax(node, problems)
-        assert tree is not None
-        who = typer.expression(tree, me=True)
-        test = ir.Apply(BOOL, node.span, "==", (ir.Me(SEAT, node.span), who))
-        return Readers("test", test=test, span=node.span)
-    seats: list[str] = []
-    for item in node.items if isinstance(node, Sequence) else (node,):
-        text = item.text if isinstance(item, Scalar) else ""
-        found = names.seats_of(text)
-        if not found:
-            unknown_role(
-                text,
-                item.span,
-                names,
-                problems,
-                "all",
-                "owner",
-                "others",
-                "nobody",
-                help="write `owner` for who acts in this step, or an expression over `me`",
-            )
-        seats += [seat for seat in found if seat not in seats]
-    ordered = tuple(seat for seat in names.everyone if seat in seats)
-    return Readers("seats", ordered, span=node.span)
-
-
-def _is_one_seat(declared: object) -> bool:
-    """Whether a name is a variable that holds a role."""
-    if isinstance(declared, VariableName):
-        return plain(declared.type) == SEAT and not declared.joint
-    return isinstance(declared, StateName | ArgumentName) and plain(declared.type) == SEAT
 
 
 def _wide(type: Type) -> Type:

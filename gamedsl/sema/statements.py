@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import assert_never
 
-from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics import Note
 from gamedsl.frontend.source.nodes import Node, Scalar, Sequence
 from gamedsl.frontend.syntax import ast
 from gamedsl.frontend.syntax.parser import parse_statements
@@ -45,7 +45,6 @@ from gamedsl.sema.typer import Typer
 def read_statements(
     node: Node,
     typer: Typer,
-    problems: Problems,
     *,
     me: bool,
     facts: Facts = frozenset(),
@@ -60,7 +59,7 @@ def read_statements(
     sound = True
     for part in parts:
         assert isinstance(part, Scalar)
-        found = parse_statements(part, problems)
+        found = parse_statements(part, typer.problems)
         sound = sound and found is not None
         trees += found or ()
     written = []

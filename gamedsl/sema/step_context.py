@@ -136,7 +136,7 @@ class StepContext:
 
     @property
     def types(self) -> Types:
-        return Types(self.names, self.problems, self.near)
+        return Types(self.typer, self.near)
 
     def read_steps(self, turns: Node | None) -> tuple[Step, ...]:
         """Reads the steps of a `turns` list."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from gamedsl.diagnostics import Problems
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.expr import walk
@@ -95,7 +94,8 @@ def _known_value(context: StepContext, test: Node, condition: ir.Expr | None) ->
     """Returns the value of a condition over params alone; None for any other."""
     if condition is None or any(isinstance(part, PLAY) for part in walk(condition)):
         return None
-    found = constant(test, context.typer, Problems(), BOOL)
+    with context.typer.context.collecting():
+        found = constant(test, context.typer, BOOL)
     return bool(found[1]) if found is not None else None
 
 

@@ -80,9 +80,16 @@ def part_of(scalar: Scalar, start: int, end: int) -> Scalar:
 class Types:
     """Reads types with the names of a game. `near` is the file that paths are relative to."""
 
-    names: Names
-    problems: Problems
+    typer: Typer
     near: Path
+
+    @property
+    def names(self) -> Names:
+        return self.typer.names
+
+    @property
+    def problems(self) -> Problems:
+        return self.typer.problems
 
     def declare(self, section: Node | None) -> None:
         """Declare each entry of a `types:` section."""
@@ -149,7 +156,7 @@ class Types:
             if all(n in self.names.seats for n in names):
                 return TypeName(SEAT, tuple((n, n) for n in names), node.span)
             return self.of(Enum(name, names), node.span)
-        found = constant(node, Typer(self.names, self.problems), self.problems)
+        found = constant(node, self.typer)
         return self.collection(found[1], found[2], node.span, name) if found else None
 
     def text(self, scalar: Scalar, name: str) -> TypeName | None:
@@ -175,7 +182,7 @@ class Types:
         if _NAME.match(text) and not isinstance(known, ParamName):
             self.unknown(text, scalar.span)
             return None
-        found = constant(scalar, Typer(self.names, self.problems), self.problems)
+        found = constant(scalar, self.typer)
         return self.collection(found[1], found[2], scalar.span, name) if found else None
 
     def union(self, scalar: Scalar) -> TypeName | None:
@@ -242,7 +249,7 @@ class Types:
         assert isinstance(inner, Mapping)
         choices, types = [], []
         for entry in inner:
-            found = constant(entry.value, Typer(self.names, self.problems), self.problems)
+            found = constant(entry.value, self.typer)
             if found is None:
                 return None
             _, value, type = found
@@ -335,7 +342,7 @@ class Types:
         """A whole number known now, in a range."""
         if node is None:
             return None
-        found = constant(node, Typer(self.names, self.problems), self.problems, WHOLE)
+        found = constant(node, self.typer, WHOLE)
         if found is None:
             return None
         value = found[1]

@@ -120,8 +120,7 @@ def _share_state(
         _check_same_start(context, document.name, params, use, given)
         return
     program.protocol_state[document.name] = use, params
-    learned = context.typer.context.learned
-    declared_state = States(context.types, context.problems, learned).declare(section)
+    declared_state = States(context.types).declare(section)
     program.state += declared_state
     for entry in section:  # of one that was declared before nothing can be said
         for scope in context.outer:

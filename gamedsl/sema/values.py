@@ -35,12 +35,13 @@ def syntax(node: Node, problems: Problems) -> ast.Node | None:
 
 
 def constant(
-    node: Node, typer: Typer, problems: Problems, expected: Type | None = None
+    node: Node, typer: Typer, expected: Type | None = None
 ) -> tuple[ir.Expr, Any, Type] | None:
-    """An expression over params alone, worked out now: its typed form, its value and its type.
+    """Evaluates an expression over params alone: its typed form, its value and its type.
 
-    None if it has an error.
+    None (and a diagnostic) if it has an error, or depends on play.
     """
+    problems = typer.problems
     tree = syntax(node, problems)
     if tree is None:
         return None

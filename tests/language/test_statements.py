@@ -29,7 +29,7 @@ def typer() -> Typer:
 
 def read(text: str, walk: Typer | None = None) -> tuple[Statement, ...]:
     walk = walk or typer()
-    found = read_statements(scalar(text), walk, walk.problems, me=True)
+    found = read_statements(scalar(text), walk, me=True)
     assert not walk.problems.found, render(walk.problems.found)
     assert found is not None
     return found
@@ -37,7 +37,7 @@ def read(text: str, walk: Typer | None = None) -> tuple[Statement, ...]:
 
 def wrong(text: str) -> list[Diagnostic]:
     walk = typer()
-    assert read_statements(scalar(text), walk, walk.problems, me=True) is None
+    assert read_statements(scalar(text), walk, me=True) is None
     assert walk.problems.found
     return walk.problems.found
 
@@ -154,7 +154,7 @@ def test_lines_lists_and_brackets() -> None:
     assert len(read("\n size = 1 ;; life = 2\n\nlife = max(\n  1,\n  2)\n")) == 3
     parts = Sequence((scalar("size = 1"), scalar("size = 2; life = 1")), PLACE)
     walk = typer()
-    found = read_statements(parts, walk, walk.problems, me=True)
+    found = read_statements(parts, walk, me=True)
     assert found is not None
     assert len(found) == 3
 
@@ -163,7 +163,7 @@ def test_state_without_a_type_learns_it() -> None:
     walk = typer()
     walk.names.declared["other_one"] = StateName(NONE, PLACE)
     text = "untyped = me; other_one = untyped; untyped = none"
-    assert read_statements(scalar(text), walk, walk.problems, me=True) is None
+    assert read_statements(scalar(text), walk, me=True) is None
     assert not walk.problems.found
     assert walk.context.learned == {"untyped": SEAT}
 
@@ -171,7 +171,7 @@ def test_state_without_a_type_learns_it() -> None:
 def test_numbers_learnt_from_several_are_joined() -> None:
     walk = typer()
     text = "untyped = bid.face; untyped = bid.count"
-    assert read_statements(scalar(text), walk, walk.problems, me=True) is not None
+    assert read_statements(scalar(text), walk, me=True) is not None
     assert walk.context.learned == {"untyped": Number(True, 1, 6)}
 
 
@@ -183,7 +183,7 @@ def test_facts_are_known_and_forgotten() -> None:
         ("folder = none; folder = me; size = index(folder)", True),
     ]:
         walk = typer()
-        found = read_statements(scalar(text), walk, walk.problems, me=True, facts=given)
+        found = read_statements(scalar(text), walk, me=True, facts=given)
         assert (found is not None) == right, text
     read("best = 3; size = best + 1")
     assert [d.code for d in wrong("size = best + 1")] == ["GD0321"]
@@ -244,12 +244,12 @@ def test_what_is_wrong_is_said_once(text: str, code: str) -> None:
 def test_each_wrong_statement_is_reported() -> None:
     parts = Sequence((scalar("size = flag; szie = 3"), scalar("life == 3")), PLACE)
     walk = typer()
-    assert read_statements(parts, walk, walk.problems, me=True) is None
+    assert read_statements(parts, walk, me=True) is None
     assert [d.code for d in walk.problems.found] == ["GD0204", "GD0306", "GD0301"]
 
 
 def test_reading_is_bounded() -> None:
     node: Node = scalar(f"size = {'(' * 90}1{')' * 90}")
     walk = typer()
-    assert read_statements(node, walk, walk.problems, me=True) is None
+    assert read_statements(node, walk, me=True) is None
     assert [d.code for d in walk.problems.found] == ["GD0203"]

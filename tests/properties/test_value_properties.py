@@ -129,7 +129,7 @@ frames = st.builds("{} = {} for {} in {}".format, soup, soup, st.sampled_from("r
 @given(st.one_of(soup, frames, st.text(max_size=30)))
 def test_no_statement_crashes_the_compiler(text: str) -> None:
     typer = Typer(names(), Problems())
-    found = read_statements(scalar(text), typer, typer.problems, me=True)
+    found = read_statements(scalar(text), typer, me=True)
     assert found is not None or typer.problems.found or typer.context.untyped
     assert not typer.problems.found or render(typer.problems.found)
 

@@ -28,7 +28,7 @@ Branch = dict[str, Any]
 
 
 class _Words(NamedTuple):
-    """How messages of one family speak."""
+    """The wording of one family's messages."""
 
     code: str
     two: str
@@ -70,7 +70,7 @@ _FAMILIES = {
 
 
 def head_of(root: Mapping) -> Span:
-    """Where a map begins: its first key."""
+    """Returns the start of a map: its first key."""
     return root.entries[0].key.span if root.entries else root.span
 
 

@@ -1,4 +1,5 @@
-"""What no schema can say of steps, actions and params: keys that need, or exclude, another one."""
+"""Checks beyond JSON Schema of steps, actions and params: keys that need, or exclude, another
+one."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _REFUSED = (
 
 
 def display_name(path: Path | str) -> str:
-    """How a file is named in messages: from the current folder where it lies below it."""
+    """Returns a file's name in messages: relative to the current folder if it lies below it."""
     path = Path(path)
     try:
         return str(path.relative_to(Path.cwd()) if path.is_absolute() else path)
@@ -150,7 +150,8 @@ def parse(source: Source, problems: Problems) -> Mapping | None:
 
 
 def _refused_character(text: str) -> int | None:
-    """Where the first character stands that no file may hold, such as a control character."""
+    """Returns the offset of the first character that no file may contain, such as a control
+    character."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return None
     found = re.search(_REFUSED, text)

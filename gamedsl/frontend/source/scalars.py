@@ -1,9 +1,9 @@
-"""What a YAML leaf means, and where each of its characters was written.
+"""Values of YAML leaves, and the source offset of each of their characters.
 
 Plain scalars follow the YAML 1.2 core schema, as editors do, not the 1.1 rules of PyYAML: `yes`,
 `no`, `on` and `12:30` are text and `010` is ten. Numbers are read exactly from their text.
-`offsets_of` always agrees with the scanner: where a reconstruction differs from the scanned text
-in one character, no map is given at all.
+`offsets_of` always agrees with the scanner: if a reconstruction differs from the scanned text in
+one character, it gives no map at all.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ def _check_digits(text: str) -> None:
 def offsets_of(
     raw: str, start: int, text: str, style: str | None
 ) -> tuple[int, ...] | range | None:
-    """Where each character of `text` stands, for a scalar written as `raw` at offset `start`.
+    """Returns the offset of each character of `text`, for a scalar written as `raw` at offset
+    `start`.
 
-    None where character i is simply at `start + i`.
+    None if character i is simply at `start + i`.
     """
     if not style:
         if raw == text:

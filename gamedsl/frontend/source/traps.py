@@ -75,7 +75,7 @@ def check_comment(node: Scalar, problems: Problems) -> None:
 
 
 def _plain(node: Node) -> str:
-    """What was written without quotes; empty for anything else."""
+    """Returns the unquoted text of a node; empty for anything else."""
     if not isinstance(node, Scalar) or node.span.text[:1] in ("'", '"'):
         return ""
     return node.text
@@ -99,7 +99,7 @@ def _closing(parts: list[str]) -> int:
 
 
 def _valueless(node: Mapping, at: int) -> int:
-    """How many keys without a colon follow an entry whose value is unquoted text."""
+    """Counts the keys without a colon that follow an entry whose value is unquoted text."""
     value = node.entries[at].value
     if not isinstance(value, Scalar) or not isinstance(value.value, str) or not _plain(value):
         return 0

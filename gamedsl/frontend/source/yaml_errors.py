@@ -1,7 +1,8 @@
-"""What PyYAML says of broken syntax, said so that it can be mended.
+"""Diagnostics for broken YAML syntax, worded so that it can be fixed.
 
-PyYAML names the token that it met; people want to know which rule of YAML they ran into. Each row
-of `_RULES` recognises one kind of its message; what none recognises becomes GD0030, with a place.
+PyYAML names the token at which it failed; people want to know which rule of YAML they broke. Each
+row of `_RULES` recognises one kind of its message; a message without a row becomes GD0030, with a
+place.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class _Case(NamedTuple):
 
     @property
     def start(self) -> int:
-        """Where the thing began; where the scanner stood, if it had not."""
+        """The offset at which the construct began; the scanner's, if it had not begun."""
         return self.at if self.began is None else self.began
 
     @property

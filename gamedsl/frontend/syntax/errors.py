@@ -1,7 +1,7 @@
-"""What is said of an expression that does not parse.
+"""Diagnostics for expressions that do not parse.
 
-Imported only where one does not. The commonest mistakes have headlines of their own; the parser's
-list of what it would have accepted is boiled down to one thing that the user can do.
+Imported only after a failure. The commonest mistakes have headlines of their own; the parser's list
+of acceptable tokens is reduced to one suggestion.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ KEYWORDS = ("if", "else", "for", "in", "not", "and", "or", "true", "false", "non
 
 
 def cache_folder() -> Path:
-    """Where gamedsl keeps what it can always make again."""
+    """Returns the folder of gamedsl's caches, all of which can be made again."""
     if folder := os.environ.get("GAMEDSL_CACHE"):
         return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gamedsl"
@@ -109,7 +109,8 @@ _Tree = TypeVar("_Tree")
 def _parsed(
     text: str, start: str, build: _Builder, make: Callable[[Any], _Tree], problems: Problems
 ) -> _Tree | None:
-    """What `make` gives of the parse tree of a text; None, and a diagnostic, if it is wrong."""
+    """Returns the result of `make` for the parse tree of a text; None, with a diagnostic, if it
+    is wrong."""
     if len(text) > MAX_LENGTH:
         _too_large(build.span(0, 40), problems)
         return None
@@ -133,8 +134,8 @@ def _parsed(
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Where the statements of a text begin and end: between `;` and newlines outside of brackets,
-    without outer spaces; empty ones are passed over."""
+    """Yields the start and end of each statement of a text: between `;` and newlines outside of
+    brackets, without outer spaces; empty ones are skipped."""
     depth, start = 0, 0
     for at, character in enumerate(f"{text};"):
         depth += (character in "([") - (character in ")]" and depth > 0)
@@ -185,7 +186,7 @@ def _too_large(span: Span, problems: Problems) -> None:
 
 @dataclass
 class _RefusedError(Exception):
-    """What follows the grammar and is wrong all the same, with what is said of it."""
+    """Text that follows the grammar and is wrong all the same, with its message."""
 
     code: str
     message: str

@@ -1,63 +1,254 @@
-"""Payoff tables as text: header, rows and cells checked against the roles and their actions."""
+"""Payoff tables, as nested lists or as text: every cell exactly once, one payoff per role in each.
+
+A table is indexed by what each seat chose, so every seat must act in exactly one step.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.frontend.source.nodes import Scalar
+from gamedsl.frontend.source.nodes import Node, Scalar, Sequence
 from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.frontend.syntax.tables import Piece, TextRow, TextTable, read_table
 from gamedsl.ir import expr as ir
-from gamedsl.ir.types import NUMBER
+from gamedsl.ir.program import Choose
+from gamedsl.ir.types import NUMBER, SEAT, Never, PerSeat
 from gamedsl.sema.roles import unknown_role
-from gamedsl.sema.tables import Cells, Key, Reader
 from gamedsl.sema.typer import Typer
-from gamedsl.sema.values import NOTHING
+from gamedsl.sema.values import NOTHING, syntax
+
+Cells = dict[tuple[Any, ...], tuple[ir.Expr, ...]]
+"""The payoffs of each cell in seat order, under the values that the seats chose."""
 
 
-class TextReader(Reader):
-    """The table as text: header and rows name actions, in an order of their own."""
+@dataclass(frozen=True)
+class TableKey:
+    """One seat's index into a table: the step it acts in, and its options there."""
 
-    def __init__(
-        self, typer: Typer, problems: Problems, keys: tuple[Key, ...], scalar: Scalar
-    ) -> None:
-        super().__init__(typer, problems, keys)
+    seat: str
+    step: Choose
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(choice.name for choice in self.step.options_of(self.seat))
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        return tuple(choice.value for choice in self.step.options_of(self.seat))
+
+    def read(self, span: Span) -> ir.Expr:
+        """Returns the expression that reads what the seat chose."""
+        step = self.step
+        if not step.joint:
+            if len(step.actors) == 1:
+                return ir.Read(step.type, span, step.variable)
+            read: ir.Expr = ir.LastBy(PerSeat(step.type, True), span, step.variable)
+        else:
+            read = ir.Read(PerSeat(step.type), span, step.variable)
+        return ir.Get(step.type, span, read, ir.Const(SEAT, span, self.seat))
+
+
+def read_payoff_table(
+    node: Sequence | Scalar, typer: Typer, steps: list[Choose]
+) -> tuple[tuple[str, ir.Expr], ...]:
+    """Returns a table of all seats' payoffs as one table per seat."""
+    seats = typer.names.seats
+    keys = _keys(steps, node.span, typer)
+    if keys is None:
+        return tuple((seat, NOTHING) for seat in seats)
+    layout = TableLayout(typer, keys)
+    if isinstance(node, Sequence):
+        cells: Cells = {}
+        _read_nested(layout, cells, node, ())
+    else:
+        cells = TextTableReader(layout, node).read()
+    read = tuple(key.read(node.span) for key in keys)
+    return tuple(
+        (seat, ir.Table(NUMBER, node.span, read, {k: c[i] for k, c in cells.items()}))
+        for i, seat in enumerate(seats)
+    )
+
+
+def _keys(steps: list[Choose], span: Span, typer: Typer) -> tuple[TableKey, ...] | None:
+    """Returns a table's keys by seat; None (and a problem) if choices do not tell cells apart."""
+    keys, problems = [], typer.problems
+    for seat in typer.names.seats:
+        acting = [step for step in steps if seat in step.actors]
+        if len(acting) != 1:
+            _report_no_table(
+                "a payoff table needs every role to act exactly once",
+                span,
+                f"`{seat}` acts in {len(acting)} steps",
+                tuple(Note(step.span, "acts here") for step in acting),
+                problems,
+            )
+            return None
+        keys.append(TableKey(seat, acting[0]))
+    bound: dict[str, Choose] = {}
+    for key in keys:
+        step = bound.setdefault(key.step.variable, key.step)
+        if step is not key.step and not step.joint:
+            _report_no_table(
+                f"a payoff table cannot tell two bindings of `{step.variable}` apart",
+                span,
+                "reads only the last",
+                (Note(step.span, "first bound here"), Note(key.step.span, "and here")),
+                problems,
+                "give the variables of these steps different names",
+            )
+            return None
+        same = [n for n, v in zip(key.names, key.values, strict=True) if key.values.count(v) > 1]
+        if same:
+            _report_no_table(
+                f"a payoff table cannot tell `{same[0]}` from `{same[1]}`",
+                span,
+                "both have one value",
+                (Note(key.step.span, "chosen here"),),
+                problems,
+                "give them different values, or no values",
+            )
+            return None
+    return tuple(keys)
+
+
+def _report_no_table(
+    message: str,
+    span: Span,
+    why: str,
+    notes: tuple[Note, ...],
+    problems: Problems,
+    help: str = "give the payoffs as expressions",
+) -> None:
+    problems.add("GD0409", message, span, why=why, notes=notes, help=help)
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """What both spellings of a table go by: the keys of its cells, and how a payoff is typed."""
+
+    typer: Typer
+    keys: tuple[TableKey, ...]
+
+    @property
+    def seats(self) -> tuple[str, ...]:
+        return self.typer.names.seats
+
+    @property
+    def problems(self) -> Problems:
+        return self.typer.problems
+
+    def report_wrong_count(self, given: int, span: Span, help: str) -> tuple[ir.Expr, ...]:
+        """Reports a cell without one payoff per role, and returns one that stands for it."""
+        count = len(self.seats)
+        self.problems.add(
+            "GD0411",
+            f"a cell has one payoff for each of the {count} roles"
+            if count > 1
+            else "a cell has one payoff",
+            span,
+            why=f"{given or 'nothing'} {'are' if given > 1 else 'is'} here",
+            help=help,
+        )
+        return (NOTHING,) * count
+
+
+def _read_nested(layout: TableLayout, cells: Cells, node: Node, at: tuple[Any, ...]) -> None:
+    """Reads `[[[3, 3], [0, 5]], [[5, 0], [1, 1]]]`, nested in role order, from the cells under the
+    choices `at` on."""
+    depth = len(at)
+    if depth == len(layout.keys):
+        cells[at] = _nested_cell(layout, node)
+        return
+    key = layout.keys[depth]
+    if not isinstance(node, Sequence) or len(node) != len(key.names):
+        count = len(key.names)
+        given = f"{len(node)}" if isinstance(node, Sequence) else "a single value"
+        one = "a payoff" if depth + 1 == len(layout.keys) else "a list"
+        layout.problems.add(
+            "GD0410",
+            f"`{key.seat}` has {count} action{'s' if count != 1 else ''}, and here "
+            f"{'is' if given in ('1', 'a single value') else 'are'} {given}",
+            node.span,
+            why=f"{one} for each of {', '.join(key.names[:6])}",
+            help="lists are nested in role order: " + ", ".join(layout.seats[:8]),
+        )
+        return
+    for value, item in zip(key.values, node, strict=True):
+        _read_nested(layout, cells, item, (*at, value))
+
+
+def _nested_cell(layout: TableLayout, node: Node) -> tuple[ir.Expr, ...]:
+    """Returns the payoffs of a cell in seat order; for two roles one number `u` is `[u, -u]`."""
+    seats = layout.seats
+    if isinstance(node, Scalar) and len(seats) == 2:
+        payoff = _payoff(layout, node)
+        if isinstance(payoff.type, Never):
+            return (NOTHING, NOTHING)
+        if isinstance(payoff, ir.Const):
+            return payoff, ir.Const(payoff.type, payoff.span, -payoff.value)
+        return payoff, ir.Apply(payoff.type, payoff.span, "neg", (payoff,))
+    if isinstance(node, Scalar) and len(seats) == 1:
+        return (_payoff(layout, node),)
+    if isinstance(node, Sequence) and len(node) == len(seats):
+        return tuple(_payoff(layout, item) for item in node)
+    two = ", or for two roles one number `u`, which means `[u, -u]`" if len(seats) == 2 else ""
+    help = f"write `[{', '.join(seats[:8])}]`{two}"
+    return layout.report_wrong_count(
+        len(node) if isinstance(node, Sequence) else 1, node.span, help
+    )
+
+
+def _payoff(layout: TableLayout, node: Node) -> ir.Expr:
+    tree = syntax(node, layout.problems)
+    return layout.typer.check(tree, NUMBER, "a payoff", me=False) if tree else NOTHING
+
+
+class TextTableReader:
+    """Reads a table as text: header and rows name actions, in an order of their own."""
+
+    def __init__(self, layout: TableLayout, scalar: Scalar) -> None:
+        self.layout = layout
+        self.seats, self.keys, self.problems = layout.seats, layout.keys, layout.problems
         self.scalar = scalar
+        self.cells: Cells = {}
         self.table = read_table(scalar)
         self.order: tuple[int, ...] = ()
         """The seats of the header, as indices: the last of them is the column role."""
 
     def read(self) -> Cells:
         before = self.problems.count_errors()
-        if self.laid_out(self.table) and self.header(self.table):
+        if self.has_lines(self.table) and self.header(self.table):
             columns = self.columns(self.table)
             seen: dict[tuple[Any, ...], Span] = {}
             for row in self.table.rows:
                 self.row(row, columns, seen)
             if self.problems.count_errors() == before:
-                self.complete(self.table)
+                self.check_complete(self.table)
         return self.cells
 
-    def laid_out(self, table: TextTable) -> bool:
+    def has_lines(self, table: TextTable) -> bool:
         """Whether the text has its lines, and none but the bars between cells."""
         first = table.roles[0].span
         if not table.rows and "\n" not in self.scalar.span.text.strip("|>-+ \n"):
-            self.misfit("a payoff table has a line for each row", first, "the only line", "")
+            self.report_layout("a payoff table has a line for each row", first, "the only line", "")
         elif not table.rows:
             help = "put `|` after `payoffs:`, and the table below it"
-            self.misfit("this table has lost its lines", first, "joined into one line", help)
+            self.report_layout("this table has lost its lines", first, "joined into one line", help)
         elif not table.roles[0].text and len(table.roles) == 1:
             help = "delete the outer bars, and a line of dashes"
-            self.misfit("a line of a payoff table does not begin with a bar", first, "here", help)
+            self.report_layout(
+                "a line of a payoff table does not begin with a bar", first, "here", help
+            )
         else:
             return True
         return False
 
-    def misfit(self, message: str, span: Span, why: str, help: str) -> None:
+    def report_layout(self, message: str, span: Span, why: str, help: str) -> None:
         header = f"{', '.join(self.seats[:4])} | {' | '.join(self.keys[-1].names[:4])}"
         help = help or f"begin with the line `{header}`"
         self.problems.add("GD0417", message, span, why=why, help=help)
@@ -72,7 +263,7 @@ class TextReader(Reader):
                 continue
             known = False
             help = "the header names the roles: " + ", ".join(seats[:8])
-            unknown_role(piece.text, piece.span, self.typer.names, self.problems, help=help)
+            unknown_role(piece.text, piece.span, self.layout.typer.names, self.problems, help=help)
         self.order = tuple(order)
         if known and sorted(order) != list(range(len(seats))):
             twice = next((i for n, i in enumerate(order) if i in order[:n]), None)
@@ -94,11 +285,11 @@ class TextReader(Reader):
         for number, value in enumerate(columns):
             if value is not None and value in columns[:number]:
                 first = table.columns[columns.index(value)]
-                self.twice(table.columns[number], first.span, "column")
+                self.report_twice(table.columns[number], first.span, "column")
                 columns[number] = None
         return columns
 
-    def twice(self, piece: Piece, first: Span, what: str, span: Span | None = None) -> None:
+    def report_twice(self, piece: Piece, first: Span, what: str, span: Span | None = None) -> None:
         self.problems.add(
             "GD0412",
             f"the {what} `{piece.text}` stands twice",
@@ -108,7 +299,7 @@ class TextReader(Reader):
             help=f"delete one {what}, or name another action",
         )
 
-    def action(self, piece: Piece, key: Key) -> Any:
+    def action(self, piece: Piece, key: TableKey) -> Any:
         for choice in key.step.options_of(key.seat):
             if choice.name == piece.text:
                 return choice.value
@@ -130,7 +321,7 @@ class TextReader(Reader):
     def row(self, row: TextRow, columns: list[Any], seen: dict[tuple[Any, ...], Span]) -> None:
         outer = self.row_key(row)
         if len(row.cells) != len(columns):
-            self.ragged(row, columns)
+            self.report_ragged_row(row, columns)
             return
         if outer is None:
             return
@@ -138,14 +329,14 @@ class TextReader(Reader):
         place = keys[0].span._replace(end=keys[-1].span.end)
         if outer in seen:
             whole = Piece(", ".join(k.text for k in keys), keys[0].start, keys[-1].end, place)
-            self.twice(whole, seen[outer], "row")
+            self.report_twice(whole, seen[outer], "row")
             return
         seen[outer] = place
         for column, cell in zip(columns, row.cells, strict=True):
             if column is not None:
                 self.cells[self.in_seat_order((*outer, column))] = self.cell(cell)
 
-    def ragged(self, row: TextRow, columns: list[Any]) -> None:
+    def report_ragged_row(self, row: TextRow, columns: list[Any]) -> None:
         given, names = len(row.cells), [piece.text for piece in self.table.columns]
         missing = ", ".join(f"`{name}`" for name in names[given:][:4])
         zeros = " | ".join([", ".join("0" * len(self.seats))] * min(len(names) - given, 4))
@@ -197,15 +388,15 @@ class TextReader(Reader):
             example = ", ".join("0" * len(self.order))
             given = len(pieces) if any(piece.text for piece in pieces) else 0
             help = f"separate them with commas, in the order of the header: `{example}`"
-            return self.wrong_count(given, span, help)
+            return self.layout.report_wrong_count(given, span, help)
         typed: list[ir.Expr] = [NOTHING] * len(self.order)
         for piece, seat in zip(pieces, self.order, strict=True):
             tree = parse_expression(self.scalar, self.problems, piece.start, piece.end)
             if tree is not None:
-                typed[seat] = self.typer.check(tree, NUMBER, "a payoff", me=False)
+                typed[seat] = self.layout.typer.check(tree, NUMBER, "a payoff", me=False)
         return tuple(typed)
 
-    def complete(self, table: TextTable) -> None:
+    def check_complete(self, table: TextTable) -> None:
         """Whether no cell is missing; the first that is, if any, is found in as many steps."""
         total = 1
         for key in self.keys:

@@ -1,0 +1,83 @@
+"""Visibility: `seen_by`, who sees a value of the state or what a step binds."""
+
+from __future__ import annotations
+
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.ir import expr as ir
+from gamedsl.ir.statements import EVERYONE, NOBODY, Readers
+from gamedsl.ir.types import BOOL, SEAT, Record, Type, plain
+from gamedsl.sema.roles import unknown_role
+from gamedsl.sema.scope import ArgumentName, Declared, StateName, VariableName
+from gamedsl.sema.typer import Typer
+from gamedsl.sema.values import syntax
+
+WORDS = ("all", "owner", "others", "nobody")
+"""What `seen_by` may be besides roles and expressions."""
+
+
+def read_step_readers(node: Node | None, typer: Typer, type: Type | None = None) -> Readers:
+    """Reads who sees a value that a step binds, or, in a map, each field of one; fields that are
+    not named are seen by nobody."""
+    if not isinstance(node, Mapping):
+        return read_readers(node, typer, variables=True)
+    if not isinstance(type, Record):
+        typer.problems.add(
+            "GD0439", "this value has no fields", node.span,
+            why=f"it is {type}" if type is not None else "no record",
+            help="write who sees all of it, such as `seen_by: all`",
+        )  # fmt: skip
+        return NOBODY
+    fields = []
+    for entry in node:
+        index = type.index(entry.key.text)
+        if index is None:
+            guess = did_you_mean(entry.key.text, [name for name, _ in type.fields])
+            typer.problems.add(
+                "GD0324", f"{type} has no field `{entry.key.text}`", entry.key.span,
+                why="its fields are " + ", ".join(name for name, _ in type.fields),
+                help=f"did you mean `{guess}`?" if guess else "",
+            )  # fmt: skip
+            continue
+        fields.append((index, read_step_readers(entry.value, typer)))
+    return Readers("nobody", fields=tuple(fields), span=node.span)
+
+
+def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) -> Readers:
+    """Reads who sees all of a value: a word, a role, a list of roles, an expression over `me`, or,
+    where `variables` may be named, one that holds a role."""
+    names, problems = typer.names, typer.problems
+    if node is None:
+        return EVERYONE
+    match node:
+        case Scalar(text="all" | "owner" | "others" | "nobody" as word):
+            return Readers(word, span=node.span)
+    if isinstance(node, Scalar) and not names.seats_of(node.text) and not node.text.isidentifier():
+        tree = syntax(node, problems)
+        if tree is None:
+            return EVERYONE
+        test = typer.check(tree, BOOL, "`seen_by`", me=True)
+        return Readers("test", test=test, span=node.span)
+    if variables and isinstance(node, Scalar) and _holds_a_seat(names.declared.get(node.text)):
+        tree = syntax(node, problems)
+        assert tree is not None
+        seat = typer.expression(tree, me=True)
+        test = ir.Apply(BOOL, node.span, "==", (ir.Me(SEAT, node.span), seat))
+        return Readers("test", test=test, span=node.span)
+    seats: list[str] = []
+    for item in node.items if isinstance(node, Sequence) else (node,):
+        text = item.text if isinstance(item, Scalar) else ""
+        named = names.seats_of(text)
+        if not named:
+            help = "write `owner` for who acts in this step, or an expression over `me`"
+            unknown_role(text, item.span, names, problems, *WORDS, help=help)
+        seats += [seat for seat in named if seat not in seats]
+    ordered = tuple(seat for seat in names.everyone if seat in seats)
+    return Readers("seats", ordered, span=node.span)
+
+
+def _holds_a_seat(declared: Declared | None) -> bool:
+    """Whether a name is a variable that holds one role."""
+    if isinstance(declared, VariableName):
+        return plain(declared.type) == SEAT and not declared.joint
+    return isinstance(declared, StateName | ArgumentName) and plain(declared.type) == SEAT
