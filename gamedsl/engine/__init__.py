@@ -1,1 +1,1 @@
-"""What runs and shows a `GameIR`: the evaluator, labels, prompts and the reply parser."""
+"""The engine that runs a `GameIR`: the flow of its program and the kernels."""

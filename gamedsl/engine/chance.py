@@ -35,7 +35,7 @@ class Lottery(Protocol):
     def total(self) -> int: ...
 
     def value(self, outcome: int) -> Any:
-        """What is drawn if this outcome is."""
+        """Returns the value that this outcome draws."""
         ...
 
     def probability(self, outcome: int) -> Fraction: ...
@@ -127,7 +127,7 @@ class Selection:
         return outcome
 
     def _counts(self, outcome: int) -> list[int]:
-        """How many of each item an outcome has."""
+        """Returns an outcome's count of each item."""
         counts, missing = [], self.take
         for i, copies in enumerate(self._copies):
             for count in range(min(copies, missing), -1, -1):
@@ -186,13 +186,14 @@ class Drawing:
         self._ranks: dict[str, dict[Any, int]] = {}
 
     def indices(self, step: Draw) -> tuple[Index, ...]:
-        """What a step draws for, in order; one empty index where it draws once."""
+        """Returns the indices for which a step draws, in order; one empty index if it draws
+        once."""
         return self._indices[step.id]
 
     def lottery(self, step: Draw, dealt: tuple[Any, ...], scope: Scope) -> Lottery:
-        """What chance may bring for one index; `dealt` is what it brought for the earlier ones.
+        """Returns the lottery of one index; `dealt` are the draws for the earlier ones.
 
-        PlayError where there is too little to draw from.
+        Raises PlayError if there is too little to draw from.
         """
         source = step.source
         if source.kind == "weights":

@@ -1,7 +1,7 @@
-"""What a seat knows where it is asked, if the step says so: as a key, beside all that it has seen.
+"""Declared information sets: a seat's knowledge at a step, as a key, beside all that it has seen.
 
-Such a step (`Choose.knows`) is a rule of the game: its actor has seen what it has seen, but knows
-here what the step shows it, and no more.
+Such a step (`Choose.knows`) is a rule of the game: its actor has seen its events, but knows here
+only what the step shows it.
 """
 
 from __future__ import annotations

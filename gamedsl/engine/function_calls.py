@@ -67,7 +67,7 @@ class RecordedCalls:
 
     @property
     def unused(self) -> int:
-        """How many results nothing has asked for."""
+        """The number of results that nothing has asked for."""
         return len(self._left)
 
 
@@ -87,7 +87,8 @@ class RecordingCaller:
 
 
 def run_call(call: Call, values: Mapping[str, Any], caller: Caller) -> Any:
-    """What a call gives, as a value of the variable's type. `values` are those of its arguments.
+    """Returns the result of a call, as a value of the variable's type. `values` are those of its
+    arguments.
 
     Raises `gamedsl.calls.registry.CallError`.
     """

@@ -1,7 +1,7 @@
-"""What there is at one point of a game: variables, what was paid, and what each seat has seen.
+"""The state of a game at one point: variables, payments, and each seat's events.
 
-Values are never changed in place, so that a copy is three dicts. A variable that is not bound is
-not there; `v@past` and `v@by` are as `gamedsl.ir.evaluate` reads them.
+Values are never changed in place, so that a copy is three dicts. An unbound variable is absent;
+`v@past` and `v@by` are as `gamedsl.ir.evaluate` reads them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class GameState:
     # reading
 
     def scope(self, me: str | None) -> Scope:
-        """What an expression reads, if `me` reads it."""
+        """Returns the scope of an expression that `me` reads."""
         ir = self._ir
         return Scope(ir.seats, self.bindings, ir.lets_by_name, self.paid, me, budget=self.budget)
 

@@ -88,8 +88,8 @@ def module_of(ir: GameIR) -> ModuleType | None:
 
 
 def view_code_of(ir: GameIR) -> ViewCode:
-    """What works out the values that each seat is told at each step (`GameIR.told_at`), where there
-    is such a telling and the generator can write them."""
+    """Returns the generated code for the values of each seat's declared view at each step
+    (`GameIR.told_at`), if there are such views and the generator can write them."""
     from gamedsl.engine.codegen.module import write_views
 
     told = {(seat, step.id): ir.told_at(seat, step.id) for seat in ir.everyone for step in ir.steps}

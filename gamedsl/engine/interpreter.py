@@ -140,7 +140,7 @@ class History(NamedMoves):
 
     @property
     def answers(self) -> tuple[Answered, ...]:
-        """What functions gave so far that need not give the same again, in order."""
+        """The results so far of functions that are not reproducible, in order."""
         return self._state.answers
 
     @property
@@ -364,7 +364,7 @@ class History(NamedMoves):
         return None
 
     def _actors(self, step: Choose) -> tuple[str, ...]:
-        """Who acts at a step: those for whom its condition holds."""
+        """Returns the actors of a step: the seats for which its condition holds."""
         seats: Iterable[Any] = step.actors
         if step.actor is not None:
             seats = (self._state.value(step.actor, self._me),)

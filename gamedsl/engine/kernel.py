@@ -65,7 +65,8 @@ class State(Protocol):
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """Who must choose: several are blind to each other. Empty unless `kind` is "decide"."""
+        """The seats that must choose: several are mutually blind. Empty unless `kind` is
+        "decide"."""
         ...
 
     @property
@@ -75,12 +76,12 @@ class State(Protocol):
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """What chance may bring, in a fixed order. Empty unless `kind` is "chance"."""
+        """The possible chance outcomes, in a fixed order. Empty unless `kind` is "chance"."""
         ...
 
     @property
     def outcome_count(self) -> int:
-        """As many as `outcomes`, without listing them."""
+        """The number of `outcomes`, without listing them."""
         ...
 
     @property
@@ -90,19 +91,19 @@ class State(Protocol):
 
     @property
     def rewards(self) -> Amounts:
-        """What each seat is trained on. As `payoffs`."""
+        """Each seat's training reward. As `payoffs`."""
         ...
 
     @property
     def streams(self) -> Mapping[str, Amounts]:
-        """What was paid so far to each stream, per seat, and at the end the scores. What a stage
-        pays counts once it is over."""
+        """The payments so far to each stream, per seat, and at the end the scores. A stage's
+        payments count once it is over."""
         ...
 
     @property
     def variables(self) -> Mapping[str, Any]:
-        """What every variable holds now, declared or bound by a step, by name; one that is not
-        bound is not there. Names with `@` in them are the backend's own."""
+        """The current value of every variable, declared or bound by a step, by name; an unbound
+        one is absent. Names with `@` in them are the backend's own."""
         ...
 
     @property
@@ -112,7 +113,7 @@ class State(Protocol):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many options each of them has."""
+        """The number of options of each asked seat."""
         ...
 
     def apply(self, number: int, *others: int) -> None:
@@ -146,7 +147,8 @@ class State(Protocol):
         ...
 
     def known(self, seat: str) -> str:
-        """What a seat has seen, as `gamedsl.prompting.events.known` says it."""
+        """Returns the key of a seat's observations, as `gamedsl.prompting.events.known` gives
+        it."""
         ...
 
     def copy(self) -> State:

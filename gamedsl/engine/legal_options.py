@@ -1,4 +1,4 @@
-"""What may be chosen: the legal options of a seat at a step, and the instances of actions."""
+"""Legal options of a seat at a step, and the instances of actions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class LegalOptions:
     def examples(
         self, step: Choose, seat: str, scope: Scope, admits: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """Of what a seat may say at an open decision, where `spoken` gives them; else none."""
+        """Returns examples of a seat's texts at an open decision, if `spoken` gives them; else
+        none."""
         return () if self._spoken is None else self._spoken(step, seat, scope, admits)
 
     def legal(self, step: Choose, seat: str, scope: Scope) -> tuple[str, ...]:
@@ -100,7 +101,7 @@ def action_of(step: Choose, instance: Any) -> Action | None:
 
 
 def elements(collection: Any) -> tuple[Any, ...]:
-    """What is in a collection, in order; each item of a bag once."""
+    """Returns the elements of a collection, in order; each item of a bag once."""
     return tuple(collection) if isinstance(collection, Bag) else values(collection)
 
 

@@ -82,7 +82,8 @@ def pasts(ir: GameIR, step: Choose) -> tuple[Past, ...]:
 
 
 def _bound(ir: GameIR, seen: Seen) -> Mapping[str, Any]:
-    """What every variable of a fixed sequence of decisions holds once these have been made."""
+    """Returns the value of every variable of a fixed sequence of decisions, once these have been
+    made."""
     state, chosen = Interpreter(ir).start(), 0
     while chosen < len(seen) and state.kind == "decide":
         events = seen[chosen : chosen + len(state.asks)]
@@ -92,9 +93,10 @@ def _bound(ir: GameIR, seen: Seen) -> Mapping[str, Any]:
 
 
 def _before(ir: GameIR, step: Choose, variant: int) -> Seen:
-    """What all have seen when a step begins, if everybody always took option number `variant`.
+    """Returns everybody's events when a step begins, if everybody always took option number
+    `variant`.
 
-    Numbers go round, so that every variant is a history of the game.
+    Numbers wrap around, so that every variant is a history of the game.
     """
     return tuple(
         Event(earlier.id, 0, seat, options[variant % len(options)].name)
@@ -105,7 +107,7 @@ def _before(ir: GameIR, step: Choose, variant: int) -> Seen:
 
 
 def _variants(ir: GameIR, step: Choose) -> int:
-    """How many histories it takes to see every earlier option once, at most `MOST`."""
+    """Returns the number of histories that show every earlier option once, at most `MOST`."""
     earlier = ir.steps[: ir.steps.index(step)]
     most = max((len(options) for other in earlier for options in other.options), default=1)
     return min(most, MOST)

@@ -65,7 +65,7 @@ def _key(key: Key, place: Place, scope: Scope) -> Any:
 
 
 def part(value: Any, path: Path, span: Span) -> Any:
-    """What lies at a path. PlayError where nothing does."""
+    """Returns the value at a path. Raises PlayError if there is none."""
     for key in path:
         value = _inside(value, key, span)
     return value

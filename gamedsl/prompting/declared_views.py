@@ -1,4 +1,4 @@
-"""What the declared views of a game show, as prompts say it: in labels, not in canonical names."""
+"""Declared views as prompts show them: in labels, not in canonical names."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class DeclaredViews:
     def texts(
         self, seat: str, step: Choose, variables: Mapping[str, Any], book: LabelBook
     ) -> tuple[str, ...] | None:
-        """What each entry of what a seat is told at a step shows (`GameIR.told_at`); None where
-        that is all that it has seen.
+        """Returns the text of each entry of a seat's declared view at a step (`GameIR.told_at`);
+        None if the seat is told all that it has seen.
 
-        EvaluationError where an expression has no value.
+        Raises EvaluationError if an expression has no value.
         """
         entries = self._ir.told_at(seat, step.id)
         if entries is None:

@@ -1,4 +1,4 @@
-"""What a prompt says where the game's author says nothing: who plays, and what a view shows."""
+"""Default texts of prompts: who plays, and the entries of a view."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _MINE = re.compile(r"(\w+)(?:\.me|\[me\])")
 
 
 def role_names(ir: GameIR) -> dict[str, str]:
-    """How prompts call each seat: by name, or `player 1`, `player 2`, … under masked labels."""
+    """Returns the name of each seat in prompts: its own, or `player 1`, `player 2`, … under
+    masked labels."""
     if ir.labels.kind == "masked":
         return {seat: f"player {number}" for number, seat in enumerate(ir.everyone, start=1)}
     return {seat: seat for seat in ir.everyone}
@@ -30,8 +31,8 @@ def default_rules(ir: GameIR) -> str:
 
 
 def default_title(ir: GameIR, entry: Entry) -> str:
-    """What an entry of a view is called: its title, or else its expression, of which a part of the
-    reader's own is `your …`; a masked game says no names, and has one word for all."""
+    """Returns the heading of an entry of a view: its title, or else its expression, in which the
+    reader's own part is `your …`; a masked game uses no names, and one word for all."""
     if entry.title:
         return entry.title
     return "Now" if ir.labels.kind == "masked" else _MINE.sub(r"your \1", entry.text)

@@ -1,4 +1,5 @@
-"""What a seat has seen, in order: the raw material of views, prompts and information sets."""
+"""Events that a seat has seen, in order: the raw material of views, prompts and information
+sets."""
 
 from __future__ import annotations
 
@@ -42,12 +43,12 @@ class Turn(NamedTuple):
 
 
 def appended(seen: Seen, step: str, seat: str, name: str) -> Seen:
-    """What a seat has seen with one more event at its end."""
+    """Returns a seat's events with one more at the end."""
     return (*seen, Event(step, occurrences(seen, step, seat), seat, name))
 
 
 def occurrences(seen: Seen, step: str, seat: str) -> int:
-    """How many events of a step and seat there are."""
+    """Counts the events of a step and seat."""
     for event in reversed(seen):
         if event.step == step and event.seat == seat:
             return event.occurrence + 1
@@ -90,7 +91,7 @@ def information_set(seat: str, step: str, known: str) -> str:
 
 
 def known_in(key: str) -> str:
-    """What is known in an information set, of its key."""
+    """Returns the knowledge part of an information set's key."""
     return key.partition(" [")[2].removesuffix("]")
 
 

@@ -1,4 +1,4 @@
-"""How much prompts can hold of what a seat has seen, where a window leaves some of it out."""
+"""Bounds of the history in prompts, for windows that leave some of it out."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ def _tokens(ir: GameIR, *, own: bool) -> Weigh:
 
 
 def _texts(type: Type, seats: int) -> int:
-    """How many texts a value that is shown can hold. `UnboundedError` where that is not told."""
+    """Returns the largest number of texts in a shown value. Raises `UnboundedError` if there is
+    no bound."""
     match type:
         case Text():
             return 1

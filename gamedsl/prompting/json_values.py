@@ -273,7 +273,8 @@ def decimal(number: Fraction) -> str:
 
 
 def _end(text: str, start: int) -> tuple[int | None, int]:
-    """Where what opens at `start` has closed, None where it has not; and how deep it nests."""
+    """Returns the offset at which the bracket at `start` closes, None if it does not; and the
+    nesting depth."""
     depth = deepest = 0
     for found in _BRACKETS.finditer(text, start):
         if found[0] in ("{", "["):

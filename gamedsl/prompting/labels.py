@@ -1,11 +1,11 @@
-"""What actions are called in prompts and replies.
+"""Labels of actions in prompts and replies.
 
-A model that reads `stag` already knows the game. Masked labels are meaningless words, so that what
-is learned is learned from reward. A label set is a pure function of the rules, the run seed, the
-episode's seed and the tokenizer: it comes from a SHA-256 stream, never from a library's generator,
-so it is the same on every platform and Python version. Always: one label per option name for all
-roles, no two equal under case folding, none a prefix of another (the words of a style have one
-length), none a common word nor a name of the game.
+A model that reads `stag` already knows the game. Masked labels are meaningless words, so that
+learning comes from reward. A label set is a pure function of the rules, the run seed, the episode's
+seed and the tokenizer: it comes from a SHA-256 stream, never from a library's generator, so it is
+the same on every platform and Python version. Invariants: one label per option name for all roles,
+no two equal under case folding, none a prefix of another (the words of a style have one length),
+none a common word nor a name of the game.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def masked_names(ir: GameIR) -> tuple[str, ...]:
 
 
 def secret_words(ir: GameIR) -> tuple[str, ...]:
-    """What no prompt of a masked game may say: the names of actions, roles, seats and the game; of
-    a partly masked one, the masked names."""
+    """Returns the words that no prompt of a masked game may contain: the names of actions,
+    roles, seats and the game; in a partly masked one, the masked names."""
     if ir.labels.kind == "partly":
         return masked_names(ir)
     roles = (name for role in ir.roles for name in (role.name, *role.seats))
@@ -148,7 +148,8 @@ def secret_words(ir: GameIR) -> tuple[str, ...]:
 
 
 def capacity(ir: GameIR, style: Style) -> int:
-    """How many labels a style has for a game: exact for short words, a safe part of long ones."""
+    """Returns the number of labels that a style has for a game: exact for short words, a safe
+    lower bound for long ones."""
     if style.size > _COUNTED:
         return style.size // 4
     avoided = _avoided(ir)
@@ -167,7 +168,7 @@ def styles_of(ir: GameIR) -> Iterator[Style]:
 
 @dataclass(frozen=True)
 class _Inputs:
-    """What a label book depends on; the objects behind the hashes are not compared."""
+    """The inputs of a label book; the objects behind the hashes are not compared."""
 
     ir_hash: str
     scope: str
@@ -275,7 +276,7 @@ class Style:
 
     @property
     def size(self) -> int:
-        """How many words it has."""
+        """The number of its words."""
         return prod(map(len, self.pattern))
 
 

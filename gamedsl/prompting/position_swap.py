@@ -8,9 +8,9 @@ from gamedsl.prompting.events import Event
 
 
 def exchanged_events(events: Sequence[Event], pair: tuple[str, str]) -> tuple[Event, ...]:
-    """What one message tells, with what one of two seats did where it tells what the other did: at
-    the same step, as often before; of what is then left, the first and the first, and so on. What
-    has no counterpart stays where it is."""
+    """Returns the events of one message with two seats' actions exchanged: at the same step and
+    occurrence; of the rest, the first with the first, and so on. Events without a counterpart
+    stay in place."""
     found = list(events)
     ones, others = (
         {(event.step, event.occurrence): i for i, event in enumerate(events) if event.seat == seat}

@@ -1,17 +1,16 @@
-"""What a seat is told when it must choose, or say something: a chat.
+"""Prompts: the chat that a seat reads when it must choose, or say something.
 
-In a game without open decisions it is one system message and one user message, as follows. Where
-something is said, each decision adds a user message with what has become visible since the last,
-and what the seat replied stands between, in canonical form: the chat is only added to, but for
-what a window leaves out (`gamedsl.prompting.windows`).
+In a game without open decisions the chat is one system message and one user message, as follows. In
+other games each decision adds a user message with the events since the last one, and the seat's
+replies stand between, in canonical form: the chat is append-only, except for events that a window
+leaves out (`gamedsl.prompting.windows`).
 
 The system message holds the rules and how to answer. It is the same for all, so that prompts share
-a long prefix. The user message says what has been seen, then who is asked, then what may be
-answered; what has been seen is told in the third person, the same to all who saw it, and is shared
-as well. A seat that has a declared view is told what that shows now, and no events.
-Always: a prompt depends on the game, the labels, the seat, the step and what the seat has seen, or
-what its view shows, and on nothing else; in a masked game the default texts say no payoff, no
-canonical name and no `about`.
+a long prefix. The user message has the events, then the seat that is asked, then the possible
+answers; events are told in the third person, equally to all who saw them, and are shared as well. A
+seat that has a declared view reads that view, and no events. Invariants: a prompt depends on the
+game, the labels, the seat, the step and the seat's events, or its view, and on nothing else; in a
+masked game the default texts contain no payoff, no canonical name and no `about`.
 
 Each part is a slot (`rules`, `seen.<variable>` or `view`, `who`, `ask.<variable>`) that the file
 may replace by a template; the defaults are plain Python, so that a game without templates never
@@ -146,7 +145,7 @@ class Prompter:
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
         left_out: int,
     ) -> tuple[Part, ...]:  # fmt: skip
-        """What the first message to a seat says."""
+        """Returns the parts of the first message to a seat."""
         kept = self._events(seat, self.windows.outside(seen[:left_out]), book)
         new = self._new(seat, step, legal, book, seen, left_out)
         return (self._role(seat, book), *kept, *new)
@@ -155,7 +154,7 @@ class Prompter:
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
         told: int,
     ) -> tuple[Part, ...]:  # fmt: skip
-        """What a seat has seen since it had been told so many events, and what it is asked now."""
+        """Returns the parts for the events since the last message, and for the current decision."""
         heard = tuple(
             event for event in seen[told:]
             if event.seat != seat or not isinstance(self._steps[event.step], Choose)
@@ -226,7 +225,8 @@ class Prompter:
         )
 
     def _form(self, step: Choose) -> Part:
-        """How to answer. It follows the rules, whoever wrote them, since it is the same for all."""
+        """Returns the reply instructions. They follow the rules, whoever wrote them, since they
+        are the same for all."""
         if step.said is None:
             return Part("form", instruction(self.ir.respond), None)
         return Part("form", form_of(step, self.ir.seats), None)
@@ -238,7 +238,7 @@ class Prompter:
         return self._fill(template, seat, book)
 
     def _events(self, seat: str, events: Seen, book: LabelBook) -> tuple[Part, ...]:
-        """What one message tells a seat, in the order in which it reads."""
+        """Returns the events of one message to a seat, in reading order."""
         if seat in self._swaps:
             events = exchanged_events(events, self._swaps[seat])
         return tuple(self._event(seat, event, book) for event in events)
@@ -286,7 +286,8 @@ class Prompter:
         )
 
     def _view(self, seat: str, step: Choose, texts: tuple[str, ...], book: LabelBook) -> Part:
-        """What the entries of a view show, or of what is known at a step, one below the other."""
+        """Returns the entries of the view, or of the knowledge declared at a step, one below the
+        other."""
         entries = self.ir.told_at(seat, step.id) or ()
         template = template_for(self.ir, "view", seat, self.ir.role_of[seat])
         if template is not None and step.knows is None:
@@ -349,8 +350,8 @@ class Prompter:
     def _asked(
         self, step: Choose, options: tuple[str, ...], book: LabelBook, seen: Seen | None
     ) -> dict[str, Any]:
-        """What only `ask` may name: the variables chosen before, the options and the events; the
-        options alone where there is a view (`seen` is None)."""
+        """Returns the variables that only `ask` may name: the variables chosen before, the
+        options and the events; the options alone if there is a view (`seen` is None)."""
         if seen is None:
             return {"options": options}
         values: dict[str, Any] = dict.fromkeys(variables_before(self.ir, step))

@@ -154,7 +154,7 @@ def _written(label: str, kind: str) -> str:
 
 
 def label_in(text: str, form: Form) -> str | ParseFailure:
-    """What stands in a reply in the place of the label, without whitespace around it."""
+    """Returns the text in a reply at the place of the label, without whitespace around it."""
     if len(text) > LONGEST:
         return ParseFailure("large", text)
     rest = text
@@ -176,7 +176,8 @@ def label_in(text: str, form: Form) -> str | ParseFailure:
 
 
 def _between(text: str, tag: str) -> str:
-    """What stands in the only tag of a reply. Fault where there is none, half a one, or more."""
+    """Returns the content of the only tag of a reply. Raises a fault if there is none, half a
+    one, or more."""
     marks = [found[0] for found in _marks(tag).finditer(text)]
     opening, closing = f"<{tag}>", f"</{tag}>"
     begun = _breaks_off(text, tag)
@@ -206,7 +207,8 @@ def _called(text: str) -> str:
 
 @cache
 def _marks(tag: str) -> re.Pattern[str]:
-    """What looks like a tag of this name, as it must be or not: any case, any spaces, any end."""
+    """Returns a pattern for anything like a tag of this name, well-formed or not: any case, any
+    spaces, any end."""
     return re.compile(rf"<\s*+/?\s*+{tag}(?![\w-])>?", re.IGNORECASE)
 
 
@@ -291,9 +293,9 @@ def _checked(text: str, type: Type) -> str:
 
 
 def _block(text: str) -> str:
-    """What the only fenced block of a reply holds: the lines between a line of three or more
-    backticks or tildes, and a word for the language if there is one, and the next line of as many
-    or more and nothing else. Fault where there is no block, half a one, or more."""
+    """Returns the content of the only fenced block of a reply: the lines between a line of three
+    or more backticks or tildes, with or without a word for the language, and the next line of as
+    many or more and nothing else. Raises a fault if there is no block, half a one, or more."""
     lines = text.strip().split("\n")
     first = next((i for i, line in enumerate(lines) if _FENCED.search(line)), None)
     if first is None:

@@ -47,13 +47,13 @@ _THINK = "Before that, think between <think> and </think>, in at most {} tokens.
 
 
 def instruction(form: Form) -> str:
-    """How to answer, as prompts say it. It has no name and no label of any game."""
+    """Returns the instruction of a reply form. It contains no name and no label of any game."""
     asked = ASKED[form.kind]
     return asked if form.think is None else f"{asked} {_THINK.format(form.think)}"
 
 
 def form_of(step: Choose, seats: tuple[str, ...]) -> str:
-    """What a reply to an open decision must look like."""
+    """Describes the form of replies to an open decision."""
     said = step.said
     assert said is not None
     limit = f"at most {said.max_tokens} tokens"
@@ -90,7 +90,7 @@ def described(type: Type, seats: tuple[str, ...]) -> str:
 
 
 def again(failure: ParseFailure) -> tuple[tuple[Literal["assistant", "user"], str], ...]:
-    """What follows an invalid reply where its author may try once more."""
+    """Returns the messages after an invalid reply if its author may try once more."""
     why = REASONS.get(failure.reason, failure.reason)
     return (
         ("assistant", failure.text[:QUOTED]),

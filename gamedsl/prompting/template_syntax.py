@@ -58,7 +58,7 @@ class Broken:
 
 @dataclass
 class Parsed:
-    """What the passes need to know of one template."""
+    """The facts about one template that the passes need."""
 
     mentions: list[Mention] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)

@@ -69,7 +69,7 @@ whoever has a view is told neither these nor what has been `seen`."""
 
 
 class Fields(str):
-    """What was told of a record, as text, with the texts of its fields for templates."""
+    """The visible text of a record, with the texts of its fields for templates."""
 
     parts: Mapping[str, str]
 
@@ -157,7 +157,8 @@ def compiled(text: str) -> Compiled:
 
 
 def as_prompt_text(value: Any) -> Any:
-    """How a value reads in a prompt: exact numbers, lists with commas. TypeError for a map."""
+    """Returns a value's text in a prompt: exact numbers, lists with commas. Raises TypeError for
+    a map."""
     if isinstance(value, dict):
         raise TypeError("a map is no text: name a part of it")
     if isinstance(value, Fraction):

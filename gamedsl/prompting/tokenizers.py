@@ -44,19 +44,18 @@ class Tokenizers:
 
 
 def counts(counter: TokenCounter, text: str) -> tuple[int, ...]:
-    """How many tokens a text has for each model."""
+    """Returns the number of tokens of a text for each model."""
     models = counter.models if isinstance(counter, Tokenizers) else (counter,)
     return tuple(one.count(text) for one in models)
 
 
 def tokenizer_of(counter: TokenCounter, role: str) -> TokenCounter:
-    """What measures the words of a role: the tokenizer of its model, or all of them where no model
-    answers for it."""
+    """Returns the tokenizer of a role's model, or all tokenizers if no model answers for it."""
     return counter.roles.get(role, counter) if isinstance(counter, Tokenizers) else counter
 
 
 def inside(counter: TokenCounter) -> str:
-    """Where tokens are counted, in words."""
+    """Describes in words the place where tokens are counted."""
     several = isinstance(counter, Tokenizers)
     return "in the tokenizer of each model" if several else "in this tokenizer"
 
@@ -71,5 +70,5 @@ def together(counters: Iterable[TokenCounter]) -> TokenCounter:
 
 
 def by_role(counter: TokenCounter, roles: Mapping[str, TokenCounter]) -> TokenCounter:
-    """What `together` gave, where it matters whose words are measured."""
+    """Returns the counter of `together`, split by the role whose words are measured."""
     return replace(counter, roles=roles) if isinstance(counter, Tokenizers) else counter

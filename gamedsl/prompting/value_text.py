@@ -49,7 +49,7 @@ HIDDEN = Hidden()
 
 @dataclass(frozen=True)
 class Words:
-    """How a text calls what has no parts. `on_board` are shorter names for roles on a board, which
+    """Names of values without parts. `on_board` are shorter names for roles on a board, which
     are then explained below it."""
 
     name: Callable[[Any], str] = name_of

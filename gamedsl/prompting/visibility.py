@@ -1,4 +1,4 @@
-"""Who sees what: which seats an event is told to, and under which name."""
+"""Visibility: which seats observe an event, and under which name."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def observers(
     readers: Readers, owner: str | None, chooser: str, value: Any, type: Type, name: str,
     scope: Scope, everyone: tuple[str, ...],
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
-    """Those of `everyone` who see a value, in order, each with the name it knows it by.
+    """Yields those of `everyone` who see a value, in order, each with the name it knows it by.
 
-    That is `name`; where the fields of a record have readers of their own, those it sees:
-    `rank=K,suit=a`. Who chose a value sees it whole.
+    That is `name`; if the fields of a record have readers of their own, the visible fields:
+    `rank=K,suit=a`. The chooser of a value sees it whole.
     """
     record = plain(type)
     for seat in everyone:

@@ -23,7 +23,7 @@ class Windows:
         self._lasting = frozenset(never_repeated(ir.turns)) if ir.history else frozenset()
 
     def visible(self, seat: str, seen: Seen) -> Seen:
-        """What one message tells of all that a seat has seen."""
+        """Returns the part of a seat's events that one message tells."""
         start = self._start(seat, seen)
         return (*self.outside(seen[:start]), *seen[start:]) if start else seen
 
@@ -47,7 +47,8 @@ class Windows:
         return before, 0
 
     def _start(self, seat: str, seen: Seen) -> int:
-        """How many events one message leaves out, but for those that are `outside`."""
+        """Returns the number of events that one message leaves out, not counting those that are
+        `outside`."""
         window = self._ir.windows.get(seat)
         if window is None:
             return 0
@@ -67,8 +68,8 @@ class Windows:
         return step.variable == since and event.name != SILENCE
 
     def _asked(self, seat: str, seen: Seen, place: int) -> int:
-        """Where the choice in an event was made: those who chose at the same time are before it in
-        the order of the step's actors."""
+        """Returns the index at which the choice in an event was made: simultaneous choices stand
+        before it in the order of the step's actors."""
         step = self._choices[seen[place].step]
         order = step.actors.index
         while step.joint and place:

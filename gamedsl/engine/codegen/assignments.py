@@ -64,7 +64,7 @@ class AssignmentWriter:
             self._forget(lines, variable)
 
     def _forget(self, lines: CodeLines, grid: str) -> None:
-        """What is kept beside a grid is no longer so."""
+        """Writes code that invalidates the data kept beside a grid."""
         module = self._make.module
         lines(f"s.{module.slot('m', grid)} = None")
         for length in self._lined[grid][2]:

@@ -106,7 +106,7 @@ class ChoiceWriter:
         lines("return None")
 
     def _nothing(self, lines: CodeLines, op: flow.Decide, passed: str) -> None:
-        """What happens where a seat has nothing to choose."""
+        """Writes the code for a seat without options."""
         if self._ir.no_move == "end":
             lines(f"return {self._jumps.to(op.over)}")
         elif self._ir.no_move == "pass":

@@ -134,7 +134,7 @@ class DrawWriter:
         )
 
     def _take_out(self, lines: CodeLines, step: Draw, drawer: str) -> None:
-        """What is drawn from a bag is no longer in it."""
+        """Writes code that removes the drawn value from its bag."""
         bag = step.source.bag
         if step.source.kind != "bag" or bag is None:
             return
@@ -219,5 +219,5 @@ def _seat(owner: str) -> str:
 
 
 def indices(step: Draw) -> tuple[tuple[object, ...], ...]:
-    """What a step draws for, in order."""
+    """Returns the indices for which a step draws, in order."""
     return tuple(product(*step.per))

@@ -45,8 +45,8 @@ Inline = Callable[["Expressions", ex.Apply, "CodeScope"], str | None]
 
 @dataclass(frozen=True, slots=True)
 class CodeScope:
-    """What an expression reads, as code: whom it is evaluated for, comprehension targets and let
-    parameters, variables that are held elsewhere than in the state, and the payoff streams."""
+    """The variables of an expression, as code: its seat, comprehension targets and let
+    parameters, variables that are stored outside the state, and the payoff streams."""
 
     me: str = "None"
     locals: Mapping[str, str] = field(default_factory=dict)

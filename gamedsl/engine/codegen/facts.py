@@ -1,4 +1,4 @@
-"""What is known about a game before play, from its steps and types."""
+"""Facts about a game before play, from its steps and types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from gamedsl.ir.types import Bag, Enum, Type, domain
 
 @dataclass(frozen=True, slots=True)
 class GameFacts:
-    """What is known about the variables of a game."""
+    """Facts about the variables of a game."""
 
     sure: frozenset[str]
     """Those that are never none."""

@@ -1,4 +1,4 @@
-"""Who is told of an event, as Python: entries of the log of `gamedsl.engine.codegen.play`."""
+"""Code for the observers of an event: entries of the log of `gamedsl.engine.codegen.play`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be chosen, as Python: the places of the legal options among all options of a step."""
+"""Code for legal options: their indices among all options of a step."""
 
 from __future__ import annotations
 

@@ -114,11 +114,11 @@ class Play(ABC):
 
     @abstractmethod
     def _settle(self) -> Settlement:
-        """What everybody has at the end."""
+        """Returns everybody's payoffs and rewards at the end."""
 
     @abstractmethod
     def _paid(self) -> Mapping[str, Amounts]:
-        """What was paid so far to each stream."""
+        """Returns the payments so far to each stream."""
 
     @property
     @abstractmethod
@@ -318,7 +318,8 @@ class Play(ABC):
         return text
 
     def _news(self, seat: str, last: Told | None) -> list[tuple[str, str, str]]:
-        """What a seat was told after an entry of the log: step, seat and name of each event."""
+        """Returns the events that a seat observed after an entry of the log: step, seat and name
+        of each."""
         news = []
         entry = self._log
         while entry is not last and entry is not None:
@@ -364,9 +365,9 @@ Go = Any
 
 
 class Asks:
-    """Where seats choose: which stop of the program this is, the step, what happens once they have,
-    each seat's options, and the slot of what was paid before the stage around it (empty: there is
-    none)."""
+    """A stop at which seats choose: its number in the program, the step, the function that
+    continues, each seat's options, and the slot of the payments before the enclosing stage
+    (empty: there is none)."""
 
     __slots__ = ("_places", "names", "number", "step", "take", "unpaid")
 
@@ -389,9 +390,9 @@ class Asks:
 
 
 class Draws:
-    """Where chance draws: its number and step as in `Asks`, the names of each index, what happens
-    once it has, which passes of the loops around it are under way, the name of what is drawn, and
-    the slot as in `Asks`."""
+    """A stop at which chance draws: its number and step as in `Asks`, the names of each index,
+    the function that continues, the current passes of the enclosing loops, the name of the drawn
+    value, and the slot as in `Asks`."""
 
     __slots__ = ("indices", "name", "number", "passes", "step", "take", "unpaid")
 

@@ -229,7 +229,7 @@ class ProgramWriter:
         return True
 
     def _at_bound(self, lines: CodeLines, op: flow.BeginPass) -> None:
-        """What happens after as many passes as there may be."""
+        """Writes the code that runs after the last allowed pass."""
         loop = op.loop
         test = f"passes == {loop.bound}"
         if loop.until is None or loop.at_bound == "go_on":

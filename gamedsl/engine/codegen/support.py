@@ -1,8 +1,8 @@
-"""What generated modules import: small functions on values, exact or raising.
+"""Runtime support of generated modules: small functions on values, exact or raising.
 
-Each does what the reference does wherever that has a value. Where it has none, or where telling
-would take long, it raises any exception (`ReplayError` where no other comes by itself), upon which
-the reference backend decides. See `gamedsl.engine.codegen`.
+Each does what the reference does wherever that has a value. Without a value, or if deciding would
+take long, it raises any exception (`ReplayError` if no other comes by itself), upon which the
+reference backend decides. See `gamedsl.engine.codegen`.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def fits(value: Any, type: Type) -> Any:
 
 
 def settled_on(found: Iterable[tuple[tuple[Any, ...], Any]]) -> dict[tuple[Any, ...], Any]:
-    """What each place is given, if none is given two different values."""
+    """Returns the value of each place, if none is given two different values."""
     given: dict[tuple[Any, ...], Any] = {}
     for path, value in found:
         if given.setdefault(path, value) != value:
@@ -306,7 +306,7 @@ def lined(
 
 
 def remembered(memo: dict[Any, Any], make: Callable[..., Any], key: tuple[Any, ...]) -> Any:
-    """What a function of these arguments gives, kept to be found again."""
+    """Returns a function's result for these arguments, cached."""
     found = memo.get(key)
     if found is None:
         if len(memo) > KEPT:
@@ -329,7 +329,7 @@ def known_as(names: dict[Any, str], value: Any) -> str:
 
 
 class FromBag:
-    """What one draw may bring from a bag that is in the order of its type. A `Lottery`."""
+    """The lottery of one draw from a bag that is in the order of its type. A `Lottery`."""
 
     __slots__ = ("_bag", "total")
 
@@ -360,7 +360,7 @@ class FromBag:
 
 
 def draw_one(items: Any, ranks: Callable[[], Mapping[Any, int]]) -> Lottery:
-    """What one draw may bring from a bag, set or list: as `draw_from`."""
+    """Returns the lottery of one draw from a bag, set or list: as `draw_from`."""
     if items.__class__ is not Bag:
         return draw_from(items, ranks, None, ())
     order = ranks()
@@ -376,7 +376,7 @@ def draw_one(items: Any, ranks: Callable[[], Mapping[Any, int]]) -> Lottery:
 def draw_from(
     items: Any, ranks: Callable[[], Mapping[Any, int]], take: int | None, dealt: Iterable[Any]
 ) -> Lottery:
-    """What may be drawn: as `gamedsl.engine.chance.Drawing.lottery`."""
+    """Returns the lottery of a draw: as `gamedsl.engine.chance.Drawing.lottery`."""
     if isinstance(items, Bag | frozenset):
         order = ranks()
         missing = len(order)

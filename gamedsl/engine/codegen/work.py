@@ -1,4 +1,4 @@
-"""How much work an expression can take the reference, known before play.
+"""Bounds of the work that an expression can take the reference, known before play.
 
 The reference counts its work and gives up after `MAX_WORK` steps. Generated code does not count: it
 is written only for expressions that provably stay below, given that no collection of unknown size

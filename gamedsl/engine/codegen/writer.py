@@ -99,7 +99,7 @@ class CodeLines:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """What is written inside stands one deeper, below `head`."""
+        """Indents the lines written inside by one level, below `head`."""
         self(head)
         self._depth += 1
         before = len(self.lines)
