@@ -137,7 +137,7 @@ def _group(settings: type, prefix: str, values: Mapping[str, Any]) -> Any:
 
 
 def span_of(key: str, settings: Iterable[Setting]) -> Span | None:
-    """Returns the place at which a setting was given its value; None if it was not given."""
+    """Returns the place where a setting was given, or None."""
     return next((s.span for s in reversed(list(_flat(settings))) if s.key == key), None)
 
 

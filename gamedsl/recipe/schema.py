@@ -43,7 +43,7 @@ def _described(row: SettingSpec) -> dict[str, Any]:
 
 
 def _forms(row: SettingSpec) -> list[dict[str, Any]]:
-    """Returns the schemas of a value's forms: of its kind, one of its words, or null."""
+    """Returns the forms of a value: its kind, its words, and null."""
     words: list[str | None] = [*row.choices, None]
     number: dict[str, Any] = {"type": "integer" if row.kind == "whole" else "number"}
     if row.low is not None:

@@ -93,7 +93,7 @@ class SettingSpec:
         return self.name.partition(".")[0]
 
     def accepts(self) -> str:
-        """Describes the accepted values in words."""
+        """Describes the values that it accepts, in words."""
         words = [f"`{word}`" for word in self.choices]
         match self.kind:
             case "word":

@@ -78,8 +78,8 @@ def _is_probability(value: Any) -> bool:
 
 
 def _starts(ir: GameIR, place: Place, given: Given, problems: Problems) -> list[Start]:
-    """Returns the given starts as data, a variable spelled out as its steps; reports a problem
-    if one cannot sum to 1 at some step."""
+    """Returns what was given as data, with a step's variable replaced by its steps. Reports
+    probabilities that cannot add up at some step."""
     role, step = place
     for options in _option_sets(ir, role, step):
         named = [name for name in options if name in given]

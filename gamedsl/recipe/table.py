@@ -35,7 +35,7 @@ REFEREES = "referees"
 
 @dataclass(frozen=True)
 class Vllm:
-    """Settings of vLLM beside the trainer; a `context` of None is the model's own."""
+    """The settings of vLLM beside the trainer; a `context` of None is the model's own."""
 
     idle: Literal["resident", "sleep"] = setting(
         "resident",
@@ -273,7 +273,7 @@ class AdapterSize:
 
 @dataclass(frozen=True)
 class RoleSettings:
-    """The model, adapter or player of a role, as `roles` says; None is what the recipe leaves open.
+    """The settings of one role, as `roles` gives them; None is what the recipe leaves open.
 
     The model is then the run's, and the adapter that of `adapters` (of the role itself if it is not
     trained, or has a model of its own). A role is trained unless a player holds it. The learning
@@ -318,7 +318,7 @@ class RoleSettings:
             raise ValueError(f"`roles.{role}` cannot be read: {error}") from error
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the settings in the recipe's form: without the role, and without open ones."""
+        """Returns the map that a recipe has: without the role, and without what is left open."""
         given = {name: v for name, v in vars(self).items() if name != "role" and v is not None}
         if self.lora is not None:
             given["lora"] = {name: v for name, v in vars(self.lora).items() if v is not None}
@@ -570,8 +570,8 @@ class Recipe:
         return getattr(holder, tail) if tail else holder
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the form of a `train:` section: nested maps of plain values, in the table's
-        order. Empty maps are left out."""
+        """Returns the recipe as a `train:` section would have it: nested maps of plain values, in
+        the table's order. Maps that are empty are left out."""
         start: dict[str, Any] = {}
         for one in self.start:
             place = start.setdefault(one.role, {})
@@ -606,15 +606,15 @@ class Recipe:
         return tuple(name for name in (*held, *met, *taught) if name is not None)
 
     def part(self, role: str) -> RoleSettings:
-        """Returns the settings of a role, in full."""
+        """The settings of a role in full."""
         return self._given(role).of_role(self.model, per_role=self.adapters == "per_role")
 
     def referee(self, role: str) -> RoleSettings:
-        """Returns the settings of a referee, in full."""
+        """The settings of a referee in full."""
         return self._given(role).of_referee(self.model)
 
     def parts(self, ir: GameIR) -> tuple[RoleSettings, ...]:
-        """Returns the settings of each role and each referee of a game, in full and in order."""
+        """The settings of each role and each referee of a game, in full and in order."""
         roles = [self.part(role.name) for role in ir.roles]
         return (*roles, *(self.referee(role.name) for role in ir.referees))
 
