@@ -1,4 +1,4 @@
-"""What steps bind: a name of their own, or a part of the declared state, and who sees it."""
+"""Bindings of steps: a name of their own, or a part of the declared state, and its readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from gamedsl.sema.values import syntax
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a step binds: a variable of its own, or, with a `place`, (a part of) declared state."""
+    """The target of a step: a variable of its own, or, with a `place`, (a part of) declared
+    state."""
 
     variable: str
     place: Place | None

@@ -1,4 +1,4 @@
-"""How many passes a loop can have at most, where its own actions say so.
+"""Bounds on the passes of a loop, from its own actions.
 
 A pass that must fill an empty cell of a grid, or take from a collection that nothing refills, can
 happen only as often as there are cells or items.

@@ -51,7 +51,7 @@ class Actors:
 
 @dataclass(frozen=True, slots=True)
 class DecisionBinding:
-    """What a decision binds: a variable, or a part of the state, and who sees it."""
+    """The binding of a decision: a variable, or a part of the state, and its readers."""
 
     variable: str
     place: Place | None

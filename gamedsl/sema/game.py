@@ -203,7 +203,7 @@ class GameReader:
         return found
 
     def reward(self, scores: tuple[tuple[str, Payoffs], ...], steps: tuple[Step, ...]) -> Reward:
-        """How the streams are split; it may read all that are paid or scored."""
+        """Reads the split of the streams; it may read all streams that are paid or scored."""
         streams = {name for name, _ in scores}
         streams |= {step.stream for step in walk_steps(steps) if isinstance(step, Pay)}
         return read_reward(
@@ -241,7 +241,7 @@ def head_of(root: Mapping) -> Span:
 
 
 def read_no_move(node: Node | None) -> NoMove:
-    """What happens to a seat that has no legal move."""
+    """Reads the rule for a seat that has no legal move."""
     match node:
         case Scalar(text="pass" | "end" as word):
             return word

@@ -54,7 +54,7 @@ class _Chain(NamedTuple):
 
 
 def shipped_folder() -> Path:
-    """Where the shipped libraries lie: in the package of a wheel, else beside it."""
+    """Returns the folder of the shipped libraries: in the package of a wheel, else beside it."""
     package = Path(__file__).parent.parent
     packaged = package / "_library"
     return packaged if packaged.is_dir() else package.parent

@@ -33,8 +33,8 @@ _ITEM = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s+in\s+(.+)\Z", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a loop's `each` goes through: the items (None where they are wrong), whether again and
-    again, and the name and type of an item; without a name the items are seats that act."""
+    """The items of a loop's `each` (None if they are wrong), whether they repeat, and the name
+    and type of an item; without a name the items are seats that act."""
 
     items: ir.Expr | None
     cycle: bool

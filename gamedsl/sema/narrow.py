@@ -1,4 +1,4 @@
-"""Where an expression cannot be none: after a test that says so.
+"""Narrowing: expressions that cannot be none after a test that says so.
 
 `0 if x == none else x + 1` is right although `x` may be none. Expressions have no effects, so one
 that is written twice has one value; it is known by its text (names, roles and indices only).
@@ -26,7 +26,7 @@ def key(node: ast.Node) -> str:
 
 
 def facts(test: ast.Node, holds: bool) -> Facts:
-    """What is not none if a test holds, or if it does not."""
+    """Returns the expressions that are not none if a test holds, or if it does not."""
     match test:
         case ast.Operator(op="not", operands=(inner,)):
             return facts(inner, not holds)

@@ -1,4 +1,4 @@
-"""What may be chosen: options that are known before the game starts, and those that depend on play.
+"""Options of choices: those known before the game starts, and those that depend on play.
 
 Names of options are canonical: policies, transcripts and tables know them by these, whatever
 players read.

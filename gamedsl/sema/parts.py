@@ -102,7 +102,7 @@ def _sample(kind: str, role: str) -> object:
 
 
 def _limits(turns: Node | None) -> Iterator[str]:
-    """What the loops among steps write as `at_most`."""
+    """Yields the `at_most` of the loops among steps."""
     for item in turns if isinstance(turns, Sequence) else ():
         if isinstance(item, Mapping):
             limit = item.get("at_most")

@@ -129,7 +129,8 @@ def _report_no_table(
 
 @dataclass(frozen=True)
 class TableLayout:
-    """What both spellings of a table go by: the keys of its cells, and how a payoff is typed."""
+    """The layout that both spellings of a table share: the keys of its cells, and the typing of
+    a payoff."""
 
     typer: Typer
     keys: tuple[TableKey, ...]

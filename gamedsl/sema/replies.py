@@ -53,8 +53,8 @@ def read_on_invalid(
     node: Node | None, roles: tuple[Role, ...], referees: tuple[Role, ...],
     steps: list[Choose], names: Names, problems: Problems,
 ) -> tuple[tuple[str, OnInvalid], ...]:  # fmt: skip
-    """What an invalid reply costs each role, where the file says it: for all, or in a map of `all`
-    and roles. Without it that is `FORFEIT`, and `VOID` of a referee."""
+    """Reads the cost of an invalid reply for each role, if the file states it: for all, or in a
+    map of `all` and roles. The default is `FORFEIT`, and `VOID` for a referee."""
     if not isinstance(node, Mapping):
         return ()
     known = [role.name for role in (*roles, *referees)]

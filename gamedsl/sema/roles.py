@@ -28,7 +28,7 @@ def declare_roles(section: Node | None, names: Names, problems: Problems) -> tup
 
 
 def declare_referees(section: Node | None, names: Names, problems: Problems) -> tuple[Role, ...]:
-    """Those who act and have no payoff, declared in `names` after the roles."""
+    """Returns the referees, who act and have no payoff, declared in `names` after the roles."""
     roles = _declared(section, names, problems)
     names.referees = tuple(seat for role in roles for seat in role.seats)
     names.roles |= {role.name: role.seats for role in roles if role.seats != (role.name,)}

@@ -39,7 +39,7 @@ class ParamName:
 
 @dataclass(frozen=True, slots=True)
 class VariableName:
-    """What a step binds: one value, or (`joint`) a map with a value for each of `actors`."""
+    """The variable of a step: one value, or (`joint`) a map with a value for each of `actors`."""
 
     type: Type
     joint: bool
@@ -158,13 +158,13 @@ class Names:
         return found.pop() if len(found) == 1 else None
 
     def place(self, name: str) -> Span | None:
-        """Where a param, variable, let or role was declared."""
+        """Returns the declaration of a param, variable, let or role."""
         if name in self.declared:
             return self.declared[name].span
         return self.role_spans.get(name)
 
     def anywhere(self, name: str) -> Span | None:
-        """Where a name was declared, options included."""
+        """Returns the declaration of a name, options included."""
         return self.place(name) or self.members.get(name)
 
     def seats_of(self, role: str) -> tuple[str, ...]:

@@ -175,7 +175,7 @@ class Renamer:
         return replace(value, **changes) if changes else value
 
     def own(self, value: Any) -> dict[str, Any]:
-        """What changes in one node itself."""
+        """Returns the changed fields of one node itself."""
         named = self.named
         match value:
             case ir.Read() | ir.LastBy() | ir.Past() | ir.LetCall() | ir.LetMap():

@@ -216,7 +216,7 @@ class States:
         return Bag(found.type), bag
 
     def copies(self, node: Node, of: TypeName, value: Any) -> int | None:
-        """How often a value is in a bag; the fields of a record may be named."""
+        """Returns the multiplicity of a value in a bag; the fields of a record may be named."""
         tree = syntax(node, self.problems)
         if tree is None:
             return None
@@ -262,7 +262,7 @@ def _wide(type: Type) -> Type:
 
 
 def _empty(type: Type) -> Any:
-    """What is in a cell before anything is put there: 0, where that is a value, else none."""
+    """Returns the initial value of a cell: 0, if that is a value, else none."""
     return 0 if isinstance(type, Number) and _holds(type, 0) else None
 
 

@@ -310,7 +310,7 @@ def _shown(node: ast.Node) -> str:
 
 
 def _after(tree: ast.Statement, statement: statements.Statement | None, given: Facts) -> Facts:
-    """What is known not to be none after a statement."""
+    """Returns the facts of non-none expressions after a statement."""
     simple = tree.body if isinstance(tree, ast.Each) else tree
     if not isinstance(simple, ast.Assign):
         return given

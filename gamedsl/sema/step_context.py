@@ -46,7 +46,7 @@ class Stages:
 
 @dataclass
 class ProgramDraft:
-    """What has been read of a game's program, in its own file and in those that it uses."""
+    """The parts of a game's program read so far, in its own file and in those that it uses."""
 
     read_step: Callable[[StepContext, Mapping], tuple[Step, ...]]
     stages: Stages
@@ -110,8 +110,8 @@ class WrittenStep:
 
 @dataclass(frozen=True)
 class StepContext:
-    """What the reader of a step knows. `near` is the file that is read, `chain` the protocols that
-    use one another down to it, `outer` the names of the files that use it."""
+    """The context of a step's reader. `near` is the file that is read, `chain` the protocols
+    that use one another down to it, `outer` the names of the files that use it."""
 
     typer: Typer
     program: ProgramDraft

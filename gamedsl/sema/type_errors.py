@@ -108,7 +108,7 @@ def report_per_role(context: TypingContext, map: ir.Expr) -> None:
 
 
 def _none_test(source: str) -> str:
-    """How to test for none: what has a name, or is an entry of it, is known after a test."""
+    """Returns a test for none: a name, or an entry of it, is known after a test."""
     if re.fullmatch(r"[\w.\[\]]+", source):
         return f"test it first: `0 if {source} == none else …`"
     return "name it under `let`, and test it: `0 if x == none else …`"

@@ -71,7 +71,7 @@ def constant(
 
 
 def why_undefined(error: EvaluationError) -> str:
-    """What stands under an expression that has no value."""
+    """Returns the note under an expression that has no value."""
     expr = error.expr
     if isinstance(expr, ir.Apply) and expr.function in ("/", "//", "%"):
         divisor = expr.arguments[1].span.text
@@ -81,7 +81,7 @@ def why_undefined(error: EvaluationError) -> str:
 
 
 def _items(value: Any) -> int:
-    """How many values a list of lists holds, counted no further than needed."""
+    """Counts the values of a list of lists, no further than needed."""
     count, queue = 0, [value]
     while queue and count <= MAX_ITEMS:
         item = queue.pop()

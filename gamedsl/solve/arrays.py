@@ -74,7 +74,8 @@ class SeatArrays:
         return np.asarray(1.0 / self.size_I[self.set_A])
 
     def plan(self, row_A: Array) -> Array:
-        """How likely the seat's own choices come to each sequence (S,), by its probabilities."""
+        """Returns the probability that the seat's own choices lead to each sequence (S,), by its
+        probabilities."""
         plan_S = np.ones(self.slots + 1)
         for level in self.levels:
             plan_S[level.sequences] = row_A[level.slots] * plan_S[level.before_A]
@@ -120,7 +121,7 @@ class TreeArrays:
         return float(np.ptp(self.paid_ZN.sum(axis=1))) <= 1e-9
 
     def gain(self, seat: int, plans: Sequence[Array]) -> Array:
-        """What the game pays a seat at each of its sequences (S,) by the plans of the others."""
+        """Returns a seat's payoff at each of its sequences (S,) by the plans of the others."""
         matrix = self.payoffs[seat]
         if len(plans) == 2:
             return cast(Array, matrix @ plans[1 - seat])
@@ -155,8 +156,8 @@ class TreeArrays:
         return {info.key: found[i] for i, info in enumerate(self.tree.info_sets)}
 
     def replies(self, rows: Sequence[Array]) -> list[tuple[float, float, Array]]:
-        """What each seat earns, what it can earn by its best reply to the others, and the values
-        (A,) of its actions in that."""
+        """Returns for each seat its value, its best-response value against the others, and the
+        values (A,) of its actions in that response."""
         plans = [seat.plan(row_A) for seat, row_A in zip(self.seats, rows, strict=True)]
         gains = [self.gain(i, plans) for i in range(len(plans))]
         return [
@@ -165,7 +166,7 @@ class TreeArrays:
         ]
 
     def nash_conv(self, rows: Sequence[Array]) -> float:
-        """What the seats would gain by their best replies, all together."""
+        """Returns NashConv: the sum of the seats' gains by their best responses."""
         return sum(best - value for value, best, _ in self.replies(rows))
 
 
@@ -187,7 +188,7 @@ def arrays_of(tree: Tree, utility: Utility) -> TreeArrays:
 
 
 def _offsets(tree: Tree) -> list[int]:
-    """Where the actions of each information set begin, when all are put in one row after a 0."""
+    """Returns the start of each information set's actions when all stand in one row after a 0."""
     offsets = [1]
     for info in tree.info_sets:
         offsets.append(offsets[-1] + len(info.actions))

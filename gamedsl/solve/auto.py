@@ -46,8 +46,9 @@ METHODS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Report:
-    """What came of solving a game. Of the parts below `solution`, those of the methods used are
-    there; `size` counts histories, and nodes and information sets of the tree or positions."""
+    """The results of solving a game. Of the parts below `solution`, those of the methods used
+    are present; `size` counts histories, and nodes and information sets of the tree or
+    positions."""
 
     game: Game
     utility: Utility

@@ -72,7 +72,7 @@ def backward_induction(tree: Tree, utility: Utility = "payoffs") -> Perfect:
 
 
 def mean(odds: tuple[Fraction, ...], values: list[Worth]) -> Worth:
-    """What each seat gets on average."""
+    """Returns each seat's expected value."""
     return tuple(
         sum((p * v[seat] for p, v in zip(odds, values, strict=True)), Fraction(0))
         for seat in range(len(values[0]))
@@ -80,9 +80,9 @@ def mean(odds: tuple[Fraction, ...], values: list[Worth]) -> Worth:
 
 
 def perfect_outcomes(tree: Tree, utility: Utility) -> list[tuple[Worth, ...]] | None:
-    """What the pure subgame-perfect equilibria of the subgame at each node pay; None where there
-    are too many. From the leaves up, an outcome of one child stays if every other child has an
-    outcome that is no better for who moves."""
+    """Returns the payoffs of the pure subgame-perfect equilibria of the subgame at each node;
+    None if there are too many. From the leaves up, an outcome of one child stays if every other
+    child has an outcome that is no better for the acting seat."""
     got = tree.utilities(utility, exact=True)
     found: list[tuple[Worth, ...]] = [()] * len(tree)
     for node in reversed(range(len(tree))):

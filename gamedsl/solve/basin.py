@@ -60,12 +60,12 @@ class Boundary:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Where the flow goes from the start.
+    """The limit of the flow from the start.
 
-    kind: "pure", it settles on `profile`, the actions where play comes to; "mixed", it rests on
+    kind: "pure", it settles on `profile`, the actions on the path of play; "mixed", it rests on
     `probabilities`, and `profile` is None; "moving", it circles or wanders, `profile` is None and
-    `probabilities` are only where it was last. `margin` is the least change of any one start
-    probability found to lead elsewhere (None where nothing tried does, or nothing is predicted).
+    `probabilities` are only its last point. `margin` is the least change of any one start
+    probability found to lead elsewhere (None if no tried change does, or nothing is predicted).
     """
 
     kind: Kind
@@ -170,7 +170,7 @@ def _as_policy(tree: Tree, row_L: Array) -> dict[str, dict[str, float]]:
 
 
 def _same(flow: Flow, rows_BL: Array, profile: Mapping[str, str]) -> Array:
-    """Of many starts (B, L): which of them end on the path of `profile`."""
+    """Returns which of many starts (B, L) end on the path of `profile`."""
     import numpy as np
 
     landing = flow.run(rows_BL)
@@ -224,8 +224,8 @@ def _margin(
 
 
 def _targets(flow: Flow, start_L: Array) -> Array:
-    """Where to push the start: in a 2x2 game all round; else to each pure equilibrium, and to each
-    single action at each information set."""
+    """Returns the points towards which to push the start: in a 2x2 game all round; else to each
+    pure equilibrium, and to each single action at each information set."""
     import numpy as np
 
     tree = flow.tree
@@ -248,7 +248,8 @@ def _targets(flow: Flow, start_L: Array) -> Array:
 
 
 def _square(flow: Flow, start_L: Array, angles: Array) -> Array:
-    """Where rays from a start of a 2x2 game leave the unit square, as rows of probabilities."""
+    """Returns the points at which rays from a start of a 2x2 game leave the unit square, as rows
+    of probabilities."""
     import numpy as np
 
     first, second = flow.offsets
@@ -292,7 +293,7 @@ def _boundary(flow: Flow, profile: Mapping[str, str]) -> Boundary | None:
 
 
 def _share(policy: Policy, one: InfoSet, two: InfoSet) -> tuple[float, float]:
-    """How often each of two information sets plays its first action."""
+    """Returns the probability of the first action at each of two information sets."""
     return float(policy[one.key][one.actions[0]]), float(policy[two.key][two.actions[0]])
 
 

@@ -41,7 +41,7 @@ class Basins:
 
 
 def basins(tree: Tree, utility: Utility = "payoffs") -> Basins | None:
-    """None unless the game is 2x2. Raises ImportError without numpy."""
+    """Returns the basins of a 2x2 game, None for any other. Raises ImportError without numpy."""
     table = one_shot(tree)
     if table is None or not table.two_by_two:
         return None

@@ -84,8 +84,8 @@ def cfr(
 
 
 def nash_conv(tree: Tree, policy: Policy, utility: Utility = "payoffs") -> Exploitability:
-    """As `gamedsl.solve.exploitability`, in floats and fast. Raises as it does, except that an
-    action which there is not may be named with probability 0."""
+    """Computes `gamedsl.solve.exploitability` in floats, fast. Raises as it does, except that an
+    absent action may be named with probability 0."""
     arrays = _arrays(tree, utility)
     values, replies = dict[str, Number](), {}
     found = arrays.replies(arrays.rows(policy))

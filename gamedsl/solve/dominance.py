@@ -38,8 +38,9 @@ class Removed:
 
 @dataclass(frozen=True)
 class Elimination:
-    """What went, in order, and what is left to each seat. `mixtures` says whether actions beaten by
-    mixtures alone were looked for too: not without scipy, nor in games of over 5,000 profiles."""
+    """The eliminated actions, in order, and each seat's remaining ones. `mixtures` says whether
+    actions dominated by mixtures alone were eliminated too: not without scipy, nor in games of
+    over 5,000 profiles."""
 
     strength: Strength
     removed: tuple[Removed, ...]
@@ -84,7 +85,7 @@ def eliminate(table: PayoffTable, strength: Strength, utility: Utility = "payoff
 
 
 def _others(left: Left, seat: int) -> Iterator[tuple[Profile, Profile]]:
-    """What the others may do: the profile before the seat's own place, and after it."""
+    """Yields the others' profiles: the part before the seat's own place, and the part after it."""
     for others in product(*left[:seat], *left[seat + 1 :]):
         yield others[:seat], others[seat:]
 

@@ -29,8 +29,8 @@ REACHED = 0.01
 
 
 class Landing(NamedTuple):
-    """Where the flow ended. `kind_B`: 0 still moving, 1 settled on pure actions, 2 at rest on a
-    mixture. `path` holds the probabilities after every step, if they were asked for."""
+    """The end of the flow. `kind_B`: 0 still moving, 1 settled on pure actions, 2 at rest on a
+    mixture. `path` holds the probabilities after every step, if requested."""
 
     probs_BL: Array
     reach_BI: Array

@@ -37,7 +37,8 @@ GAMES = 1_000
 
 @dataclass(frozen=True)
 class Effort:
-    """How a game is sampled, how often, and how many games are played for an estimate."""
+    """Settings of sampling: the method, the iterations, and the number of games played for an
+    estimate."""
 
     sampling: Sampling
     iterations: int
@@ -46,8 +47,8 @@ class Effort:
 
 @dataclass(frozen=True)
 class Sampled:
-    """How a sampled policy fares. `estimates` are each seat's mean and its standard error over
-    `games` games in which all play the policy; `sets` is how many information sets were met."""
+    """Results of a sampled policy. `estimates` are each seat's mean and its standard error over
+    `games` games in which all play the policy; `sets` is the number of visited information sets."""
 
     estimates: dict[str, tuple[float, float]]
     games: int
@@ -94,8 +95,8 @@ def solve_large(
 
 
 def effort_for(game: Game, seed: int) -> Effort:
-    """What fits the length of some games played at random, and in how many ways a seat could have
-    played through each against the same others."""
+    """Returns settings that fit the length of some random games, and the number of ways in which
+    a seat could have played through each against the same others."""
     kernel, random = game.kernel(), Random(seed)
     moves, ways = 0, []
     for _ in range(PROBES):

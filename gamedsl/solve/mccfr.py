@@ -39,7 +39,7 @@ EXPLORED = 0.6
 
 @dataclass(frozen=True)
 class SampledPolicy:
-    """What was learnt: `visited` maps information set -> action -> probability. Elsewhere, all
+    """A learned policy: `visited` maps information set -> action -> probability. Elsewhere, all
     actions are equally likely."""
 
     visited: Mapping[str, Mapping[str, float]]
@@ -98,7 +98,7 @@ class Node:
         self.totals = [0.0] * len(legal)
 
     def row(self) -> list[float]:
-        """What regret matching plays."""
+        """Returns the probabilities of regret matching."""
         return _shares([max(regret, 0.0) for regret in self.regrets])
 
     def add(self, row: Sequence[float], weight: float) -> None:
@@ -124,8 +124,8 @@ def draw(row: Sequence[float], random: Callable[[], float]) -> int:
 
 
 class Walker(ABC):
-    """What both ways of sampling share. While a seat is updated, `reach` holds how likely each
-    seat's own choices led here."""
+    """Code that both ways of sampling share. While a seat is updated, `reach` holds the
+    probability that each seat's own choices led here."""
 
     def __init__(self, game: Game, seed: int, utility: Utility) -> None:
         self.seats = game.ir.seats
@@ -182,7 +182,7 @@ class External(Walker):
         self._walk(self.kernel.start(), place, [1.0] * len(self.seats))
 
     def _walk(self, state: State, place: int, reach: list[float]) -> float:
-        """What the seat earns from here by what it plays now."""
+        """Returns the seat's value from here under its current strategy."""
         while state.kind != "end":
             if state.kind == "chance":
                 state.apply(state.sample(self.random))

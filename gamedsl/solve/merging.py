@@ -52,9 +52,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class Merging:
-    """What prompts merge. `information_sets` are those in which somebody is asked, `prompts` the
-    different prompts that they have; of each prompt whose information sets differ, `differences`
-    has the first together with the first of each other kind."""
+    """Information sets that prompts merge. `information_sets` are the decision points, `prompts`
+    their distinct prompts; for each prompt whose information sets differ, `differences` has the
+    first together with the first of each other kind."""
 
     information_sets: int
     prompts: int
@@ -215,7 +215,7 @@ class _Walk:
         return [self._difference(first, other) for other in others]
 
     def _future(self, key: str) -> object:
-        """What follows in an information set: equal for two that have the same futures."""
+        """Returns the future of an information set: equal for two with the same futures."""
         decision, _, numbers = self._sets[key]
         nodes = [self._nodes[number] for number in numbers]
         if len({node.kind for node in nodes}) == 1:

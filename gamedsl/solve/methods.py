@@ -169,8 +169,8 @@ def _other(job: Job, method: str) -> dict[str, Any]:
 
 
 def _exactly(job: Job, found: dict[str, Any]) -> dict[str, Any]:
-    """What was found, with simple fractions in place of floats if that is an equilibrium; else a
-    pure equilibrium, where there is one and few enough profiles to try."""
+    """Returns the policy with simple fractions in place of floats if that is an equilibrium;
+    else a pure equilibrium, if there is one and few enough profiles to try."""
     tree = job.whole("exact")
     exact = rounded(tree, found["solution"], job.utility)
     if exact is not None:

@@ -44,10 +44,10 @@ class Found:
 
 @dataclass(frozen=True)
 class OneShot:
-    """What is known of a one-shot game. `complete` says that every equilibrium is in `found`, or is
-    a mixture of those in its component; `every` holds how they go together (two seats), and all of
-    them where there are more than the 200 that are in `found`. Parts that
-    need a package which is not installed are None, and `missing` says which."""
+    """The analysis of a one-shot game. `complete` says that every equilibrium is in `found`, or
+    is a mixture of those in its component; `every` holds how they combine (two seats), and all
+    of them if there are more than the 200 in `found`. Parts that need a package which is not
+    installed are None, and `missing` says which."""
 
     table: PayoffTable
     found: tuple[Found, ...]

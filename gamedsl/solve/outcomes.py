@@ -1,5 +1,5 @@
-"""What the outcomes of a one-shot game are worth, apart from who would play for them: the Pareto
-set, welfare, what each seat can secure alone, and what a mediator could bring about."""
+"""Values of the outcomes of a one-shot game, whoever would play for them: the Pareto set,
+welfare, each seat's security level, and correlated equilibria."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Welfare:
 
 @dataclass(frozen=True)
 class Security:
-    """What a seat can make sure of alone, whatever the others do together, and how."""
+    """A seat's security level: the most that it can guarantee alone, whatever the others do
+    together, and the strategy for it."""
 
     seat: str
     value: Number
@@ -144,7 +145,7 @@ def correlated(table: PayoffTable, utility: Utility = "payoffs") -> Correlated |
 
 
 def _incentives(table: PayoffTable, utility: Utility) -> list[dict[int, Fraction]]:
-    """What each seat would gain by doing `other` where `action` is recommended, by profile."""
+    """Returns each seat's gain by doing `other` if `action` is recommended, by profile."""
     got = table.worth(utility)
     number = {profile: j for j, profile in enumerate(got)}
     rows = []

@@ -66,8 +66,8 @@ class PositionsSolved:
 
 
 class PositionValues:
-    """What each position is worth to everybody when all play on as well as they can. Of several
-    best moves the first is taken, which matters to those who do not move."""
+    """The value of each position to everybody when all play optimally. Of several best moves the
+    first is taken, which matters to those who do not move."""
 
     def __init__(
         self, start: State, seats: tuple[str, ...], utility: Utility = "payoffs", limit: int = LIMIT
@@ -198,7 +198,7 @@ def _add(found: Positions, state: State, after: list[int], utility: Utility) -> 
 
 
 def _induce(found: Positions) -> tuple[list[Worth], list[int]]:
-    """What each position is worth to everybody, and the best action's place there."""
+    """Returns the value of each position to everybody, and the best action's index there."""
     worth: list[Worth] = []
     chosen: list[int] = []
     for after, mover, odds, end in zip(
@@ -218,7 +218,7 @@ def _induce(found: Positions) -> tuple[list[Worth], list[int]]:
 
 
 def _follow(found: Positions, chosen: list[int]) -> tuple[list[Worth], list[list[Fraction]]]:
-    """What the policy earns at each position, and for each seat what its best reply does."""
+    """Returns the policy's value at each position, and for each seat that of its best response."""
     values: list[Worth] = []
     replies: list[list[Fraction]] = [[] for _ in found.seats]
     for place, after in enumerate(found.after):

@@ -93,7 +93,7 @@ class _Branch:
         self.open = slots[slots != self.first_L]
 
     def gaps(self, points_BX: Array) -> Array:
-        """How far each point is from a quantal response, equation by equation."""
+        """Returns the distance of each point from a quantal response, equation by equation."""
         import numpy as np
 
         logits_BL = np.zeros((len(points_BX), len(self.first_L)))

@@ -60,7 +60,7 @@ class Ranges:
     of: Rows
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data, in floats."""
+        """Returns plain data, in floats."""
         return {
             "concept": self.concept,
             "method": self.method,

@@ -76,7 +76,7 @@ class Minimiser:
 
 
 class _Seat:
-    """What is kept for one seat. Arrays are written in place, so that views of them stay."""
+    """The arrays of one seat. They are written in place, so that views of them stay valid."""
 
     def __init__(self, arrays: SeatArrays) -> None:
         self.arrays = arrays

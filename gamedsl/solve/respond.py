@@ -1,8 +1,8 @@
-"""What a policy earns, what the best reply to it earns, and so how far it is from equilibrium.
+"""Policy values, best responses, and so the distance of a policy from equilibrium.
 
 With a policy of Fractions every result is exact; with floats the same sweeps run on floats.
-NashConv is the sum over seats of what each would gain by its best reply to the others;
-exploitability here is NashConv divided by the number of seats (Lanctot et al. 2017 name both).
+NashConv is the sum over seats of each one's gain by its best response to the others; exploitability
+here is NashConv divided by the number of seats (Lanctot et al. 2017 name both).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Exploitability:
 
 
 def expected(tree: Tree, policy: Policy, utility: Utility = "rewards") -> dict[str, Number]:
-    """What each seat earns on average when all play `policy`."""
+    """Returns each seat's expected payoff when all play `policy`."""
     return _values(Sweep(tree, policy, utility))
 
 
 def play(tree: Tree, policy: Policy) -> dict[str, Number]:
-    """How likely each information set is to be reached when all play `policy`."""
+    """Returns the probability of reaching each information set when all play `policy`."""
     reach = Sweep(tree, policy, "rewards").reach(None)
     return {
         info.key: sum(reach[n] for n in nodes)
@@ -63,7 +63,7 @@ def best_response(
 
 
 def exploitability(tree: Tree, policy: Policy, utility: Utility = "rewards") -> Exploitability:
-    """How much the seats would gain by leaving `policy`, each alone."""
+    """Returns the seats' gains by leaving `policy`, each alone."""
     sweep = Sweep(tree, policy, utility)
     values = _values(sweep)
     replies = {seat: _best(sweep, i) for i, seat in enumerate(tree.seats)}
@@ -83,7 +83,7 @@ class Sweep:
         self._odds = tree.chances(exact=exact)
 
     def odds(self, node: int) -> tuple[Number, ...]:
-        """How likely each child is, once this node is reached."""
+        """Returns the probability of each child, once this node is reached."""
         info = self.tree.info[node]
         return self._odds[node] if info == CHANCE else self.rows[info]
 

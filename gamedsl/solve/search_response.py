@@ -1,15 +1,14 @@
-"""How exploitable is a policy of a game too large for a tree? Bounds from below, by search.
+"""Lower bounds on the exploitability of a policy, by search, in games too large for a tree.
 
-A seat's best reply cannot be worked out there, but any reply shows what can at least be gained. One
-is searched for: Monte Carlo tree search over the seat's own information sets, while the others play
-their policy (the best response of Timbers et al. 2022, without their networks). Then it is held
-fixed and played in fresh games against the policy itself.
+A seat's best response cannot be computed there, but any response shows a possible gain. Monte Carlo
+tree search over the seat's own information sets looks for one, while the others play their policy
+(the best response of Timbers et al. 2022, without their networks). The response is then fixed and
+played in fresh games against the policy itself.
 
-What is exact and what is not: where the whole game has at most `nodes` nodes, the best reply is
-worked out and everything is exact, up to floats. Else `gain` is an unbiased estimate of what the
-reply that was found gains, with its standard error; the best reply gains at least as much as the
-found one, by how much is not known. A gain near 0 therefore proves nothing: more simulations may
-find more.
+If the whole game has at most `nodes` nodes, the best response is computed and everything is exact,
+up to floats. Else `gain` is an unbiased estimate of the gain of the response that was found, with
+its standard error; the best response gains at least as much, by an unknown amount. A gain near 0
+therefore proves nothing: more simulations may find more.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Reply:
-    """What a seat gains by a reply to the others, in units of utility. `error` is the standard
-    error of `gain`, 0 where it is `exact`. `actions` are those of the reply, by information set;
-    where it has none, it plays the policy itself."""
+    """A seat's gain by a response to the others, in units of utility. `error` is the standard
+    error of `gain`, 0 if it is `exact`. `actions` are those of the response, by information set;
+    elsewhere it plays the policy itself."""
 
     seat: str
     gain: float
@@ -74,7 +73,7 @@ class Bound:
 
     @property
     def at_least(self) -> float:
-        """What NashConv is not below, with 97.5% confidence where it is not exact; never below 0,
+        """A lower bound of NashConv, with 97.5% confidence if it is not exact; never below 0,
         which always holds."""
         return self.gain if self.exact else max(0.0, self.gain - 1.96 * self.error)
 
@@ -159,8 +158,8 @@ class _Tried:
         self.earned = [0.0] * len(legal)
 
     def choose(self, spread: float) -> int:
-        """What promises most: upper confidence bounds (Auer et al. 2002), untried actions first.
-        `spread` is what lies between the least and the most that a game has paid."""
+        """Returns the most promising action: upper confidence bounds (Auer et al. 2002), untried
+        actions first. `spread` is the range of payoffs seen in games."""
         wide = spread * sqrt(2 * log(max(1, sum(self.times))))
 
         def promise(place: int) -> float:
@@ -204,7 +203,7 @@ class Search:
             known.earned[option] += earned
 
     def best(self) -> dict[str, str]:
-        """What was tried most at each information set where everything was."""
+        """Returns the most tried action at each information set whose actions were all tried."""
         return {
             key: known.legal[known.times.index(max(known.times))]
             for key, known in self.tried.items()
@@ -212,7 +211,8 @@ class Search:
         }
 
     def compare(self, actions: Mapping[str, str], seed: str) -> float:
-        """What the reply earns more than the policy, each in one game with the same numbers."""
+        """Returns the response's gain over the policy, each in one game with the same random
+        numbers."""
 
         def reply(key: str, legal: Sequence[str]) -> int:
             if key in actions:
@@ -231,7 +231,7 @@ class Search:
         return draw([float(row.get(name, 0)) for name in legal], random)
 
     def play(self, pick: Pick, random: Callable[[], float]) -> float:
-        """What the seat earns in a game in which `pick` chooses for it."""
+        """Returns the seat's payoff in a game in which `pick` chooses for it."""
         state = self._kernel.start()
         while state.kind != "end":
             if state.kind == "chance":

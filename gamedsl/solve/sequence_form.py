@@ -22,7 +22,7 @@ ROOT = 0
 
 
 def constant_sum(tree: Tree, utility: Utility = "payoffs") -> Fraction | None:
-    """What the seats share in every history alike; None where that differs."""
+    """Returns the sum of all payoffs if it is equal in every history, else None."""
     got = tree.utilities(utility, exact=True)
     sums = {sum(got[n]) for n in tree.terminals}
     return sums.pop() if len(sums) == 1 else None
@@ -106,7 +106,8 @@ def _flow(plans: Plans) -> list[tuple[Row, Fraction]]:
 
 
 def _payoffs(mine: Plans, theirs: Plans, utility: Utility) -> dict[tuple[int, int], Fraction]:
-    """What a seat gets for each pair of sequences, times how likely chance is to allow them."""
+    """Returns a seat's payoff for each pair of sequences, times the probability that chance
+    allows them."""
     tree = mine.tree
     got = tree.utilities(utility, exact=True)
     likely = [Fraction(1)] * len(tree)

@@ -1,7 +1,7 @@
-"""What a solver found: a policy, what it earns and how far it is from what it claims to be.
+"""Solutions: a policy, its values, and its distance from what it claims to be.
 
-Every solver of a tree gives its answer through `checked`, which works out values and regrets anew
-by best response: nothing is reported because an algorithm says that it converged. Those for games
+Every solver of a tree gives its answer through `checked`, which recomputes values and regrets by
+best response: nothing is reported because an algorithm says that it converged. Solvers for games
 that are too large for a tree do the same in their own way, and say how far it can be relied on.
 """
 

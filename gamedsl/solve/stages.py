@@ -39,9 +39,9 @@ class Staged:
 
 
 def solve_stages(tree: Tree, utility: Utility = "payoffs") -> Staged | None:
-    """None where the tree is a single stage, or some stage has no exact method: several seats that
-    know different things, in a game of no constant sum. Raises ImportError without scipy where a
-    stage needs a linear program."""
+    """Returns the solution by stages; None if the tree is a single stage, or some stage has no
+    exact method: several seats that know different things, in a general-sum game. Raises
+    ImportError without scipy if a stage needs a linear program."""
     roots = subgames(tree)
     if sum(tree.info[n] != TERMINAL for n in roots) < 2:
         return None
@@ -149,7 +149,7 @@ def _best(stage: Tree, found: list[dict[str, dict[str, Fraction]]]) -> Policy:
 
 
 def worth_of(tree: Tree, root: int, worth: Mapping[int, Worth], policy: Policy) -> Worth:
-    """What everybody gets from a stage on, under a policy."""
+    """Returns everybody's value from a stage on, under a policy."""
     total = [Fraction(0)] * len(tree.seats)
     pending = [(root, Fraction(1))]
     while pending:

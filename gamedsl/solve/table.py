@@ -33,7 +33,7 @@ class PayoffTable:
         return [len(names) for names in self.actions] == [2, 2]
 
     def worth(self, utility: Utility) -> dict[Profile, tuple[Fraction, ...]]:
-        """What each seat gets in every profile."""
+        """Returns each seat's value in every profile."""
         return self.rewards if utility == "rewards" else self.payoffs
 
     def best(self, profile: Profile, seat: int) -> bool:
@@ -118,7 +118,7 @@ def sequence(tree: Tree) -> tuple[InfoSet, ...]:
 
 
 def share(tree: Tree, policy: Policy, chosen: Mapping[str, str]) -> float:
-    """How often play under `policy` goes the way of `chosen` from beginning to end."""
+    """Returns the probability that play under `policy` follows `chosen` from beginning to end."""
     total, pending = 0.0, [(0, 1.0)]
     while pending:
         node, chance = pending.pop()

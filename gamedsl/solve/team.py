@@ -80,7 +80,8 @@ def _improved(tree: Tree, utility: Utility) -> tuple[dict[str, str], Fraction]:
 
 
 def _settled(tree: Tree, policy: Policy, utility: Utility) -> dict[str, str]:
-    """Where best replies in turn come to. Each is worth more than the last, so that they end."""
+    """Returns the limit of best responses in turn. Each is worth more than the last, so that
+    they end."""
     chosen: dict[str, str] = {}
     worth: Number | None = None
     still = 0
@@ -112,7 +113,7 @@ class _Search:
         self.bound = self.relaxed([-1] * len(number))
 
     def relaxed(self, chosen: Sequence[int]) -> Fraction:
-        """What a team would get that sees everything wherever its choice is open."""
+        """Returns the value of a team with perfect information wherever its choice is open."""
         tree, value = self.tree, self.got.copy()
         for node in reversed(range(len(tree))):
             info, children = tree.info[node], tree.children[node]

@@ -55,7 +55,7 @@ class ImperfectRecall(Exception):
 
 @dataclass(frozen=True, slots=True)
 class InfoSet:
-    """What a seat cannot tell apart. `key` is `Decision.information_set`."""
+    """An information set of a seat. `key` is `Decision.information_set`."""
 
     key: str
     seat: str
@@ -113,7 +113,7 @@ class Tree:
         return self._float_rewards if utility == "rewards" else self._float_payoffs
 
     def chances(self, *, exact: bool) -> tuple[tuple[Any, ...], ...]:
-        """As `odds`: Fractions, or floats for speed."""
+        """The odds of chance nodes, as `odds`: Fractions, or floats for speed."""
         return self.odds if exact else self._float_odds
 
     def span(self, seat: str, utility: Utility = "rewards") -> tuple[Fraction, Fraction]:

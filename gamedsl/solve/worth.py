@@ -1,8 +1,8 @@
-"""What each action is worth where it is played, by what all play.
+"""Action values: the worth of each action at its information set under a policy.
 
-The worth of action a at information set I is what its owner earns on average from there on,
-having come to I and taken a: the counterfactual value of (I, a) divided by how likely the others
-and chance are to let I be reached (Zinkevich et al. 2007).
+The worth of action a at information set I is its owner's expected payoff from there on, having
+reached I and taken a: the counterfactual value of (I, a) divided by the probability that the others
+and chance let I be reached (Zinkevich et al. 2007).
 """
 
 from __future__ import annotations
