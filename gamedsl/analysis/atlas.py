@@ -117,7 +117,7 @@ class Atlas:
 
     @property
     def grade(self) -> Grade:
-        """Of what holds in all histories met."""
+        """The grade of claims that hold in all visited histories."""
         return "enumerated" if self.whole else "sampled" if self.plays else "undecided"
 
     @property
@@ -200,7 +200,7 @@ class Atlas:
 
     @cached_property
     def prompts(self) -> Prompts:
-        """What seats are told in these histories."""
+        """The prompts of these histories."""
         return Prompts(self.ir, self.tokenizer)
 
     # exploring

@@ -16,9 +16,12 @@ LISTED = 2_000
 
 
 def check_chance(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
-    """What is drawn is one of a whole number of equally likely tickets, or has written weights that
-    were added up when they were read (GD0433): the sum is 1 by construction. As a check on that,
-    it is worked out in the histories met."""
+    """Checks that the probabilities of each draw sum to 1.
+
+    A draw is one of a whole number of equally likely tickets, or has written weights that were
+    summed when they were read (GD0433): the sum is 1 by construction. As a check on that, it is
+    computed in the visited histories.
+    """
     listed, counted = LISTED, 0
     for node in atlas.nodes:
         many = node.state.outcome_count

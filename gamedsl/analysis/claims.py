@@ -1,4 +1,4 @@
-"""What is true of the payoffs of every play: what a file claims, and what is found unasked."""
+"""Claims about the payoffs of every play: those of the file, and those found unasked."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _symmetric(atlas: Atlas, claim: Claim | None, problems: Problems) -> Iterato
 
 
 class _Asymmetry(NamedTuple):
-    """What differs once two seats are exchanged, after the history `node`."""
+    """The difference between two seats once they are exchanged, after the history `node`."""
 
     one: str
     other: str
@@ -150,8 +150,9 @@ Asked = frozenset[tuple[str, str, frozenset[str], frozenset[tuple[str, int, str,
 
 
 class _Like(NamedTuple):
-    """What must be alike in two histories that an exchange of seats makes one of the other: what
-    everybody who is asked may choose and has seen; at the end, what is paid; and the odds."""
+    """The features that must agree in two histories that an exchange of seats maps to each
+    other: the options and observations of everybody who is asked; at the end, the payoffs; and
+    the odds."""
 
     odds: Fraction
     asked: Asked
@@ -187,8 +188,7 @@ def _asymmetries(atlas: Atlas) -> Iterator[_Asymmetry]:
 
 
 class _Keys:
-    """What happened in a history, of each in turn: that of a history comes after that of the one
-    which it follows."""
+    """The events of a history, each in turn: those of a history extend those of its parent."""
 
     def __init__(self, ir: GameIR) -> None:
         self._draws = {step.id: step for step in walk_steps(ir.turns) if isinstance(step, Draw)}
@@ -248,7 +248,7 @@ def _like(node: Node) -> _Like:
 
 
 def _difference(swap: _Swap, like: _Like, twin: _Like) -> tuple[str, tuple[str, ...]]:
-    """What is not alike, empty for nothing, and lines that show it."""
+    """Returns the feature that differs, empty for none, and lines that show it."""
     if like.odds != twin.odds:
         return "the odds of chance differ", (f"with odds of {twin.odds}, not {like.odds}",)
     asked = swap.asked(like.asked)
@@ -263,7 +263,8 @@ def _difference(swap: _Swap, like: _Like, twin: _Like) -> tuple[str, tuple[str, 
 
 
 def _unlike(asked: Asked, twin: Asked) -> tuple[str, ...]:
-    """What one who is asked may choose, or has seen, in one and not in the other."""
+    """Returns the options or observations of an asked seat that are in one history and not in
+    the other."""
     seat, step, legal, seen = min(asked - twin, key=str)
     others = next(each for each in twin if each[:2] == (seat, step))
     if legal != others[2]:
@@ -307,7 +308,7 @@ class _Swap:
 
 
 def total_of(payoffs: Amounts) -> Fraction:
-    """What all seats get together."""
+    """Returns the sum of all payoffs."""
     return sum(map(Fraction, payoffs.values()), Fraction())
 
 
@@ -317,6 +318,6 @@ def amounts_of(payoffs: Amounts) -> str:
 
 
 def _paying(ir: GameIR) -> tuple[Note, ...]:
-    """Where the payoffs are, for a note."""
+    """Returns the place of the payoffs, for a note."""
     spans = dict.fromkeys(payoff.span for _, payoff in ir.payoffs)
     return tuple(Note(span, "paid here") for span in [*spans][:1])

@@ -56,7 +56,7 @@ class Prompts:
 
 
 def turns_before(node: Node, seat: str) -> tuple[Turn, ...]:
-    """What a seat was asked before a history, and how it replied; what is forced is not asked."""
+    """Returns a seat's decisions before a history, with its replies; forced ones are not asked."""
     found: list[Turn] = []
     while node.before is not None:
         at, moved = node.before, node.move

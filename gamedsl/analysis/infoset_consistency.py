@@ -1,7 +1,8 @@
-"""What seats are told, checked on histories: alike where they cannot tell, apart where they can.
+"""Consistency of information sets on histories: equal where seats cannot tell, distinct where they
+can.
 
-The flow of information is proved for all plays elsewhere (`gamedsl.analysis.readers`); here it is
-looked at in the histories themselves, which gives a leak its witness, and what is proved a check.
+Information flow is proved for all plays elsewhere (`gamedsl.analysis.readers`); here the histories
+themselves are checked, which gives a leak its witness, and the proof a test.
 """
 
 from __future__ import annotations

@@ -90,12 +90,12 @@ def _different(ir: GameIR, problems: Problems) -> None:
 
 
 def _style(ir: GameIR) -> Span:
-    """Where the style of masked labels was written, with its key."""
+    """Returns the place of the masked labels' style, with its key."""
     for key, style in ir.labels.places:
         return key._replace(end=style.end)
     return ir.labels.span or ir.span
 
 
 def _place(ir: GameIR, index: int, part: int) -> Span:
-    """Where the name (0) or the label (1) of a pair of `fixed` was written."""
+    """Returns the place of the name (0) or the label (1) of a pair of `fixed`."""
     return ir.labels.places[index][part] if ir.labels.places else ir.labels.span or ir.span

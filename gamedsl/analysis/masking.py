@@ -23,7 +23,7 @@ CLAIM = "no prompt says a name that labels mask"
 
 
 def check_masking(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
-    """As `check_names_masked`, then in every history of the atlas."""
+    """Runs `check_names_masked`, then checks every history of the atlas."""
     before, words = problems.count_errors(), _pattern(atlas.ir)
     check_names_masked(atlas.ir, problems)
     if problems.count_errors() == before and words is not None:
@@ -150,7 +150,7 @@ def _report(
 
 
 def _instead(ir: GameIR, name: str) -> str:
-    """What a template may write for a name."""
+    """Returns the text that a template may use in place of a name."""
     if name in ir.seats:
         return f"write `{{{{ {name} }}}}`, or use other words"
     if name in option_names(ir):
@@ -187,7 +187,7 @@ def _name(ir: GameIR, word: str) -> str:
 
 
 def _declared(ir: GameIR, name: str) -> tuple[Note, ...]:
-    """Where a name comes from: a role, a choice, or the game."""
+    """Returns the origin of a name: a role, a choice, or the game."""
     for role in ir.roles:
         if name in (role.name, *role.seats):
             return (Note(role.span, f"the role `{role.name}`"),)

@@ -32,7 +32,7 @@ class Node:
 
 
 class Failure(NamedTuple):
-    """Where the rules fail: after `node`, or before anything has happened (None), by a move."""
+    """A failure of the rules: after `node`, or before anything has happened (None), by a move."""
 
     error: EvaluationError
     node: Node | None
@@ -40,7 +40,7 @@ class Failure(NamedTuple):
 
 
 def many_after(state: State) -> int:
-    """How many histories follow one by one move."""
+    """Counts the histories that follow by one move."""
     if state.kind == "end":
         return 0
     return state.outcome_count if state.kind == "chance" else prod(state.counts)

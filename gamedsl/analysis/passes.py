@@ -1,4 +1,4 @@
-"""How passes are written down and run."""
+"""The row type of the table of passes, and the function that runs them."""
 
 from __future__ import annotations
 

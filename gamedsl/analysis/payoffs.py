@@ -130,21 +130,22 @@ def rewards_are_defined(
 
 
 def _setting(ir: GameIR, expr: Expr) -> Span:
-    """Where the game sets the param that an expression of its reward file reads, or names it."""
+    """Returns the place at which the game sets the param that an expression of its reward file
+    reads, or names it."""
     places = dict(ir.reward.places)
     read = (part.origin for part in walk(expr) if isinstance(part, Const) and part.origin)
     return next((places[name] for name in read if name in places), ir.reward.use)
 
 
 def fault_of(error: EvaluationError, where: str) -> str:
-    """What is wrong with what has no value, as the end of a sentence."""
+    """Returns the reason for a missing value, as the end of a sentence."""
     if isinstance(error, TooMuchWorkError):
         return f"takes more than {MAX_WORK:,} steps to work out"
     return f"has no value {where}: {error.message}"
 
 
 def cause_of(error: EvaluationError) -> tuple[str, str]:
-    """What stands under the expression, and the remedy."""
+    """Returns the note under the expression, and the remedy."""
     expr = error.expr
     if isinstance(error, TooMuchWorkError):
         return "given up here", "go through a smaller collection, or check a smaller game"

@@ -92,7 +92,8 @@ def _replayed(node: Node, move: tuple[int, ...]) -> Moves:
 
 
 def _told(atlas: Atlas, failure: Failure) -> tuple[str, ...]:
-    """Where a play stands: what each seat has seen, a line each; and the choices that fail."""
+    """Returns the situation of a play: each seat's observations, a line each; and the failing
+    choices."""
     if failure.node is None:
         return ()
     state, seats = failure.node.state, atlas.ir.seats

@@ -1,9 +1,9 @@
-"""What prompts merge: information sets of a seat that have one prompt are one to its policy.
+"""Prompt aliasing: information sets of a seat that have one prompt are one to its policy.
 
 Without a declared view or a window on the history nothing is merged: a prompt tells all that its
-reader has seen, and where a template leaves something out that matters, that is an error. Views and
-windows are declared to forget; whether what they forget matters is worked out where a game is gone
-through whole (`gamedsl.solve.merging`).
+reader has seen, and a template that omits relevant facts is an error. Views and windows are
+declared to forget; whether the forgotten facts matter is computed in games that are enumerated
+completely (`gamedsl.solve.merging`).
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def prompts_render(ir: GameIR, problems: Problems) -> None:
 
 
 def check_prompts_render(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
-    """As `prompts_render`, then in every history of the atlas."""
+    """Runs `prompts_render`, then renders the prompts of every history of the atlas."""
     if problems.errors:
         yield Proof("prompts", CLAIM, "undecided", "there are errors that come before it")
         return

@@ -1,6 +1,6 @@
-"""What the compiler says of a game, and how sure it is.
+"""Claims of the compiler about a game, and how sure each is.
 
-Everything said carries a grade: nothing is skipped in silence, and nothing that was only tried is
+Every claim carries a grade: nothing is skipped in silence, and nothing that was only tried is
 called proved.
 """
 

@@ -1,8 +1,8 @@
-"""What labels do: they are what is read and replied, and nothing else.
+"""Relabelling: labels are texts for reading and replying, and have no other effect.
 
 Labels are no part of the rules: no kernel is given any. So two sets of labels give the same tree,
 with the same information sets, odds and payoffs, and a reply in one means what the same option's
-label means in the other. That is read off the rules, and tried on plays, in which all moves are
+label means in the other. That follows from the rules, and is tried on plays in which all moves are
 replies.
 """
 
@@ -53,7 +53,7 @@ def _beginnings(labels: list[str]) -> Iterator[tuple[str, str]]:
 
 
 class _Moment(NamedTuple):
-    """What must not depend on labels."""
+    """The facts that must not depend on labels."""
 
     asked: tuple[tuple[str, tuple[str, ...]], ...]
     paid: tuple[object, ...]

@@ -1,5 +1,5 @@
-"""What is true of the rewards of every play: what a reward file claims, and whether they leave to
-each seat the incentives that its payoff gives.
+"""Claims about the rewards of every play: those of the reward file, and whether rewards preserve
+the incentives of each seat's payoff.
 
 They do if a seat's reward is, in all plays, a positive multiple of its own payoff plus an amount
 that does not depend on what the seat does: then expected rewards and payoffs rank all its

@@ -24,7 +24,8 @@ PAYOFF_WORDS = ("payoff", "payoffs", "reward", "rewards", "scores")
 
 @dataclass(frozen=True, slots=True)
 class TaintPath:
-    """How a name reaches a payoff: the names on the way, with where each reads the one before."""
+    """The path of a name to a payoff: the names on the way, with the place at which each reads
+    the one before."""
 
     hops: tuple[str, ...]
     notes: tuple[Note, ...]

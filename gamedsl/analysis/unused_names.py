@@ -66,7 +66,7 @@ _NAMING = Read, LastBy, Past, LetCall, LetMap
 
 
 def _count(part: Any) -> Counter[str]:
-    """How often each name is read in a part of the IR."""
+    """Counts the reads of each name in a part of the IR."""
     return Counter(e.name for e in expressions_in(part) if isinstance(e, _NAMING))
 
 

@@ -228,13 +228,13 @@ def record_of(parts: Iterable[AbstractValue], *, none: bool = False) -> Abstract
 
 
 def joined(values: Iterable[AbstractValue]) -> AbstractValue:
-    """What holds of each of several values; `NOTHING` where there are none."""
+    """Returns the facts that hold of each of several values; `NOTHING` for none."""
     return reduce(AbstractValue.__or__, values, NOTHING)
 
 
 @lru_cache(maxsize=4096)
 def of_type(type: Type, seats: tuple[str, ...]) -> AbstractValue:
-    """What a type says of its values, which may be none: state is none before it is set."""
+    """Returns the facts of a type's values, which may be none: state is none before it is set."""
     match type:
         case Bool():
             return replace(number_in(TRUTH), none=True)
@@ -277,7 +277,7 @@ def of_type(type: Type, seats: tuple[str, ...]) -> AbstractValue:
 
 
 def of_constant(value: Any, type: Type, seats: tuple[str, ...]) -> AbstractValue:
-    """What is known of a constant of some type."""
+    """Returns the facts of a constant of some type."""
     if value is None:
         return NONE_ALONE
     if isinstance(value, int | Fraction):

@@ -235,8 +235,8 @@ def is_ordered(type: Type, inside: bool = False) -> bool:
 
 
 def order_of(type: Type) -> tuple[Any, ...] | None:
-    """How to compare values whose run-time form does not have the order of their type: the members
-    of an enum, the orders of the parts of a tuple; None where Python's own order is right."""
+    """Returns the order of values whose run-time form does not have the order of their type: the
+    members of an enum, the orders of the parts of a tuple; None if Python's own order is right."""
     if isinstance(type, Enum):
         return type.members
     if isinstance(type, Tuple | Record):

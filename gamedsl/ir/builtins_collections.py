@@ -73,7 +73,7 @@ from gamedsl.ir.values import Bag as BagValue
 
 
 def inner_of(types: tuple[Type, ...]) -> Type | None:
-    """What the only argument is a collection of."""
+    """Returns the element type of the only argument."""
     return element(types[0]) if len(types) == 1 else None
 
 

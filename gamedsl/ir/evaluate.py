@@ -86,8 +86,8 @@ class Budget:
             raise SpentError(span)
 
     def enter(self, expr: Expr) -> None:
-        """Told of what is worked out only if something else says so: a branch, a cell of a table,
-        the body of a let; and of every condition that holds. For who wants to know."""
+        """Records that a conditional expression is evaluated: a branch, a cell of a table, the
+        body of a let; and every condition that holds. Subclasses measure coverage by it."""
 
 
 class Meter:
@@ -111,9 +111,9 @@ class Meter:
 
 
 class Scope(NamedTuple):
-    """What an expression may read: bindings of steps, streams, lets, and whom it is read by.
+    """The scope of an expression: bindings of steps, streams, lets, and the seat that reads it.
 
-    `budget` is what working out all that is read from it may take, None for no end.
+    `budget` is the work allowed for all expressions that it evaluates, None for no limit.
     """
 
     seats: tuple[str, ...] = ()

@@ -8,11 +8,12 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Form:
-    """How a closed decision is answered: by a label alone, in a tag, or in a tool call.
+    """The form of replies to a closed decision: a label alone, in a tag, or in a tool call.
 
-    `think` is how many tokens a thought before the answer may have, its end included; None where
-    none is asked for. `at_limit` says what becomes of a thought that its author has not ended, by
-    then or before the reply ends: it is closed, and the answer follows it, or the reply is invalid.
+    `think` is the number of tokens that a thought before the answer may have, its end included;
+    None if no thought is asked for. `at_limit` is the rule for a thought that its author has not
+    ended, by then or before the reply ends: it is closed, and the answer follows it, or the reply
+    is invalid.
     """
 
     kind: Literal["label", "tag", "tool"] = "label"

@@ -58,7 +58,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Reward:
-    """How payoffs become rewards: a reward file, its params folded in.
+    """The split of payoffs into rewards: a reward file, its params folded in.
 
     `split` is evaluated once per seat with the stream `payoff` bound to the map of payoffs.
     """
@@ -80,7 +80,7 @@ class Reward:
 
 @dataclass(frozen=True)
 class Labels:
-    """How actions are called in prompts and replies.
+    """The labels of actions in prompts and replies.
 
     kind "plain": by their canonical names. "masked": by seeded meaningless words of `style`,
     re-drawn per game, run or episode. "partly": as masked for the names in `only`, the values of
@@ -116,9 +116,9 @@ class Template:
 
 @dataclass(frozen=True)
 class Window:
-    """How much of what repeats the prompts of a seat tell: from its choice on that was so many
-    (`last`) before, or from when it last said `since`; one of the two is None. What happens once,
-    or once for each role, they always tell."""
+    """The window of a seat's prompts on recurring events: from its choice that was so many
+    (`last`) before, or from its last choice at `since`; one of the two is None. Events that
+    happen once, or once for each role, are always told."""
 
     last: int | None
     since: str | None
@@ -201,7 +201,7 @@ class GameIR:
 
     @cached_property
     def windows(self) -> dict[str, Window]:
-        """How much of the history each seat is told that is not told all."""
+        """The windows of the seats that are not told all of the history."""
         return dict(self.history)
 
     @cached_property
@@ -269,8 +269,8 @@ class GameIR:
         return found
 
     def told_at(self, seat: str, step: str) -> tuple[Entry, ...] | None:
-        """What a seat is told where it is asked at a step, in place of all that it has seen: what
-        it knows there, or its declared view; None where that is all."""
+        """Returns the entries that a seat is told at a step in place of all its events: the
+        knowledge declared there, or its declared view; None if it is told all."""
         knows = self._knows.get(step)
         return self.views.get(seat) if knows is None else knows
 
@@ -300,7 +300,7 @@ class GameIR:
 
     @cached_property
     def costs(self) -> dict[str, OnInvalid]:
-        """What an invalid reply costs each seat, those of referees too."""
+        """The cost of an invalid reply for each seat, referees included."""
         said = dict(self.on_invalid)
         usual = dict.fromkeys((role.name for role in self.referees), VOID)
         return {
@@ -368,7 +368,7 @@ class GameIR:
 
     @cached_property
     def tree_hash(self) -> str:
-        """Of the rules, and of the share of the rows that chance draws from: what is the same for
+        """The hash of the rules and of the share of the rows that chance draws from: equal for
         games with one tree."""
         from gamedsl.ir.hashing import digest
 
@@ -376,8 +376,8 @@ class GameIR:
 
     @cached_property
     def kept_hash(self) -> str:
-        """Of the tree, and of the views, for which what was bound before must be kept: what is the
-        same for games that can be run by one and the same code."""
+        """The hash of the tree and of the views, which need earlier bindings: equal for games
+        that the same code can run."""
         from gamedsl.ir.hashing import digest
 
         return digest(self.tree_hash, self.view) if self.view else self.tree_hash

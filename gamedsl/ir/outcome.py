@@ -25,7 +25,7 @@ Amounts = dict[str, int | Fraction]
 
 
 class Settlement(NamedTuple):
-    """What a finished game comes to, per seat and exact: utility, what is trained on, and every
+    """The result of a finished game, per seat and exact: utility, training reward, and every
     stream that was paid or scored."""
 
     payoffs: Amounts
@@ -37,11 +37,11 @@ def settle(
     ir: GameIR, bindings: Mapping[str, Any], paid: Mapping[str, Mapping[str, Any]],
     budget: Budget | None = None,
 ) -> Settlement:  # fmt: skip
-    """What a game comes to, from the variables at its end and what was paid to each stream.
+    """Returns a game's result, from the variables at its end and the payments to each stream.
 
-    Utility is what was paid to the stream `payoffs` and what the payoffs at the end add to it; in a
-    game that has neither, what the reward file splits.
-    Raises `gamedsl.ir.evaluate.EvaluationError` where an expression has no value.
+    Utility is the sum of the stream `payoffs` and the payoffs at the end; in a game that has
+    neither, the amount that the reward file splits. Raises `gamedsl.ir.evaluate.EvaluationError` if
+    an expression has no value.
     """
     streams = {name: dict(amounts) for name, amounts in paid.items()}
     scope = Scope(ir.seats, bindings, ir.lets_by_name, paid, budget=budget)
@@ -59,7 +59,7 @@ def settle(
 
 
 def amount_of(expr: Expr, scope: Scope, meter: Meter | None = None) -> Any:
-    """What an expression pays. As `evaluate`; where it is none, that is an error too."""
+    """Returns the amount that an expression pays. As `evaluate`; none is an error too."""
     value = evaluate(expr, scope, meter)
     if value is None:
         raise none_here(expr)
@@ -67,7 +67,7 @@ def amount_of(expr: Expr, scope: Scope, meter: Meter | None = None) -> Any:
 
 
 def count_outcomes(ir: GameIR) -> int:
-    """How many complete histories a game has."""
+    """Counts the complete histories of a game."""
     return prod(len(choices) for step in ir.steps for choices in step.options)
 
 
@@ -95,9 +95,9 @@ def bind(ir: GameIR, history: History) -> dict[str, Any]:
 
 
 def payoffs_of(ir: GameIR, history: History) -> Amounts:
-    """What each seat is paid at the end of a complete history, exact.
+    """Returns each seat's payoff at the end of a complete history, exact.
 
-    Raises `gamedsl.ir.evaluate.EvaluationError` where an expression has no value.
+    Raises `gamedsl.ir.evaluate.EvaluationError` if an expression has no value.
     """
     scope = Scope(ir.seats, bind(ir, history), ir.lets_by_name)
     return {seat: amount_of(payoff, scope.seated(seat)) for seat, payoff in ir.payoffs}
@@ -116,7 +116,7 @@ def rewards_of(
     ir: GameIR, payoffs: Amounts, streams: Mapping[str, Mapping[str, Any]] | None = None,
     budget: Budget | None = None,
 ) -> Amounts:  # fmt: skip
-    """What each seat is trained on, given everyone's payoffs and the streams that were paid.
+    """Returns each seat's training reward, given everyone's payoffs and the streams that were paid.
 
     Raises as `payoffs_of`.
     """
@@ -127,10 +127,10 @@ def rewards_of(
 
 
 def rewards_so_far(ir: GameIR, paid: Mapping[str, Mapping[str, Any]]) -> Amounts:
-    """What was paid so far, as rewards: what the reward file makes of it, less what it makes of
-    nothing, exact. Empty where that has no value, and where nothing was paid yet.
+    """Returns the payments so far as rewards: the reward file's value for them, minus its value for
+    nothing, exact. Empty if that has no value, and if nothing was paid yet.
 
-    Under a reward file that adds up, this and what is earned from here on are the whole reward.
+    Under an additive reward file, this and all later earnings are the whole reward.
     """
     if not any(amount for amounts in paid.values() for amount in amounts.values()):
         return {}

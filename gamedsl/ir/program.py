@@ -62,11 +62,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Said:
-    """What an open decision asks for: "text", "json" (one object with the fields of the step's
-    type, a record) or "code" (one fenced block).
+    """The form of an open decision's answer: "text", "json" (one object with the fields of the
+    step's type, a record) or "code" (one fenced block).
 
-    `max_tokens` is how many tokens of the model that answers a reply may have. `valid` must hold of
-    what was said, read by who said it with the step's variable bound to it.
+    `max_tokens` limits a reply's tokens, counted by the model that answers. `valid` must hold of
+    the answer, evaluated for its author with the step's variable bound to it.
     """
 
     form: Literal["text", "json", "code"]
@@ -118,7 +118,7 @@ class Choose:
 
     @cached_property
     def values(self) -> Mapping[str, Mapping[str, Any]]:
-        """What each actor's options bind, by their names."""
+        """The values that each actor's options bind, by their names."""
         return {
             seat: {option.name: option.value for option in options}
             for seat, options in zip(self.actors, self.options, strict=True)
@@ -131,8 +131,8 @@ class Choose:
 
     @property
     def question(self) -> tuple[Any, ...]:
-        """What is asked: equal for steps that look the same to a seat which knows no more than
-        `knows` shows."""
+        """The question of the step: equal for steps that look the same to a seat which knows no
+        more than `knows` shows."""
         return self.actors, self.joint, self.options, self.legal, self.moves, self.knows
 
     @property
@@ -143,12 +143,12 @@ class Choose:
 
 @dataclass(frozen=True)
 class Source:
-    """What chance draws from.
+    """The source of a chance draw.
 
-    "values": the elements of a collection, each as likely as it is often in it. "weights": values
-    with probabilities that sum to 1. "bag": a bag (or list or set) of the state, from which what is
-    drawn is taken out. `take` is how many are drawn at once, without replacement: an unordered
-    selection, bound as a list in the order of the source.
+    "values": the elements of a collection, each as likely as it is frequent. "weights": values with
+    probabilities that sum to 1. "bag": a bag (or list or set) of the state, which loses what is
+    drawn. `take` is the number drawn at once, without replacement: an unordered selection, bound as
+    a list in the order of the source.
     """
 
     kind: Literal["values", "weights", "bag"]
@@ -191,7 +191,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Show:
-    """Those in `readers` are told the value of an expression; a variable is bound to it."""
+    """Tells the value of an expression to `readers`; a variable is bound to it."""
 
     id: str
     variable: str

@@ -1,4 +1,4 @@
-"""What becomes of a reply that is invalid."""
+"""The rule for invalid replies."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class OnInvalid:
-    """What an invalid reply costs: after `retry` further tries, `then` happens.
+    """The cost of an invalid reply: after `retry` further tries, `then` happens.
 
-    "forfeit": the episode ends, who failed is paid `pay`, the others' payoffs are void. "void": it
-    ends, and is void for all. "skip": it goes on, and nothing was chosen or said. "play": it goes
-    on with the option `play`, where that is legal, else as with "skip". `pay` is what an invalid
-    reply earns in training, too; None: the least payoff that the game has.
+    "forfeit": the episode ends, the offender is paid `pay`, and the others' payoffs are void.
+    "void": it ends, and is void for all. "skip": it continues without a choice or text. "play": it
+    continues with the option `play` if that is legal, else as with "skip". `pay` is an invalid
+    reply's reward in training, too; None: the least payoff of the game.
     """
 
     retry: int = 0

@@ -12,11 +12,11 @@ from gamedsl.ir.types import UNLESS_NONE, Type
 
 @dataclass(frozen=True)
 class Readers:
-    """Who sees a value.
+    """The readers of a value: the seats that see it.
 
     "owner" is the actor of a choice, the seat that a per-role value is for; "others" is everyone
     else; "seats" are those listed; "test" asks each seat an expression over `me`. `fields` gives
-    the readers of each field of a record, where they differ; fields that are not named: nobody.
+    the readers of each field of a record, if they differ; unnamed fields: nobody.
     """
 
     kind: Literal["all", "owner", "others", "nobody", "seats", "test"]

@@ -44,7 +44,7 @@ class Bag(dict[Any, int]):
 
     @property
     def total(self) -> int:
-        """How many items there are, copies counted."""
+        """The number of items, copies counted."""
         return sum(self.values())
 
     def elements(self) -> Iterator[Any]:

@@ -1,5 +1,4 @@
-"""What is said of a flow of information that must not be: who would learn what, where, and how to
-tell it openly."""
+"""Reports of forbidden information flow: who would learn what, where, and how to tell it openly."""
 
 from __future__ import annotations
 
@@ -67,8 +66,8 @@ class Leaks:
     def report_decision(
         self, step: Choose, seat: int, cause: Cause, what: str, readers: Seats
     ) -> None:
-        """What decides `what` of a seat ("is asked", "may choose" or "may say") is hidden from it;
-        of all who must read it, `readers`."""
+        """Reports a seat whose decision depends on values hidden from it: `what` is "is asked",
+        "may choose" or "may say"; `readers` are all who must read them."""
         place = _place(cause.expr.span)
         found = self._found.get(place)
         before = self._asked.get(place, 0) if found is not None and found.code == "GD0440" else 0
@@ -85,7 +84,7 @@ class Leaks:
         )  # fmt: skip
 
     def report_occurrence(self, step: Binding, cause: Cause, audience: Seats) -> None:
-        """What decides whether a step happens is hidden from some who see that it does."""
+        """Reports a step whose condition is hidden from some who see that it happens."""
         names = self._names(audience & ~cause.readers)
         self._add(
             "GD0442", f"{names} would learn {shown(cause.expr)} by seeing {named(step.variable)}",
@@ -94,7 +93,7 @@ class Leaks:
         )  # fmt: skip
 
     def report_call(self, step: Call, cause: Cause, missing: Seats) -> None:
-        """What a function is given is hidden from some who see its result."""
+        """Reports a function whose arguments are hidden from some who see its result."""
         self._add(
             "GD0448", f"{self._names(missing)} would learn of {shown(cause.expr)} from "
             f"{named(step.variable)}", cause, missing, why=f"`{step.function}` is given this",
@@ -106,8 +105,8 @@ class Leaks:
     def report_store(
         self, variable: str, span: Span, cause: Cause, missing: Seats, what: str
     ) -> None:
-        """What is stored in a variable, or decides whether or where it is, is hidden from some who
-        read it."""
+        """Reports a stored value, or a condition or place of storing, that is hidden from some
+        readers of the variable."""
         names = self._names(missing)
         why = (
             f"this is stored in {named(variable)}"
@@ -124,7 +123,7 @@ class Leaks:
         )  # fmt: skip
 
     def report_length(self, variable: str, span: Span, cause: Cause, missing: Seats) -> None:
-        """What decides how long a list is is hidden from some."""
+        """Reports a list whose length depends on values hidden from some."""
         self._add(
             "GD0445", f"{self._names(missing)} would learn {shown(cause.expr)} from the length of "
             f"{named(variable)}", cause, missing, why="the length depends on this",
@@ -133,7 +132,7 @@ class Leaks:
         )  # fmt: skip
 
     def report_skip(self, step: Choose, seat: int, cause: Cause, missing: Seats) -> None:
-        """That a seat has no legal option tells others something."""
+        """Reports a seat whose lack of legal options reveals something to others."""
         name = self._seats[seat]
         self._add(
             "GD0447", f"{self._names(missing)} would learn {shown(cause.expr)} where `{name}` "
@@ -165,7 +164,7 @@ class Leaks:
         )  # fmt: skip
 
     def report_remainder(self, step: Draw, bag: Place, missing: Seats) -> None:
-        """What is left in a collection tells what was drawn."""
+        """Reports a collection whose remainder reveals the drawn values."""
         names, drawn = self._names(missing), named(step.variable)
         self._keep(Diagnostic(
             "GD0444", f"{names} would learn {drawn} from what is left in {named(bag.variable)}",
@@ -223,7 +222,7 @@ class Leaks:
         )  # fmt: skip
 
     def _keep(self, found: Diagnostic, leak: Leak | None = None) -> None:
-        """Of what is found at one place, the first of the lowest code is said, of all seats."""
+        """Keeps for each place the first leak of the lowest code, for all seats."""
         place = _place(found.span)
         known = self._found.get(place)
         if known is None or found.code < known.code:
@@ -257,7 +256,8 @@ def _place(span: Span) -> _Place:
 
 
 def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
-    """Where each variable comes from, and who sees it; of several steps, the one that hides it."""
+    """Returns the origin and the readers of each variable; of several steps, the one that hides
+    it."""
     found: dict[str, tuple[Span, str]] = {}
     public: dict[str, tuple[Span, str]] = {}
     for step in walk_steps(ir.turns):
@@ -282,7 +282,7 @@ def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
 
 
 def _seen_by(readers: Readers, chosen: bool = False) -> str:
-    """Who sees a value, in words."""
+    """Names the readers of a value, in words."""
     if readers.fields:
         return "seen in parts"
     if chosen and readers.kind in ("owner", "nobody"):

@@ -1,7 +1,7 @@
-"""How to tell openly what must not flow in secret: a step to paste, or, where there is none, words.
+"""Remedies for leaks: a step to paste that tells the value openly, or, if there is none, words.
 
-A step tells the very value that is read, where it can be written there: before a pass that is
-written out, `me` is nobody yet. There the seat is named, or the values of all seats are told.
+A step tells the very value that is read, if it can be written there: before an unrolled pass, `me`
+is not yet bound. There the seat is named, or the values of all seats are told.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LONGEST = 50
 
 @dataclass
 class Leak:
-    """What flows through one place: why, and for whom, all seats that are asked there together."""
+    """A flow through one place: its cause, and all seats that are asked there, together."""
 
     cause: Cause
     missing: Seats
@@ -107,8 +107,8 @@ class Remedies:
         return f"tell it before, and read `{name}{part}` instead{instead}: {step}"
 
     def _told(self, flow: Leak, expr: Expr) -> tuple[str, str] | None:
-        """What a step can tell in the file of the game, and what part of it is to be read; None
-        where it can tell nothing."""
+        """Returns the value that a step can tell in the game's file, and the part of it to read;
+        None if it can tell nothing."""
         text, whole = text_of(expr), " ".join(expr.span.text.split())
         if expr.span.source is not self._file or text not in whole or len(text) > LONGEST:
             return None
@@ -184,7 +184,7 @@ class Remedies:
 
 
 def _bindings(ir: GameIR) -> dict[str, list[tuple[Type | None, Source]]]:
-    """What each variable may hold, as each of the places that bind it has it, and in which file."""
+    """Returns the types of each variable by its binding places, with their files."""
     found: dict[str, list[tuple[Type | None, Source]]] = {}
     for state in ir.states:
         found.setdefault(state.name, []).append((state.type, state.span.source))

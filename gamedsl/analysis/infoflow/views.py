@@ -29,7 +29,8 @@ def check_views(ir: GameIR, visibilities: Visibilities, leaks: Leaks) -> None:
 
 
 def _told(ir: GameIR, seat: str, place: int, entry: Entry) -> tuple[str, ...]:
-    """What a seat would be told in the first of the sampled histories in which it is asked."""
+    """Returns the lines of a seat's view in the first of the sampled histories in which it is
+    asked."""
     try:
         book, viewing = draw_labels(ir, run_seed=0, seed=0), Prompter(ir).viewing
     except (ValueError, KeyError):  # labels at fault, as another pass says
