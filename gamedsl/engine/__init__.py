@@ -1,1 +1,1 @@
-"""The engine that runs a `GameIR`: the flow of its program and the kernels."""
+"""Runs a `GameIR`: the flow of its steps, and the kernels that play it."""

@@ -1,4 +1,4 @@
-"""Exact chance: what may be drawn, how likely it is, and what a seed draws.
+"""Exact chance: possible outcomes, their probabilities, and the outcome that a seed draws.
 
 Outcomes are numbered and never listed unless asked for: a hand of five cards has 2,598,960, and a
 seed finds its own without them. What is drawn depends on the seed, the step, the passes of the
@@ -35,13 +35,13 @@ class Lottery(Protocol):
     def total(self) -> int: ...
 
     def value(self, outcome: int) -> Any:
-        """Returns the value that this outcome draws."""
+        """Returns the value that is drawn with this outcome."""
         ...
 
     def probability(self, outcome: int) -> Fraction: ...
 
     def outcome(self, ticket: int) -> int:
-        """The outcome of a ticket, from 0 to `total` - 1; tickets go up with outcomes."""
+        """Returns the outcome of a ticket, from 0 to `total` - 1; tickets go up with outcomes."""
         ...
 
 
@@ -127,7 +127,7 @@ class Selection:
         return outcome
 
     def _counts(self, outcome: int) -> list[int]:
-        """Returns an outcome's count of each item."""
+        """Returns the number of copies of each item in an outcome."""
         counts, missing = [], self.take
         for i, copies in enumerate(self._copies):
             for count in range(min(copies, missing), -1, -1):
@@ -141,14 +141,14 @@ class Selection:
 
 
 def equally(bag: Bag, take: int | None = None) -> Lottery:
-    """A draw from a bag in which every copy is as likely: one, or `take` at once."""
+    """Returns a draw from a bag in which every copy is as likely: one, or `take` at once."""
     if take is None:
         return Single(tuple(bag), tuple(bag.values()))
     return Selection(bag, take)
 
 
 def weighted(weights: Sequence[tuple[Any, Fraction]]) -> Lottery:
-    """One of some values, with probabilities that sum to 1."""
+    """Returns a draw of one value, with probabilities that sum to 1."""
     whole = lcm(*(weight.denominator for _, weight in weights))
     likely = [(value, int(weight * whole)) for value, weight in weights if weight]
     return Single([value for value, _ in likely], [weight for _, weight in likely])
@@ -159,8 +159,8 @@ _BLOCK = 64
 
 
 def ticket(total: int, *key: object) -> int:
-    """A number from 0 to `total` - 1, drawn by a key: the same on every platform, and each as
-    likely to within 2^-128."""
+    """Returns a number from 0 to `total` - 1, drawn by a key: the same on every platform, and each
+    as likely to within 2^-128."""
     text = "\x1f".join(map(str, key)).encode()
     size = total.bit_length() // 8 + 17
     if size <= _BLOCK:
@@ -186,12 +186,13 @@ class Drawing:
         self._ranks: dict[str, dict[Any, int]] = {}
 
     def indices(self, step: Draw) -> tuple[Index, ...]:
-        """Returns the indices for which a step draws, in order; one empty index if it draws
+        """Returns the indices that a step draws for, in order; one empty index where it draws
         once."""
         return self._indices[step.id]
 
     def lottery(self, step: Draw, dealt: tuple[Any, ...], scope: Scope) -> Lottery:
-        """Returns the lottery of one index; `dealt` are the draws for the earlier ones.
+        """Returns the possible outcomes for one index; `dealt` are the outcomes for the earlier
+        ones.
 
         Raises PlayError if there is too little to draw from.
         """
@@ -227,8 +228,8 @@ class Drawing:
         return equally(bag, take)
 
     def _bag(self, step: Draw, items: Any) -> Bag:
-        """The items with their numbers: those of a list in its order, those of a bag or set in the
-        order of their type, so that equal ones are drawn from alike."""
+        """Returns the items with their numbers: those of a list in its order, those of a bag or set
+        in the order of their type, so that equal collections are drawn from alike."""
         if not isinstance(items, Bag | frozenset):
             return Bag.of(values(items))
         ranks = self._ranks.get(step.id)

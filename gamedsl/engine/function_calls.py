@@ -1,4 +1,4 @@
-"""Calls of registered functions during play: values of the game to plain data, and back."""
+"""Calls of registered functions during play: values of the game as plain data, and back."""
 
 from __future__ import annotations
 
@@ -40,15 +40,17 @@ class Caller(Protocol):
 
 
 def call_registered(name: str, arguments: Mapping[str, Any]) -> Any:
-    """The `Caller` that asks the registry. Raises `gamedsl.calls.registry.CallError`."""
+    """Calls a function of the registry: the default `Caller`. Raises
+    `gamedsl.calls.registry.CallError`."""
     found = lookup(name)
     assert found is not None, "the compiler has looked it up"
     return found.call(**arguments)
 
 
 class RecordedCalls:
-    """A `Caller` that gives the results of an earlier play, in order, for functions that need not
-    give the same again; the others are asked. `results` are as `RecordingCaller` keeps them."""
+    """A `Caller` that returns the recorded results of an earlier play, in order, for functions that
+    need not give the same again; the others are called. `results` are as `RecordingCaller` keeps
+    them."""
 
     def __init__(self, results: Sequence[tuple[str, Sequence[Any]]]) -> None:
         self._left = deque((name, data) for name, row in results for data in row)
@@ -67,13 +69,13 @@ class RecordedCalls:
 
     @property
     def unused(self) -> int:
-        """The number of results that nothing has asked for."""
+        """The number of results that no call has asked for."""
         return len(self._left)
 
 
 class RecordingCaller:
-    """A `Caller` that keeps what the one behind it gives, as JSON has it, for functions that need
-    not give the same again."""
+    """A `Caller` that records, as JSON, the results of functions that need not give the same
+    again."""
 
     def __init__(self, behind: Caller) -> None:
         self._behind = behind
@@ -154,7 +156,7 @@ def from_data(data: Any, type: Type) -> Any:
 
 
 def name_of_data(data: Any) -> str:
-    """One text for each datum that a function is given."""
+    """Returns a text that is equal for equal data."""
     if isinstance(data, Mapping):
         return "{" + ", ".join(f"{k}: {name_of_data(v)}" for k, v in data.items()) + "}"
     return repr(data) if isinstance(data, str) else name_of(data)

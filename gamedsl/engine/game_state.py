@@ -1,4 +1,4 @@
-"""The state of a game at one point: variables, payments, and each seat's events.
+"""The state of an interpreted game: variables, payments, and the events that each seat has seen.
 
 Values are never changed in place, so that a copy is three dicts. An unbound variable is absent;
 `v@past` and `v@by` are as `gamedsl.ir.evaluate` reads them.
@@ -42,13 +42,13 @@ COPIED, SCANNED, CHECKED = 128, 64, 1
 
 
 Answered = tuple[str, str, tuple[Any, ...]]
-"""A step that called a function, the function, and what it gave, as JSON has it."""
+"""A step that called a function, the function, and its results as JSON."""
 
 
 class GameState:
-    """See the module docstring. `bindings` are the variables by name, `paid` streams per seat;
-    `answers` what functions gave that need not give the same again; `budget` is what may be done
-    to them, None for no end."""
+    """The variables of a game by name (`bindings`), its streams per seat (`paid`), and the events
+    of each seat (`seen`). `answers` are the results of functions that need not give the same again.
+    `budget` is the work that may still be done, None for no limit."""
 
     __slots__ = ("_flow", "_ir", "answers", "bindings", "budget", "paid", "seen")
 
@@ -56,7 +56,7 @@ class GameState:
         self, ir: GameIR, flow: Flow, budget: Budget | None = None,
         lasting: Mapping[str, Any] = NOTHING,
     ) -> None:  # fmt: skip
-        """`lasting` is what an earlier episode left of the state that lasts."""
+        """`lasting` is the state that an earlier episode left."""
         self._ir = ir
         self._flow = flow
         self.budget = budget
@@ -76,13 +76,13 @@ class GameState:
         return twin
 
     def nothing(self) -> dict[str, Any]:
-        """A stream of which nothing was paid."""
+        """Returns a stream of which nothing was paid."""
         return dict.fromkeys(self._ir.seats, 0)
 
     # reading
 
     def scope(self, me: str | None) -> Scope:
-        """Returns the scope of an expression that `me` reads."""
+        """Returns the scope in which `me` reads an expression."""
         ir = self._ir
         return Scope(ir.seats, self.bindings, ir.lets_by_name, self.paid, me, budget=self.budget)
 
@@ -90,7 +90,7 @@ class GameState:
         return evaluate(expr, self.scope(me))
 
     def holds(self, condition: Expr, me: str | None) -> bool:
-        """Whether a condition holds. EvaluationError where it is none."""
+        """Returns whether a condition holds. Raises EvaluationError where it is none."""
         value = self.value(condition, me)
         if value is None:
             raise none_here(condition)
@@ -101,13 +101,13 @@ class GameState:
     # counting
 
     def spend(self, amount: int, span: Span) -> None:
-        """Take work out of the budget. `SpentError` where that is spent."""
+        """Takes work out of the budget. Raises `SpentError` where it is spent."""
         if self.budget is not None:
             self.budget.spend(amount, span)
 
     def spend_on(self, value: Any, span: Span, path: Path = ()) -> None:
-        """Take out of the budget what it takes to copy the way to a part of a value, and to go
-        through that part with all that is in it."""
+        """Takes work out of the budget: copying the path to a part of a value, and visiting that
+        part with everything in it."""
         if self.budget is None:
             return
         for key in path:
@@ -128,8 +128,8 @@ class GameState:
         self._remember(variable)
 
     def unbind(self, names: Iterable[str], *, by_seat: bool = True) -> None:
-        """Forget the last values of variables and, `by_seat`, what each seat chose last; not the
-        past ones."""
+        """Forgets the last values of variables and, `by_seat`, the last choice of each seat; not
+        the past values."""
         for name in names:
             self.bindings.pop(name, None)
             if by_seat:
@@ -143,7 +143,7 @@ class GameState:
             self.bindings[variable] = value
 
     def bind_choices(self, step: Choose, chosen: Mapping[str, Any]) -> None:
-        """Bind what seats chose at a step, all worked out in the state before."""
+        """Binds the choices of seats at a step, all worked out in the state before."""
         if step.place is not None:
             paths = [path_of(step.place, self.scope(seat)) for seat in chosen]
             for path, value in zip(paths, chosen.values(), strict=True):
@@ -160,8 +160,8 @@ class GameState:
             self.bindings[key] = {**self.bindings.get(key, {}), **chosen}
 
     def bind_silence(self, step: Choose, seat: str) -> None:
-        """Bind the variable of a step at which a seat chose and said nothing to none: what others
-        chose last stays known."""
+        """Binds the variable of a step to none, where a seat gave no valid reply. The last choices
+        of other seats stay known."""
         self.bindings.pop(step.variable, None)
         key = f"{step.variable}@by"
         if key in self.bindings:
@@ -171,7 +171,8 @@ class GameState:
     def bind_drawn(
         self, step: Draw, index: Index, value: Any, *, last: bool, me: str | None
     ) -> None:
-        """Bind what chance brought for one index, tell it, and take it out of its bag.
+        """Binds the outcome of chance for one index, shows it to its readers, and takes it out of
+        its bag.
 
         `me` acts; `last` says that there is no further index.
         """
@@ -210,7 +211,7 @@ class GameState:
         self.observe(step, owner, owner or "", value, step.type, name, me)
 
     def _store(self, place: Place, type: Type, path: Path, value: Any) -> None:
-        """Put a value of this type at a path inside a place's variable, if it fits."""
+        """Puts a value of this type at a path inside a place's variable, if it fits."""
         self._put(place, path, fitting(value, type, place, place.span))
 
     def _put(self, place: Place, path: Path, value: Any) -> None:
@@ -218,7 +219,7 @@ class GameState:
         self.bindings[place.variable] = stored(whole, path, value, place.span)
 
     def _remember(self, variable: str) -> None:
-        """Keep the value that a variable has now among its past ones."""
+        """Keeps the present value of a variable among its past ones."""
         if variable in self._flow.past:
             key = f"{variable}@past"
             self.bindings[key] = (*self.bindings.get(key, ()), self.bindings[variable])
@@ -229,7 +230,8 @@ class GameState:
         self, step: Binding, owner: str | None, seat: str, value: Any, type: Type,
         name: str, me: str | None,
     ) -> None:  # fmt: skip
-        """Let those who see a value know it, in an event of `seat`; the value is `owner`'s."""
+        """Adds an event of `seat` to the events of every seat that sees a value; the value is
+        `owner`'s."""
         past = self.bindings.get(f"{step.variable}@past", ())
         self.spend(1 + len(past) // COPIED, step.span)
         self.spend_on(value, step.span)

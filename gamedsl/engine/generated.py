@@ -67,7 +67,7 @@ class Generated:
         return Interpreter(self.ir)
 
     def ranks(self, step: str) -> Mapping[Any, int]:
-        """The order of what may be drawn at a step."""
+        """Returns the rank of each value that may be drawn at a step."""
         found = self._ranks.get(step)
         if found is None:
             draws = (d for d in walk_steps(self.ir.turns) if isinstance(d, Draw) and d.id == step)
@@ -80,16 +80,16 @@ _MODULES: dict[str, ModuleType | None] = {}
 
 
 def module_of(ir: GameIR) -> ModuleType | None:
-    """The module of a game, from this process, the cache folder or the generator; None for a game
-    that it cannot write."""
+    """Returns the module of a game, from this process, the cache folder or the generator. None for
+    a game that cannot be generated."""
     from gamedsl.engine.codegen.module import write_game
 
     return _cached_module(f"{ir.kept_hash[:24]}_{_generator()}", lambda: write_game(ir))
 
 
 def view_code_of(ir: GameIR) -> ViewCode:
-    """Returns the generated code for the values of each seat's declared view at each step
-    (`GameIR.told_at`), if there are such views and the generator can write them."""
+    """Returns functions that work out the entries that seats are shown at steps (`GameIR.told_at`),
+    by seat and step. Empty where there are none, or they cannot be generated."""
     from gamedsl.engine.codegen.module import write_views
 
     told = {(seat, step.id): ir.told_at(seat, step.id) for seat in ir.everyone for step in ir.steps}
@@ -106,7 +106,7 @@ def view_code_of(ir: GameIR) -> ViewCode:
 
 
 def _cached_module(name: str, write: Callable[[], str]) -> ModuleType | None:
-    """The module of a name, which is written where there is none yet; None where it cannot be."""
+    """Returns the module of a name, written where there is none yet; None where it cannot be."""
     if name not in _MODULES:
         if len(_MODULES) >= KEPT:
             _MODULES.clear()
@@ -129,7 +129,7 @@ def _load(name: str, write: Callable[[], str]) -> ModuleType:
 
 
 def _save(path: Path, text: str) -> None:
-    """Write a file so that nobody ever sees a part of it. Where there are many, the oldest go."""
+    """Writes a file so that nobody ever sees a part of it. Where there are many, the oldest go."""
     path.parent.mkdir(parents=True, exist_ok=True)
     files = [*path.parent.glob("*.py")]
     if len(files) >= SAVED:
@@ -168,7 +168,8 @@ def _compiled(name: str, text: str) -> ModuleType:
 
 @lru_cache(maxsize=1)
 def _generator() -> str:
-    """A hash of the generator, and of what its modules rely on, so that no old module is used."""
+    """Returns a hash of the generator and of the sources that its modules rely on, so that no old
+    module is used."""
     folder = Path(__file__).parent
     parts = [*sorted((folder / "codegen").glob("*.py")), folder / "flow.py", folder / "storage.py"]
     parts += [*(folder.parent / "ir").glob("*.py"), *(folder.parent / "bounds").glob("*.py")]

@@ -140,7 +140,7 @@ class History(NamedMoves):
 
     @property
     def answers(self) -> tuple[Answered, ...]:
-        """The results so far of functions that are not reproducible, in order."""
+        """The results so far of functions that need not give the same again, in order."""
         return self._state.answers
 
     @property
@@ -166,7 +166,7 @@ class History(NamedMoves):
     # running
 
     def _run(self, place: int | None) -> None:
-        """Carry out operations until somebody must choose, chance must draw, or the game is over.
+        """Carries out operations until somebody must choose, chance must draw, or the game is over.
 
         An operation answers where to go on, or None to stop at it.
         """
@@ -304,7 +304,7 @@ class History(NamedMoves):
         return op.head
 
     def _leave(self, after: int) -> int:
-        """Leave the innermost loop."""
+        """Leaves the innermost loop."""
         *frames, under_way = self._frames
         self._frames, self._me = tuple(frames), under_way.me
         return after
@@ -364,7 +364,7 @@ class History(NamedMoves):
         return None
 
     def _actors(self, step: Choose) -> tuple[str, ...]:
-        """Returns the actors of a step: the seats for which its condition holds."""
+        """Returns the seats that act at a step: those for whom its condition holds."""
         seats: Iterable[Any] = step.actors
         if step.actor is not None:
             seats = (self._state.value(step.actor, self._me),)
@@ -377,8 +377,8 @@ class History(NamedMoves):
         return tuple(seats)
 
     def admits(self, seat: str, name: str) -> bool:
-        """Whether what a seat says at an open decision, by canonical name, is valid by the rules.
-        EvaluationError where that cannot be said."""
+        """Returns whether what a seat says at an open decision, by canonical name, is valid by the
+        rules. Raises EvaluationError where that cannot be decided."""
         op = self._kernel.flow.ops[self._place]
         assert isinstance(op, flow.Decide)
         return self._admits(op.step, seat, name)
@@ -412,7 +412,7 @@ class History(NamedMoves):
         self._run(self._return())
 
     def _return(self) -> int:
-        """Begin the next of the bodies that wait, or go on after the choice."""
+        """Begins the next of the waiting bodies, or goes on after the choice."""
         *frames, call = self._frames
         assert isinstance(call, BodyFrame)
         if not call.waiting:
@@ -438,7 +438,7 @@ class History(NamedMoves):
         return None
 
     def _drawing(self) -> tuple[Draw, Index]:
-        """The draw under way, and the index it draws for."""
+        """Returns the draw under way, and the index it draws for."""
         op = self._kernel.flow.ops[self._place]
         assert isinstance(op, flow.DrawOutcome)
         return op.step, self._kernel.drawing.indices(op.step)[len(self._drawn)]

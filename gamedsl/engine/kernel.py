@@ -25,8 +25,8 @@ Kind = Literal["decide", "chance", "end"]
 
 
 class PlayError(EvaluationError):
-    """The rules say nothing of what should happen here. `span` is the place in the file; `witness`
-    are lines that say how play came there, `help` is what can be done, if that can be said."""
+    """The rules do not say what happens here. `span` is the place in the file; `witness` are lines
+    that say how play got there; `help` is a remedy, if there is one."""
 
     def __init__(
         self, message: str, span: Span, witness: tuple[str, ...] = (), help: str = ""
@@ -51,7 +51,7 @@ class Ask(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """One thing that chance may bring now, by its canonical name."""
+    """A possible outcome of chance, by its canonical name."""
 
     name: str
     probability: Fraction
@@ -65,8 +65,7 @@ class State(Protocol):
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """The seats that must choose: several are mutually blind. Empty unless `kind` is
-        "decide"."""
+        """The seats that must choose, each blind to the others. Empty unless `kind` is "decide"."""
         ...
 
     @property
@@ -76,7 +75,7 @@ class State(Protocol):
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """The possible chance outcomes, in a fixed order. Empty unless `kind` is "chance"."""
+        """The possible outcomes, in a fixed order. Empty unless `kind` is "chance"."""
         ...
 
     @property
@@ -91,19 +90,19 @@ class State(Protocol):
 
     @property
     def rewards(self) -> Amounts:
-        """Each seat's training reward. As `payoffs`."""
+        """The reward of each seat in training. As `payoffs`."""
         ...
 
     @property
     def streams(self) -> Mapping[str, Amounts]:
-        """The payments so far to each stream, per seat, and at the end the scores. A stage's
-        payments count once it is over."""
+        """The payments so far to each stream, per seat, and at the end the scores. The payments of
+        a stage count once it is over."""
         ...
 
     @property
     def variables(self) -> Mapping[str, Any]:
-        """The current value of every variable, declared or bound by a step, by name; an unbound
-        one is absent. Names with `@` in them are the backend's own."""
+        """The present value of every variable, declared or bound by a step, by name; an unbound
+        variable is missing. Names with `@` in them are the backend's own."""
         ...
 
     @property
@@ -113,7 +112,7 @@ class State(Protocol):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The number of options of each asked seat."""
+        """The number of options of each of them."""
         ...
 
     def apply(self, number: int, *others: int) -> None:
@@ -143,12 +142,12 @@ class State(Protocol):
         ...
 
     def seen(self, seat: str) -> Seen:
-        """All that a seat has seen, in order."""
+        """Returns all events that a seat has seen, in order."""
         ...
 
     def known(self, seat: str) -> str:
-        """Returns the key of a seat's observations, as `gamedsl.prompting.events.known` gives
-        it."""
+        """Returns the events that a seat has seen as text, as `gamedsl.prompting.events.known`
+        writes them."""
         ...
 
     def copy(self) -> State:
@@ -157,7 +156,7 @@ class State(Protocol):
 
 
 class Listening(State, Protocol):
-    """A state of a game in which something may be said."""
+    """A state of a game with open decisions."""
 
     def admits(self, seat: str, name: str) -> bool:
         """Whether what a seat that is asked says, by its canonical name, is valid by the rules.

@@ -1,4 +1,4 @@
-"""Legal options of a seat at a step, and the instances of actions."""
+"""Legal options: those of a seat at a step, and the legal instances of actions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gamedsl.prompting.events import SILENCE
 from gamedsl.prompting.replies import open_reply_value
 
 ExampleReplies = Callable[[Choose, str, Scope, Callable[[str], bool]], tuple[str, ...]]
-"""Examples of what a seat may say at an open decision, by canonical name; given whether the step's
-`valid` holds of what has a name."""
+"""Returns examples of replies to an open decision, by canonical name; its last argument says
+whether the step's `valid` admits a name."""
 
 
 class LegalOptions:
@@ -36,7 +36,8 @@ class LegalOptions:
                 self._all[place] = tuple(option.name for option in options)
 
     def value(self, step: Choose, seat: str, name: str) -> Any:
-        """The value of an option, or of what was said. KeyError for a name that is none."""
+        """Returns the value of an option, or of a reply. Raises KeyError for a name that is
+        none."""
         if name == SILENCE:
             return None
         if step.said is not None:
@@ -46,12 +47,11 @@ class LegalOptions:
     def examples(
         self, step: Choose, seat: str, scope: Scope, admits: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """Returns examples of a seat's texts at an open decision, if `spoken` gives them; else
-        none."""
+        """Returns examples of replies to an open decision, where there are some; otherwise none."""
         return () if self._spoken is None else self._spoken(step, seat, scope, admits)
 
     def legal(self, step: Choose, seat: str, scope: Scope) -> tuple[str, ...]:
-        """The names of what a seat may choose, in the order of the step's options.
+        """Returns the names of a seat's legal options, in the order of the step's options.
 
         `scope` is the state, read by the seat. PlayError where the rules allow what is no option.
         """
@@ -71,7 +71,8 @@ class LegalOptions:
 
 
 def instances(action: Action, scope: Scope) -> list[Any]:
-    """The legal instances of an action: its name, or the tuple of its name and arguments."""
+    """Returns the legal instances of an action: its name, or the tuple of its name and
+    arguments."""
     names = tuple(name for name, _ in action.parameters)
     found: list[tuple[Any, ...]] = [()]
     for _, source in action.parameters:
@@ -89,23 +90,23 @@ def instances(action: Action, scope: Scope) -> list[Any]:
 
 
 def arguments(action: Action, instance: Any) -> Mapping[str, Any]:
-    """The parameters of an action, bound as in one of its instances."""
+    """Returns the parameters of an action, bound as in one of its instances."""
     names = (name for name, _ in action.parameters)
     return dict(zip(names, instance[1:], strict=True)) if action.parameters else {}
 
 
 def action_of(step: Choose, instance: Any) -> Action | None:
-    """The declared action that an option is an instance of; None for a plain option."""
+    """Returns the declared action that an option is an instance of; None for a plain option."""
     name = instance[0] if isinstance(instance, tuple) and instance else instance
     return next((action for action in step.moves if action.name == name), None)
 
 
 def elements(collection: Any) -> tuple[Any, ...]:
-    """Returns the elements of a collection, in order; each item of a bag once."""
+    """Returns the items of a collection, in order; each item of a bag once."""
     return tuple(collection) if isinstance(collection, Bag) else values(collection)
 
 
 def _given(scope: Scope, names: tuple[str, ...], given: tuple[Any, ...]) -> Scope:
-    """The scope with the first parameters bound."""
+    """Returns the scope with the first parameters bound."""
     bound = dict(zip(names, given, strict=False))
     return scope._replace(bindings={**scope.bindings, **bound}) if bound else scope

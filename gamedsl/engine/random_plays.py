@@ -1,8 +1,14 @@
-"""Histories to show prompts with, before anybody has played.
+"""Random plays, and the histories that prompts are shown with before anybody has played.
 
-Passes and the `prompts` command render every prompt, and a prompt needs a past. Of a fixed sequence
-of decisions these pasts are few, and together they contain every option of every step once; of any
-other game they are met in seeded random plays, so that every one of them can happen.
+Passes and the `prompts` command render every prompt, and a prompt needs a past. For a fixed
+sequence of decisions these pasts are few, and together they contain every option of every step
+once. For any other game they come from seeded random plays, so that every one of them can happen.
+
+An open decision has no list of options: plays choose among a few valid replies, drawn from a seed
+of the step and of the events so far. Where none is found that the step's `valid` admits, a play
+ends there. A function that may take long, or cannot run here, is not called: its result is drawn
+from its type, as often as its arguments differ. A result of false is replaced by a draw, so that
+plays go on behind tests that random text fails.
 """
 
 from __future__ import annotations
@@ -39,15 +45,15 @@ MOVES = 400
 """Moves of all these plays together: a long game is looked into, not played out."""
 
 WORK = 500_000
-"""What they may take, in units of `gamedsl.ir.evaluate.Budget`."""
+"""Work of all plays together, in units of `gamedsl.ir.evaluate.Budget`."""
 
 
 _KNOWN: dict[str, dict[str, tuple[Past, ...]]] = {}
-"""What was met, by `GameIR.kept_hash`."""
+"""Sampled pasts by `GameIR.kept_hash`."""
 
 
 class Past(NamedTuple):
-    """A seat that is asked, what it may choose, all that it has seen, and what every variable holds
+    """A seat that is asked, its options, the events it has seen, and the value of every variable
     (in a fixed sequence of decisions only where a view may show it)."""
 
     seat: str
@@ -55,12 +61,12 @@ class Past(NamedTuple):
     seen: Seen
     variables: Mapping[str, Any] = {}
     before: tuple[Turn, ...] = ()
-    """What the seat was asked earlier, where its prompts go on from these."""
+    """The seat's earlier decisions, where its prompts continue a chat."""
 
 
 def pasts(ir: GameIR, step: Choose) -> tuple[Past, ...]:
-    """Situations in which a step asks, the first of each seat first; none for a step that no
-    sampled play comes to."""
+    """Returns situations in which a step asks, the first of each seat first; none for a step that
+    no sampled play reaches."""
     if not ir.plain:
         if ir.kept_hash not in _KNOWN:
             if len(_KNOWN) >= 16:
@@ -82,7 +88,7 @@ def pasts(ir: GameIR, step: Choose) -> tuple[Past, ...]:
 
 
 def _bound(ir: GameIR, seen: Seen) -> Mapping[str, Any]:
-    """Returns the value of every variable of a fixed sequence of decisions, once these have been
+    """Returns the value of every variable of a fixed sequence of decisions once these have been
     made."""
     state, chosen = Interpreter(ir).start(), 0
     while chosen < len(seen) and state.kind == "decide":
@@ -93,8 +99,7 @@ def _bound(ir: GameIR, seen: Seen) -> Mapping[str, Any]:
 
 
 def _before(ir: GameIR, step: Choose, variant: int) -> Seen:
-    """Returns everybody's events when a step begins, if everybody always took option number
-    `variant`.
+    """Returns the events before a step if every seat always took option number `variant`.
 
     Numbers wrap around, so that every variant is a history of the game.
     """
@@ -114,7 +119,7 @@ def _variants(ir: GameIR, step: Choose) -> int:
 
 
 def _sampled(ir: GameIR) -> dict[str, tuple[Past, ...]]:
-    """The pasts of each step that random plays meet."""
+    """Returns the pasts of each step that random plays reach."""
     kernel = example_kernel(ir, Budget(WORK))
     left = example_memory(ir)
     found: dict[str, dict[tuple[str, int], Past]] = {}
@@ -171,14 +176,15 @@ LONG = 1
 
 
 def example_kernel(ir: GameIR, budget: Budget | None = None) -> Interpreter:
-    """The rules of a game, interpreted, for plays at random: every decision has some options."""
+    """Returns the rules of a game, interpreted, for random plays: every decision has some
+    options."""
     if not ir.open:
         return Interpreter(ir, budget)
     return Interpreter(ir, budget, call_or_example, example_replies(ir))
 
 
 def example_memory(ir: GameIR) -> dict[str, Any]:
-    """An example of what an earlier episode left of the state that lasts."""
+    """Returns an example of the state that an earlier episode left."""
     return {
         state.name: dict.fromkeys(ir.seats, NUMBER) if isinstance(state.type, PerSeat) else NUMBER
         for state in ir.lasting
@@ -186,8 +192,8 @@ def example_memory(ir: GameIR) -> dict[str, Any]:
 
 
 def example_replies(ir: GameIR) -> ExampleReplies:
-    """Examples of what a seat may say at a step, by canonical name; silence is one where the game
-    goes on without a valid reply."""
+    """Returns examples of replies to open decisions, by canonical name; silence is one where the
+    game goes on without a valid reply."""
     silent = {seat for seat, cost in ir.costs.items() if cost.then in ("skip", "play")}
 
     def examples(
@@ -217,7 +223,8 @@ def _holds(admits: Callable[[str], bool], name: str) -> bool:
 
 
 def call_or_example(name: str, arguments: Mapping[str, Any]) -> Any:
-    """A `gamedsl.engine.function_calls.Caller` for plays that are only looked at."""
+    """Calls a function if it is quick, and otherwise draws an example of its result. A
+    `gamedsl.engine.function_calls.Caller`."""
     function = lookup(name)
     assert function is not None, "the compiler has looked it up"
     told = ", ".join(map(name_of_data, arguments.values()))
@@ -229,7 +236,7 @@ def call_or_example(name: str, arguments: Mapping[str, Any]) -> Any:
 
 
 def _drawn(type: Described, random: Random) -> Any:
-    """A value of a described type."""
+    """Returns a random value of a described type."""
     match type:
         case OrNone(of=inner):
             return _drawn(inner, random) if random.random() < 0.5 else None

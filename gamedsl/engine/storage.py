@@ -1,4 +1,4 @@
-"""Values inside values: reading a part, storing a part, and the statements that do it.
+"""Storage: parts of values are read and replaced, and statements carried out.
 
 Values are never changed in place: storing makes new containers along the path and shares the rest,
 so that a copy of a state is a copy of one dict.
@@ -40,11 +40,13 @@ from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
 
 Path = tuple[Any, ...]
-"""Where a part lies: a key of a map, or a position in a list, grid or record, at each level."""
+"""The keys that lead to a part: a key of a map, or a position in a list, grid or record, at each
+level."""
 
 
 def path_of(place: Place, scope: Scope) -> Path:
-    """The path of a place, its keys worked out. PlayError where one is none or no cell."""
+    """Returns the path of a place, its keys worked out. Raises PlayError where one is none or no
+    cell."""
     return tuple(_key(key, place, scope) for key in place.keys)
 
 
@@ -65,14 +67,15 @@ def _key(key: Key, place: Place, scope: Scope) -> Any:
 
 
 def part(value: Any, path: Path, span: Span) -> Any:
-    """Returns the value at a path. Raises PlayError if there is none."""
+    """Returns the part at a path. Raises PlayError where there is none."""
     for key in path:
         value = _inside(value, key, span)
     return value
 
 
 def stored(value: Any, path: Path, new: Any, span: Span) -> Any:
-    """A value with one part of it replaced. PlayError where there is no such part."""
+    """Returns a value with one part of it replaced. Raises PlayError where there is no such
+    part."""
     if not path:
         return new
     key, *rest = path
@@ -158,7 +161,7 @@ def is_bounded(type: Type) -> bool:
 
 
 def fitting(value: Any, type: Type, place: Place, span: Span) -> Any:
-    """The value, if this part of a place may hold it. PlayError where it may not."""
+    """Returns the value if a place may hold it. Raises PlayError where it may not."""
     why = misfit(value, type)
     if why is not None:
         raise PlayError(f"`{place.variable}` cannot hold this: {why}", span)
@@ -166,7 +169,7 @@ def fitting(value: Any, type: Type, place: Place, span: Span) -> Any:
 
 
 def with_more(collection: Any, value: Any) -> Any:
-    """A list with a value at its end, a set or bag with it inside."""
+    """Returns a list with a value at its end, or a set or bag with it inside."""
     if isinstance(collection, BagValue):
         return collection.with_one(value)
     if isinstance(collection, frozenset):
@@ -175,7 +178,8 @@ def with_more(collection: Any, value: Any) -> Any:
 
 
 def with_less(collection: Any, value: Any) -> Any:
-    """A collection without the first copy of a value. KeyError where there is none."""
+    """Returns a collection without the first copy of a value. Raises KeyError where there is
+    none."""
     if isinstance(collection, BagValue):
         return collection.without(value)
     if value not in collection:
@@ -250,7 +254,8 @@ def apply(write: PlannedWrite, get: Callable[[str], Any]) -> tuple[str, Any]:
 
 
 def _require_one_value(found: list[PlannedWrite]) -> None:
-    """The order of the elements must not matter: no place is given two different values."""
+    """Raises PlayError where one place is given two different values: the order of the elements
+    must not matter."""
     given: dict[tuple[str, Path], Any] = {}
     for statement, path, value in found:
         if isinstance(statement, Assign):
@@ -263,7 +268,7 @@ def _require_one_value(found: list[PlannedWrite]) -> None:
 
 
 def _rows(statement: ForEach) -> Collect:
-    """An expression for the values of the targets, a tuple for each element gone through."""
+    """Returns an expression for the values of the targets: a tuple for each element."""
     targets = tuple(Local(NONE, statement.span, name) for name in statement.targets)
     return Collect(
         NONE, statement.span, Build(NONE, statement.span, targets), statement.targets,
@@ -276,7 +281,7 @@ def _bound(scope: Scope, targets: tuple[str, ...], row: tuple[Any, ...]) -> Scop
 
 
 def nested(value: Any, index: Path, new: Any) -> Any:
-    """A map of maps with one more entry, at an index."""
+    """Returns a map of maps with one more entry, at an index."""
     if not index:
         return new
     inner = value or {}

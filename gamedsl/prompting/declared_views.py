@@ -1,4 +1,4 @@
-"""Declared views as prompts show them: in labels, not in canonical names."""
+"""Declared views in prompts: their values in labels, not in canonical names."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.value_text import Words, as_text
 
 EntryValues = Callable[[Mapping[str, Any], str], tuple[Any, ...]]
-"""The values of some entries, of what variables hold (`gamedsl.engine.kernel.State.variables`)
+"""Returns the values of some entries, from the variables (`gamedsl.engine.kernel.State.variables`)
 and for a seat."""
 
 ViewCode = Mapping[tuple[str, str], EntryValues]
-"""What works out what seats are told, by seat and step."""
+"""Functions that work out entries, by seat and step."""
 
 
 class DeclaredViews:
     """Works out the views of one game. `shown_role` is how prompts call each seat.
 
-    What `shown` gives, by seat and step, works out their values faster than the reference does; it
-    is asked for when there is a view to show.
+    The functions that `code` returns, by seat and step, are faster than the reference; they are
+    asked for when there is a view to show.
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class DeclaredViews:
             {role: role.removeprefix("player ") for role in shown_role.values()} if masked else {}
         )
         self._instances: dict[Any, str] = {}
-        """What actions with arguments are called, by their values."""
+        """The names of actions with arguments, by their values."""
         self._options: dict[str, dict[Any, str]] = {}
-        """What the values of other choices are called, by variable."""
+        """The names of the values of other choices, by variable."""
         for step in ir.steps if ir.view or ir.asked_as else ():
             named = self._instances if step.moves else self._options.setdefault(step.variable, {})
             named.update((option.value, option.name) for row in step.options for option in row)
@@ -52,8 +52,8 @@ class DeclaredViews:
     def texts(
         self, seat: str, step: Choose, variables: Mapping[str, Any], book: LabelBook
     ) -> tuple[str, ...] | None:
-        """Returns the text of each entry of a seat's declared view at a step (`GameIR.told_at`);
-        None if the seat is told all that it has seen.
+        """Returns the text of each entry of a seat's view at a step (`GameIR.told_at`); None where
+        the seat is shown all events instead.
 
         Raises EvaluationError if an expression has no value.
         """
@@ -69,7 +69,8 @@ class DeclaredViews:
     def _values(
         self, seat: str, step: Choose, entries: Sequence[Entry], variables: Mapping[str, Any]
     ) -> Sequence[Any]:
-        """By generated code, where there is some; else, and where that raises, by the reference."""
+        """Returns the values of entries: by generated code, where there is some; else, and where
+        that raises, by the reference."""
         shown = self._code.get((seat, step.id))
         if shown is not None:
             with suppress(Exception):
@@ -82,8 +83,8 @@ class DeclaredViews:
         return self._make_code()
 
     def chosen(self, expr: Expr) -> Mapping[Any, str]:
-        """The names of the options whose values an expression shows as they are; none where it
-        shows something else."""
+        """Returns the names of the options whose values an expression shows as they are; none where
+        it shows something else."""
         return self._options.get(_variable(expr) or "", {})
 
     @property
@@ -104,7 +105,8 @@ class DeclaredViews:
         return as_text(value, expr.type, words)
 
     def _name(self, chosen: Mapping[Any, str], book: LabelBook, value: Any) -> str:
-        """A value without parts: as it was chosen, or by its name, each as prompts say it."""
+        """Returns the name of a value without parts in prompts: as it was chosen, or by its own
+        name."""
         if value is None:
             return "nothing"
         if isinstance(value, tuple):
@@ -117,7 +119,7 @@ class DeclaredViews:
 
 
 def _variable(expr: Expr) -> str | None:
-    """The variable of which an expression shows values as they are, or None."""
+    """Returns the variable whose values an expression shows as they are, or None."""
     match expr:
         case Read(name=name) | LastBy(name=name) | Past(name=name):
             return name

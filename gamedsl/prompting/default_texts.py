@@ -1,4 +1,4 @@
-"""Default texts of prompts: who plays, and the entries of a view."""
+"""Default texts of prompts, for slots that the game's author leaves out."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ _MINE = re.compile(r"(\w+)(?:\.me|\[me\])")
 
 
 def role_names(ir: GameIR) -> dict[str, str]:
-    """Returns the name of each seat in prompts: its own, or `player 1`, `player 2`, … under
-    masked labels."""
+    """Returns how prompts call each seat: by name, or `player 1`, `player 2`, … under masked
+    labels."""
     if ir.labels.kind == "masked":
         return {seat: f"player {number}" for number, seat in enumerate(ir.everyone, start=1)}
     return {seat: seat for seat in ir.everyone}
 
 
 def default_rules(ir: GameIR) -> str:
-    """The rules slot: how many play; with plain labels also the game's name and `about`.
+    """Returns the rules slot: the number of players; with plain labels also the game's name and
+    `about`.
 
     Without them it has as few words as can be, since each is a word that no action may be called.
     """
@@ -31,8 +32,9 @@ def default_rules(ir: GameIR) -> str:
 
 
 def default_title(ir: GameIR, entry: Entry) -> str:
-    """Returns the heading of an entry of a view: its title, or else its expression, in which the
-    reader's own part is `your …`; a masked game uses no names, and one word for all."""
+    """Returns the title of a view's entry: its own, or else its expression, in which a part of
+    the reader's own is `your …`. A masked game uses one word for all entries, since it says no
+    names."""
     if entry.title:
         return entry.title
     return "Now" if ir.labels.kind == "masked" else _MINE.sub(r"your \1", entry.text)
@@ -41,7 +43,8 @@ def default_title(ir: GameIR, entry: Entry) -> str:
 def closed_ask_text(
     ir: GameIR, step: Choose, options: tuple[str, ...], shown_role: dict[str, str]
 ) -> str:
-    """The ask slot: whether others choose at the same time, and the exact texts of the answers.
+    """Returns the ask slot of a closed decision: whether others choose at the same time, and the
+    exact texts of the answers.
 
     Of the wordings tried, this leaves a model least skewed before training: an option a line, and
     the instruction apart from them (`benchmarks/label_skew.py`).
@@ -55,7 +58,8 @@ def closed_ask_text(
 
 
 def open_ask_text(ir: GameIR, step: Choose) -> str:
-    """The ask slot of an open decision: what it is called, where a masked game does not hide it."""
+    """Returns the ask slot of an open decision: its variable, where a masked game does not hide
+    it."""
     at_once = "All reply at the same time." if step.joint and len(step.actors) > 1 else ""
     what = "" if ir.labels.kind == "masked" else f"Now your {step.variable.replace('_', ' ')}."
     return " ".join(part for part in (at_once, what) if part)

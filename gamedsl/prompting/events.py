@@ -1,5 +1,5 @@
-"""Events that a seat has seen, in order: the raw material of views, prompts and information
-sets."""
+"""Events: the history of a game as one seat has seen it, from which views, prompts and information
+sets are made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 _MARKS = re.compile(r'[\n"\[\]]|, ')
-"""What no name of a closed choice or an outcome has in it."""
+"""Characters that no name of a closed choice or an outcome has."""
 
 
 class Event(NamedTuple):
@@ -29,12 +29,12 @@ class Event(NamedTuple):
 Seen = tuple[Event, ...]
 
 SILENCE = ""
-"""The name of what a seat chose or said that gave no valid reply, and goes on without."""
+"""The name of a missing reply: the seat gave no valid one, and the game goes on without."""
 
 
 class Turn(NamedTuple):
-    """A decision that a seat was asked for, and what it replied: `told` is how many events it had
-    seen by then, `name` the canonical name of what it chose or said."""
+    """A decision that a seat was asked for, and its reply: `told` is the number of events it had
+    seen by then, `name` the canonical name of its choice or reply."""
 
     step: str
     legal: tuple[str, ...]
@@ -43,12 +43,12 @@ class Turn(NamedTuple):
 
 
 def appended(seen: Seen, step: str, seat: str, name: str) -> Seen:
-    """Returns a seat's events with one more at the end."""
+    """Returns the events of a seat with one more at the end."""
     return (*seen, Event(step, occurrences(seen, step, seat), seat, name))
 
 
 def occurrences(seen: Seen, step: str, seat: str) -> int:
-    """Counts the events of a step and seat."""
+    """Returns the number of events of a step and seat."""
     for event in reversed(seen):
         if event.step == step and event.seat == seat:
             return event.occurrence + 1
@@ -56,8 +56,8 @@ def occurrences(seen: Seen, step: str, seat: str) -> int:
 
 
 def known(seen: Seen) -> str:
-    """Events as text: `first.open=check, board=Q`. What was said stands in quotes where it could be
-    read as something else, so that different events have different texts."""
+    """Returns events as text: `first.open=check, board=Q`. A reply stands in quotes where it could
+    be read as something else, so that different events have different texts."""
     return ", ".join(
         f"{event.seat}.{event.step}={_unambiguous(event.name)}"
         if event.seat
@@ -67,7 +67,8 @@ def known(seen: Seen) -> str:
 
 
 def _unambiguous(name: str) -> str:
-    """A name that shows where it ends: as it is, or as JSON has it. An object of JSON does."""
+    """Returns a name that shows where it ends: as it is, or as JSON. A JSON object shows it by
+    itself."""
     if not _MARKS.search(name):
         return name
     try:
@@ -77,12 +78,12 @@ def _unambiguous(name: str) -> str:
 
 
 def information(seat: str, seen: Seen) -> str:
-    """All that a seat has seen: `first [first.card=J, first.open=check]`."""
+    """Returns all that a seat has seen: `first [first.card=J, first.open=check]`."""
     return _with(seat, known(seen))
 
 
 def information_set(seat: str, step: str, known: str) -> str:
-    """The key of the information set in which a seat is asked: `first:open [first.card=J]`.
+    """Returns the key of the information set in which a seat is asked: `first:open [first.card=J]`.
 
     `known` is what it has seen, as the function of this name says it: the seat's own choices and
     all that was shown to it, so that no seat forgets.
@@ -91,7 +92,7 @@ def information_set(seat: str, step: str, known: str) -> str:
 
 
 def known_in(key: str) -> str:
-    """Returns the knowledge part of an information set's key."""
+    """Returns the events in the key of an information set."""
     return key.partition(" [")[2].removesuffix("]")
 
 

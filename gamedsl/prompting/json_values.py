@@ -50,7 +50,7 @@ _FRACTION = re.compile(r"-?[0-9]{1,500}/[1-9][0-9]{0,499}")
 
 
 class JsonReader:
-    """JSON data as values of a type. Raises Fault, which says where.
+    """Reads JSON data as values of a type. Raises Fault, which says where.
 
     `named` reads canonical names, where a number that is not whole is a string.
     """
@@ -172,7 +172,8 @@ def data_of(value: Any, type: Type, seats: tuple[str, ...]) -> Any:
 
 
 def check_text(text: str, type: Type, at: str) -> str:
-    """A text as it is. Fault: it is too long for its type, or has characters none may have."""
+    """Returns a text as it is. Raises Fault where it is too long for its type, or has characters
+    that none may have."""
     check_characters(text, f"{_place(at)} has ")
     limit = type.limit if isinstance(type, Text) else None
     if limit is not None and len(text) > limit:
@@ -198,7 +199,7 @@ _UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Fault(ValueError):
-    """Why a text is not what it must be: a reason of `replies.REASONS`, and what to say more."""
+    """A text is not as it must be: a reason of `replies.REASONS`, with details."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(detail or reason)
@@ -207,8 +208,8 @@ class Fault(ValueError):
 
 
 def loads(text: str) -> Any:
-    """The value of a JSON text: dict, list, str, bool, None, `int` for a number that is written
-    without point and exponent, `Fraction` for another. Raises Fault."""
+    """Returns the value of a JSON text: dict, list, str, bool, None, `int` for a number that is
+    written without point and exponent, `Fraction` for another. Raises Fault."""
     if len(text) > LONGEST:
         raise Fault("large")
     _, deepest = _end(text, 0)
@@ -221,7 +222,8 @@ def loads(text: str) -> Any:
 
 
 def find_object(text: str) -> str:
-    """The one object that a text holds. Fault: it has none, a half one, or a brace outside it."""
+    """Returns the one object in a text. Raises Fault where it has none, a half one, or a brace
+    outside it."""
     start = text.find("{")
     if start < 0:
         raise Fault("half" if "}" in text else "missing")
@@ -235,21 +237,21 @@ def find_object(text: str) -> str:
 
 
 def check_characters(text: str, where: str = "") -> None:
-    """Fault: a text has a control character other than a new line and a tab, or a lone surrogate;
-    neither can be shown, and the latter cannot be written to a file."""
+    """Raises Fault where a text has a control character other than a new line and a tab, or a lone
+    surrogate. Neither can be shown, and the latter cannot be written to a file."""
     found = _UNWRITABLE.search(text)
     if found is not None:
         raise Fault("characters", f"{where}U+{ord(found[0]):04X}")
 
 
 def quoted(text: str) -> str:
-    """A text of a reply as people are told of it: one line, and not long."""
+    """Returns a text of a reply for messages: one line, and not long."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def dumps(value: Any, fraction: Callable[[Fraction], str]) -> str:
-    """The shortest text of a JSON value, keys as they stand; `fraction` writes what is no whole
-    number."""
+    """Returns the shortest text of a JSON value, keys in their order; `fraction` writes numbers
+    that are not whole."""
     if isinstance(value, dict):
         pairs = (f"{dumps(k, fraction)}:{dumps(v, fraction)}" for k, v in value.items())
         return "{" + ",".join(pairs) + "}"
@@ -261,7 +263,8 @@ def dumps(value: Any, fraction: Callable[[Fraction], str]) -> str:
 
 
 def decimal(number: Fraction) -> str:
-    """A number as JSON has it, exactly. ValueError: it has no end, or is too long to read back."""
+    """Returns a number as JSON, exactly. Raises ValueError where it has no end, or is too long to
+    read back."""
     exact = Context(prec=_MOST_EXPONENT, traps=[Inexact])
     try:
         text = str(exact.divide(Decimal(number.numerator), Decimal(number.denominator)))
@@ -273,8 +276,8 @@ def decimal(number: Fraction) -> str:
 
 
 def _end(text: str, start: int) -> tuple[int | None, int]:
-    """Returns the offset at which the bracket at `start` closes, None if it does not; and the
-    nesting depth."""
+    """Returns the end of the bracket that opens at `start`, None where it is not closed, and the
+    depth of nesting."""
     depth = deepest = 0
     for found in _BRACKETS.finditer(text, start):
         if found[0] in ("{", "["):

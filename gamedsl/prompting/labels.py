@@ -1,4 +1,4 @@
-"""Labels of actions in prompts and replies.
+"""Labels: the names of actions in prompts and replies.
 
 A model that reads `stag` already knows the game. Masked labels are meaningless words, so that
 learning comes from reward. A label set is a pure function of the rules, the run seed, the episode's
@@ -55,22 +55,23 @@ class LabelBook:
         return self._hash
 
     def label(self, name: str) -> str:
-        """The label of an option. KeyError for a name that is no option of the game."""
+        """Returns the label of an option. Raises KeyError for a name that is no option of the
+        game."""
         return self._label[name]
 
     def has(self, name: str) -> bool:
-        """Whether there is an option of this name."""
+        """Returns whether there is an option of this name."""
         return name in self._label
 
     def relabelled(self, name: str, roles: Mapping[str, str]) -> str:
-        """A value that chance drew or that was shown, part by part as prompts say it: what has a
-        label by its label, a role as `roles` shows it, anything else by its name."""
+        """Returns a value that was drawn or shown, part by part as prompts say it: by its label
+        where it has one, a role as `roles` names it, anything else by its own name."""
         if name in self._label:
             return self._label[name]
         return _PART.sub(lambda m: self._label.get(m[0]) or roles.get(m[0]) or m[0], name)
 
     def name(self, label: str) -> str | None:
-        """The option that a label names, or None."""
+        """Returns the option that a label names, or None."""
         return self._name.get(label)
 
     def order(self, step: str, seat: str, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -99,7 +100,8 @@ class LabelBook:
 def draw_labels(
     ir: GameIR, *, run_seed: int, seed: int, tokenizer: TokenCounter | None = None
 ) -> LabelBook:
-    """The labels of the episode with this seed; the same object while the inputs are the same.
+    """Returns the labels of the episode with this seed; the same object while the inputs are the
+    same.
 
     Masked labels are the first of the seeded stream; with a tokenizer, the first whose token counts
     are all equal. Seeds: `per: game` the rules' hash, `run` the run seed alone (so that two
@@ -121,7 +123,8 @@ def draw_labels(
 
 
 def option_names(ir: GameIR) -> tuple[str, ...]:
-    """Canonical names of all options of all steps, each once, in order of declaration."""
+    """Returns the canonical names of all options of all steps, each once, in order of
+    declaration."""
     return tuple(
         dict.fromkeys(
             choice.name for step in ir.steps for options in step.options for choice in options
@@ -130,8 +133,8 @@ def option_names(ir: GameIR) -> tuple[str, ...]:
 
 
 def masked_names(ir: GameIR) -> tuple[str, ...]:
-    """The options that are called by meaningless words: all of a masked game, those of some types,
-    or none."""
+    """Returns the options that are called by meaningless words: all of a masked game, those of some
+    types, or none."""
     if ir.labels.kind == "partly":
         only = frozenset(ir.labels.only)
         return tuple(name for name in option_names(ir) if name in only)
@@ -139,8 +142,8 @@ def masked_names(ir: GameIR) -> tuple[str, ...]:
 
 
 def secret_words(ir: GameIR) -> tuple[str, ...]:
-    """Returns the words that no prompt of a masked game may contain: the names of actions,
-    roles, seats and the game; in a partly masked one, the masked names."""
+    """Returns the words that no prompt of a masked game may say: the names of actions, roles, seats
+    and the game; in a partly masked one, the masked names."""
     if ir.labels.kind == "partly":
         return masked_names(ir)
     roles = (name for role in ir.roles for name in (role.name, *role.seats))
@@ -148,8 +151,8 @@ def secret_words(ir: GameIR) -> tuple[str, ...]:
 
 
 def capacity(ir: GameIR, style: Style) -> int:
-    """Returns the number of labels that a style has for a game: exact for short words, a safe
-    lower bound for long ones."""
+    """Returns the number of labels that a style has for a game: exact for short words, a safe part
+    of long ones."""
     if style.size > _COUNTED:
         return style.size // 4
     avoided = _avoided(ir)
@@ -157,7 +160,8 @@ def capacity(ir: GameIR, style: Style) -> int:
 
 
 def styles_of(ir: GameIR) -> Iterator[Style]:
-    """The styles that have enough words for a masked game, of those it admits; the first is used.
+    """Yields the styles that have enough words for a masked game, of those it admits; the first is
+    used.
 
     A later one is used only if a tokenizer splits the words of those before it too unevenly.
     """
@@ -202,7 +206,8 @@ def _book(inputs: _Inputs) -> LabelBook:
 def _draw(
     style: Style, scope: str, size: int, avoided: frozenset[str], tokenizer: TokenCounter | None
 ) -> list[str] | None:
-    """The first `size` words of the stream that have one token count (any, without a tokenizer)."""
+    """Returns the first `size` words of the stream that have one token count (any, without a
+    tokenizer)."""
     if not size:
         return []
     alike: dict[tuple[int, ...], list[str]] = {}
@@ -215,7 +220,7 @@ def _draw(
 
 
 def _stream(style: Style, scope: str, avoided: frozenset[str]) -> Iterator[str]:
-    """Distinct admissible words, in seeded order, until hardly any is left to come."""
+    """Yields distinct admissible words, in seeded order, until hardly any is left."""
     used = set()
     for block in range(min(_DRAWS_PER_WORD * style.size, _MOST_DRAWS)):
         number = int.from_bytes(_hash("gamedsl labels 1", style.name, scope, str(block)), "big")
@@ -229,7 +234,8 @@ def _stream(style: Style, scope: str, avoided: frozenset[str]) -> Iterator[str]:
 
 
 def _admissible(word: str, avoided: frozenset[str]) -> bool:
-    """Whether a word is no real word, no name, and has no name of three letters or more in it."""
+    """Returns whether a word is no real word, no name, and contains no name of three letters or
+    more."""
     folded = word.casefold()
     if folded in DENIED or folded in avoided:
         return False
@@ -241,7 +247,7 @@ def _admissible(word: str, avoided: frozenset[str]) -> bool:
 
 
 def _avoided(ir: GameIR) -> frozenset[str]:
-    """The words that the game's names are made of, folded."""
+    """Returns the words that the game's names are made of, folded."""
     return frozenset(
         word for name in secret_words(ir) for word in re.findall(r"[^\W_]+", name.casefold())
     )
@@ -276,7 +282,7 @@ class Style:
 
     @property
     def size(self) -> int:
-        """The number of its words."""
+        """The number of words of the style."""
         return prod(map(len, self.pattern))
 
 

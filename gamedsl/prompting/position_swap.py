@@ -1,4 +1,4 @@
-"""The order in which a referee reads: as things happened, or two roles in each other's places."""
+"""Position swaps: a referee reads two seats in each other's places."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from gamedsl.prompting.events import Event
 
 
 def exchanged_events(events: Sequence[Event], pair: tuple[str, str]) -> tuple[Event, ...]:
-    """Returns the events of one message with two seats' actions exchanged: at the same step and
-    occurrence; of the rest, the first with the first, and so on. Events without a counterpart
-    stay in place."""
+    """Returns the events of one message with those of two seats exchanged: at the same step, of the
+    same occurrence; of the rest, the first and the first, and so on. An event without a counterpart
+    stays in its place."""
     found = list(events)
     ones, others = (
         {(event.step, event.occurrence): i for i, event in enumerate(events) if event.seat == seat}
@@ -24,7 +24,7 @@ def exchanged_events(events: Sequence[Event], pair: tuple[str, str]) -> tuple[Ev
 
 
 def exchanged_names(names: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
-    """Options, with two that are named as seats in each other's places."""
+    """Returns options, with two that are named as seats in each other's places."""
     if not set(pair) <= set(names):
         return names
     other = {pair[0]: pair[1], pair[1]: pair[0]}

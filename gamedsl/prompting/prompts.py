@@ -1,4 +1,4 @@
-"""Prompts: the chat that a seat reads when it must choose, or say something.
+"""Prompts: the chat that asks a seat for a choice or for a reply.
 
 In a game without open decisions the chat is one system message and one user message, as follows. In
 other games each decision adds a user message with the events since the last one, and the seat's
@@ -122,8 +122,9 @@ class Prompter:
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
         before: tuple[Turn, ...], left_out: int,
     ) -> Messages:  # fmt: skip
-        """The system message, then for each decision what was new and asked, and the reply. Of the
-        events that are `left_out` before the first of them only those are told that are kept."""
+        """Returns the system message, then for each decision the new events, the question, and the
+        reply. Of the `left_out` events before the first decision, only those appear that no window
+        leaves out."""
         if not before:
             new = self._first(seat, step, legal, book, seen, left_out)
             return (("system", self._rules(seat, book).text), ("user", _joined(new)))
@@ -154,7 +155,8 @@ class Prompter:
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
         told: int,
     ) -> tuple[Part, ...]:  # fmt: skip
-        """Returns the parts for the events since the last message, and for the current decision."""
+        """Returns the parts for the events that a seat has seen since the first `told`, and for the
+        decision that it is asked for now."""
         heard = tuple(
             event for event in seen[told:]
             if event.seat != seat or not isinstance(self._steps[event.step], Choose)
@@ -168,8 +170,8 @@ class Prompter:
         return step
 
     def reply(self, step: Choose, name: str, book: LabelBook) -> str:
-        """A reply as its author would have written it: the label in the form that is asked for, or
-        what was said."""
+        """Returns a reply as its author would have written it: the label in the form that is asked
+        for, or the text of an open reply."""
         if name == SILENCE:
             return "…"
         if step.said is None:
@@ -225,8 +227,8 @@ class Prompter:
         )
 
     def _form(self, step: Choose) -> Part:
-        """Returns the reply instructions. They follow the rules, whoever wrote them, since they
-        are the same for all."""
+        """Returns the instruction on how to answer. It follows the rules, whoever wrote them, since
+        it is the same for all."""
         if step.said is None:
             return Part("form", instruction(self.ir.respond), None)
         return Part("form", form_of(step, self.ir.seats), None)
@@ -238,7 +240,7 @@ class Prompter:
         return self._fill(template, seat, book)
 
     def _events(self, seat: str, events: Seen, book: LabelBook) -> tuple[Part, ...]:
-        """Returns the events of one message to a seat, in reading order."""
+        """Returns the parts for events in one message, in the order in which a seat reads them."""
         if seat in self._swaps:
             events = exchanged_events(events, self._swaps[seat])
         return tuple(self._event(seat, event, book) for event in events)
@@ -286,7 +288,7 @@ class Prompter:
         )
 
     def _view(self, seat: str, step: Choose, texts: tuple[str, ...], book: LabelBook) -> Part:
-        """Returns the entries of the view, or of the knowledge declared at a step, one below the
+        """Returns the part for the entries of a view, or of a step's `knows`, one below the
         other."""
         entries = self.ir.told_at(seat, step.id) or ()
         template = template_for(self.ir, "view", seat, self.ir.role_of[seat])
@@ -340,8 +342,8 @@ class Prompter:
     def _offered(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook
     ) -> tuple[str, ...]:
-        """The options in the order in which they are shown: to a referee that reads two roles in
-        each other's places as to the one before it, but for these two."""
+        """Returns the options in the order in which they are shown. A referee that reads two roles
+        in each other's places sees the order of the referee before it, with these two swapped."""
         if seat not in self._swaps:
             return book.order(step.id, seat, legal)
         before = self.ir.everyone[self.ir.everyone.index(seat) - 1]
@@ -350,8 +352,8 @@ class Prompter:
     def _asked(
         self, step: Choose, options: tuple[str, ...], book: LabelBook, seen: Seen | None
     ) -> dict[str, Any]:
-        """Returns the variables that only `ask` may name: the variables chosen before, the
-        options and the events; the options alone if there is a view (`seen` is None)."""
+        """Returns the names that only `ask` may use: the variables chosen before, the options and
+        the events; the options alone where there is a view (`seen` is None)."""
         if seen is None:
             return {"options": options}
         values: dict[str, Any] = dict.fromkeys(variables_before(self.ir, step))
@@ -371,7 +373,8 @@ class Prompter:
         return {**values, "options": options, "seen": tuple(events)}
 
     def _fields(self, source: Binding, event: Event) -> dict[str, str] | None:
-        """The fields that an event tells of a record, for templates that show one of them."""
+        """Returns the fields that an event shows of a record, for templates that use one of
+        them."""
         type = plain(source.type)
         if not isinstance(type, Record):
             return None
@@ -381,7 +384,7 @@ class Prompter:
             case Choose():
                 if _in_part(source, event):
                     return field_texts(event.name, type)
-                return None if event.name == SILENCE else _fields_said(event.name)
+                return None if event.name == SILENCE else _reply_fields(event.name)
             case Draw() | Show() | Call():
                 return field_texts(event.name, type) if source.readers.fields else None
         assert_never(source)
@@ -408,12 +411,12 @@ class Prompter:
 
 
 def _in_part(step: Choose, event: Event) -> bool:
-    """Whether an event tells only some fields of what was said: whole, its name is one object."""
+    """Returns whether an event shows only some fields of a reply: whole, its name is one object."""
     return bool(step.readers.fields) and event.name != SILENCE and not event.name.startswith("{")
 
 
-def _fields_said(name: str) -> dict[str, str]:
-    """The fields of what was said, as texts."""
+def _reply_fields(name: str) -> dict[str, str]:
+    """Returns the fields of a reply, as texts."""
     found = json.loads(name)
     return {k: v if isinstance(v, str) else json.dumps(v) for k, v in found.items()}
 

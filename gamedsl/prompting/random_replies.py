@@ -1,7 +1,7 @@
-"""Random things to say: what stands in for a player where a game with open decisions is tried out.
+"""Random replies to open decisions, for games that are tried out without players.
 
-A sample is of the right type, and says nothing: whether it meets the step's `valid` is for whoever
-asked to see. It is a function of the type and the state of the generator alone.
+A reply is of the right type; whether it meets the step's `valid` is for the caller to check. It
+depends on the type and the state of the generator alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PHRASES = (
     "nächste Runde", "どうぞ", "да", "👍🏽", 'She said "so what" \\ and left.',
     "First this,\n\tthen that.", "</think> <answer>a</answer>",
 )  # fmt: skip
-"""What texts are drawn from; the odd ones are what replies and prompts must get along with."""
+"""Phrases that texts are drawn from; prompts and replies must get along with the odd ones."""
 
 PROGRAMS = (
     "x",
@@ -55,8 +55,8 @@ _FAR = 99
 
 
 def random_reply(said: Said, type: Type, seats: tuple[str, ...], random: Random) -> str:
-    """The canonical name of something that an open decision may be answered with. ValueError: the
-    type has no value, or none that fits its limits."""
+    """Returns the canonical name of a random reply. Raises ValueError where the type has no value,
+    or none that fits its limits."""
     if said.form == "json":
         value = _value(type, seats, random)
     else:

@@ -61,7 +61,7 @@ REASONS: dict[str, str] = {
     "truncated": "it reached its limit of tokens before it ended",
     "timeout": "it did not come in time",
 }
-"""Why a reply is no action: each reason, with what it says of the reply."""
+"""The reasons why a reply is no action, each with a description of the reply."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class ParseFailure:
 
 
 def read_label(text: str, legal: tuple[str, ...], book: LabelBook) -> str | ParseFailure:
-    """The canonical name that a reply names, or why it names none. Any text is accepted."""
+    """Returns the canonical name that a label names, or why it names none. Any text is accepted."""
     said = text.strip()
     if not said:
         return ParseFailure("empty", text)
@@ -90,12 +90,13 @@ def read_label(text: str, legal: tuple[str, ...], book: LabelBook) -> str | Pars
 
 
 OPEN, CLOSE = "<think>", "</think>"
-"""What a thought stands between."""
+"""The tags of a thought."""
 
 
 def write_choice(label: str, form: Form, thought: str | None = None) -> str:
-    """The reply that gives a label, after a thought if there is one: what `read_choice` reads as
-    that label and as nothing else. ValueError: the form cannot hold the label or the thought."""
+    """Returns the reply that gives a label, after a thought if there is one: `read_choice` reads it
+    as that label and as nothing else. Raises ValueError where the form cannot hold the label or the
+    thought."""
     reply = _written(label, form.kind)
     if thought is not None:
         reply = f"{OPEN}\n{thought}\n{CLOSE}\n{reply}"
@@ -105,12 +106,12 @@ def write_choice(label: str, form: Form, thought: str | None = None) -> str:
 
 
 def can_hold(label: str, form: Form) -> bool:
-    """Whether a label can be given in this form: it has no part of the form itself in it."""
+    """Returns whether a label can be given in this form: it contains no part of the form itself."""
     return label_in(_written(label, form.kind), form) == label
 
 
 def split_thought(text: str) -> tuple[str | None, str] | ParseFailure:
-    """The thought at the start of a reply, None where there is none, and what comes after it.
+    """Returns the thought at the start of a reply, None where there is none, and the text after it.
 
     Chat templates may open the thought in the prompt, so that a reply begins inside it; whatever
     stands before `</think>` is then the thought. A reply without either tag has no thought: who
@@ -135,8 +136,8 @@ def split_thought(text: str) -> tuple[str | None, str] | ParseFailure:
 def read_choice(
     text: str, form: Form, legal: tuple[str, ...], book: LabelBook
 ) -> str | ParseFailure:
-    """The canonical name that a reply of this form names, or why it names none. Any text is
-    accepted. The label in it counts as `read_label` has it: letter for letter."""
+    """Returns the canonical name that a reply of this form names, or why it names none. Any text is
+    accepted. The label in it counts as in `read_label`: letter for letter."""
     label = label_in(text, form)
     if isinstance(label, ParseFailure):
         return label
@@ -154,7 +155,8 @@ def _written(label: str, kind: str) -> str:
 
 
 def label_in(text: str, form: Form) -> str | ParseFailure:
-    """Returns the text in a reply at the place of the label, without whitespace around it."""
+    """Returns the text in the place of the label, without whitespace around it, or why there is
+    none."""
     if len(text) > LONGEST:
         return ParseFailure("large", text)
     rest = text
@@ -176,7 +178,7 @@ def label_in(text: str, form: Form) -> str | ParseFailure:
 
 
 def _between(text: str, tag: str) -> str:
-    """Returns the content of the only tag of a reply. Raises a fault if there is none, half a
+    """Returns the text inside the only tag of a reply. Raises Fault where there is no tag, half a
     one, or more."""
     marks = [found[0] for found in _marks(tag).finditer(text)]
     opening, closing = f"<{tag}>", f"</{tag}>"
@@ -190,7 +192,8 @@ def _between(text: str, tag: str) -> str:
 
 
 def _called(text: str) -> str:
-    """The option that a tool call chooses. Fault where it is not the call that is asked for."""
+    """Returns the option that a tool call chooses. Raises Fault where it is not the call that is
+    asked for."""
     call = loads(text)
     if not isinstance(call, dict) or call.keys() != {"name", "arguments"}:
         raise Fault("fields", "a call has `name` and `arguments`, and no more")
@@ -207,13 +210,13 @@ def _called(text: str) -> str:
 
 @cache
 def _marks(tag: str) -> re.Pattern[str]:
-    """Returns a pattern for anything like a tag of this name, well-formed or not: any case, any
-    spaces, any end."""
+    """Returns a pattern for anything that looks like a tag of this name: any case, any spaces, any
+    end."""
     return re.compile(rf"<\s*+/?\s*+{tag}(?![\w-])>?", re.IGNORECASE)
 
 
 def _breaks_off(text: str, tag: str) -> bool:
-    """Whether a text ends inside a tag of this name: `</answ`."""
+    """Returns whether a text ends inside a tag of this name: `</answ`."""
     part = text[text.rfind("<") :].rstrip().lower() if "<" in text else ""
     return len(part) > 1 and any(whole.startswith(part) for whole in (f"<{tag}", f"</{tag}"))
 
@@ -226,8 +229,8 @@ _CACHED_VALUES = 4096
 def read_open_reply(
     text: str, said: Said, type: Type, seats: tuple[str, ...]
 ) -> str | ParseFailure:
-    """The canonical name of what a reply says, or why it says nothing valid. Any text is accepted;
-    `said.valid` is for the runtime to check."""
+    """Returns the canonical name of an open reply, or why it is invalid. Any text is accepted; the
+    runtime checks `said.valid`."""
     try:
         if len(text) > LONGEST:
             raise Fault("large", f"{len(text)} characters")
@@ -240,7 +243,7 @@ def read_open_reply(
 
 
 def open_reply_value(name: str, said: Said, type: Type, seats: tuple[str, ...]) -> Any:
-    """The value of a canonical name. ValueError: nothing that can be said has this name."""
+    """Returns the value of a canonical name. Raises ValueError where no reply has this name."""
     if said.form == "json":
         return _record(name, type, seats)
     if said.form == "text" and name != name.strip():
@@ -249,7 +252,7 @@ def open_reply_value(name: str, said: Said, type: Type, seats: tuple[str, ...]) 
 
 
 def open_reply_name(value: Any, said: Said, type: Type, seats: tuple[str, ...]) -> str:
-    """The canonical name of a value. ValueError: it is not of the type."""
+    """Returns the canonical name of a value. Raises ValueError where it is not of the type."""
     try:
         name = _name(value, type, seats) if said.form == "json" else value
         if open_reply_value(name, said, type, seats) == value:
@@ -260,8 +263,8 @@ def open_reply_name(value: Any, said: Said, type: Type, seats: tuple[str, ...]) 
 
 
 def write_open_reply(name: str, said: Said, type: Type, seats: tuple[str, ...]) -> str:
-    """The reply that says what has this name, and no more. ValueError: nothing has it, or it has a
-    number of endless decimals, which JSON cannot say."""
+    """Returns the reply of this canonical name, and no more. Raises ValueError where there is none,
+    or it has a number of endless decimals, which JSON cannot express."""
     value = open_reply_value(name, said, type, seats)
     if said.form == "json":
         return dumps(data_of(value, type, seats), decimal)
@@ -278,7 +281,7 @@ def _name(value: Any, type: Type, seats: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=_CACHED_VALUES)
 def _record(name: str, type: Type, seats: tuple[str, ...]) -> Any:
-    """The value whose canonical JSON this is. ValueError where there is none."""
+    """Returns the value of this canonical JSON. Raises ValueError where there is none."""
     value = JsonReader(seats, named=True).value(loads(name), type, "")
     if _name(value, type, seats) != name:
         raise ValueError(f"{quoted(name)} is not the canonical name of what it says")
@@ -286,16 +289,17 @@ def _record(name: str, type: Type, seats: tuple[str, ...]) -> Any:
 
 
 def _checked(text: str, type: Type) -> str:
-    """A text that is said. Fault: it is empty, too long, or has characters that no text has."""
+    """Returns a text. Raises Fault where it is empty, too long, or has characters that no text
+    has."""
     if not text.strip():
         raise Fault("empty")
     return check_text(text, type, "")
 
 
 def _block(text: str) -> str:
-    """Returns the content of the only fenced block of a reply: the lines between a line of three
-    or more backticks or tildes, with or without a word for the language, and the next line of as
-    many or more and nothing else. Raises a fault if there is no block, half a one, or more."""
+    """Returns the content of the only fenced block of a reply: the lines between a line of three or
+    more backticks or tildes, with or without a word for the language, and the next line of as many
+    or more and nothing else. Raises Fault where there is no block, half a one, or more."""
     lines = text.strip().split("\n")
     first = next((i for i, line in enumerate(lines) if _FENCED.search(line)), None)
     if first is None:

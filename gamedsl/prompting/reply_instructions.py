@@ -40,20 +40,20 @@ ASKED = {
         '<tool_call>{"name": "choose", "arguments": {"option": "OPTION"}}</tool_call>'
     ),
 }
-"""What prompts say of each form. It has as few words as can be, none of them a label of any style,
+"""The instruction for each form. It has as few words as can be, none of them a label of any style,
 since no action of a masked game may be called by one of them."""
 
 _THINK = "Before that, think between <think> and </think>, in at most {} tokens."
 
 
 def instruction(form: Form) -> str:
-    """Returns the instruction of a reply form. It contains no name and no label of any game."""
+    """Returns how to answer a closed decision. The text has no name and no label of any game."""
     asked = ASKED[form.kind]
     return asked if form.think is None else f"{asked} {_THINK.format(form.think)}"
 
 
 def form_of(step: Choose, seats: tuple[str, ...]) -> str:
-    """Describes the form of replies to an open decision."""
+    """Returns how to answer an open decision."""
     said = step.said
     assert said is not None
     limit = f"at most {said.max_tokens} tokens"
@@ -90,7 +90,7 @@ def described(type: Type, seats: tuple[str, ...]) -> str:
 
 
 def again(failure: ParseFailure) -> tuple[tuple[Literal["assistant", "user"], str], ...]:
-    """Returns the messages after an invalid reply if its author may try once more."""
+    """Returns the messages that follow an invalid reply where its author may try again."""
     why = REASONS.get(failure.reason, failure.reason)
     return (
         ("assistant", failure.text[:QUOTED]),

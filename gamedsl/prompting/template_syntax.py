@@ -58,7 +58,7 @@ class Broken:
 
 @dataclass
 class Parsed:
-    """The facts about one template that the passes need."""
+    """One template as passes read it."""
 
     mentions: list[Mention] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)

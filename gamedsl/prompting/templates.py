@@ -69,7 +69,7 @@ whoever has a view is told neither these nor what has been `seen`."""
 
 
 class Fields(str):
-    """The visible text of a record, with the texts of its fields for templates."""
+    """The text of a record that was shown, with the texts of its fields for templates."""
 
     parts: Mapping[str, str]
 
@@ -80,7 +80,7 @@ class Fields(str):
 
 
 def names_in(slot: str, ir: GameIR) -> frozenset[str]:
-    """The names of `SCOPE` that a slot may use in this game."""
+    """Returns the names of `SCOPE` that a slot may use in this game."""
     two = len(ir.seats) == 2
     return frozenset(
         row.name for row in SCOPE if slot in row.slots and (row.name != "other" or two)
@@ -88,7 +88,7 @@ def names_in(slot: str, ir: GameIR) -> frozenset[str]:
 
 
 def variables_before(ir: GameIR, step: Choose) -> tuple[str, ...]:
-    """The variables that steps before this one bind: what its actor has seen of them is told."""
+    """Returns the variables that steps before this one bind."""
     found: list[str] = []
     for other in walk_steps(ir.turns):
         if other is step:
@@ -99,14 +99,15 @@ def variables_before(ir: GameIR, step: Choose) -> tuple[str, ...]:
 
 
 def template_for(ir: GameIR, slot: str, *keys: str) -> Template | None:
-    """The file's text for a slot: under the first of the keys that has one, else the slot's own."""
+    """Returns the file's text for a slot: under the first of the keys that has one, else the slot's
+    own."""
     found = {template.key: template for template in ir.templates if template.slot == slot}
     return next((found[key] for key in (*keys, "") if key in found), None)
 
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """The sandbox: no globals, the filters above, an undefined name is an error."""
+    """Returns the sandbox: no globals, the filters above, an undefined name is an error."""
     from jinja2 import StrictUndefined
     from jinja2.runtime import LoopContext
     from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -152,12 +153,12 @@ def environment() -> Environment:
 
 @lru_cache(maxsize=512)
 def compiled(text: str) -> Compiled:
-    """A template ready to render. jinja2.TemplateSyntaxError if it is not one."""
+    """Returns a template ready to render. Raises jinja2.TemplateSyntaxError if it is not one."""
     return environment().from_string(text)
 
 
 def as_prompt_text(value: Any) -> Any:
-    """Returns a value's text in a prompt: exact numbers, lists with commas. Raises TypeError for
+    """Returns how a value reads in a prompt: exact numbers, lists with commas. Raises TypeError for
     a map."""
     if isinstance(value, dict):
         raise TypeError("a map is no text: name a part of it")

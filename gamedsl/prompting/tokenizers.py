@@ -28,7 +28,7 @@ class TokenCounter(Protocol):
 
 @dataclass(frozen=True)
 class Tokenizers:
-    """At least two, no two of which have one fingerprint; `roles` says which is whose."""
+    """Several tokenizers, no two of which have one fingerprint; `roles` says which is whose."""
 
     models: tuple[TokenCounter, ...]
     roles: Mapping[str, TokenCounter] = field(default_factory=dict)
@@ -50,18 +50,20 @@ def counts(counter: TokenCounter, text: str) -> tuple[int, ...]:
 
 
 def tokenizer_of(counter: TokenCounter, role: str) -> TokenCounter:
-    """Returns the tokenizer of a role's model, or all tokenizers if no model answers for it."""
+    """Returns the tokenizer of the model that answers for a role, or all tokenizers where no model
+    does."""
     return counter.roles.get(role, counter) if isinstance(counter, Tokenizers) else counter
 
 
 def inside(counter: TokenCounter) -> str:
-    """Describes in words the place where tokens are counted."""
+    """Returns a phrase that says in which tokenizer tokens are counted."""
     several = isinstance(counter, Tokenizers)
     return "in the tokenizer of each model" if several else "in this tokenizer"
 
 
 def together(counters: Iterable[TokenCounter]) -> TokenCounter:
-    """Tokenizers as one; of those that count alike, the one. ValueError if there is none."""
+    """Returns tokenizers as one; of those that count alike, the one. Raises ValueError if there is
+    none."""
     distinct = {one.fingerprint: one for one in counters}
     if not distinct:
         raise ValueError("no tokenizer")
@@ -70,5 +72,5 @@ def together(counters: Iterable[TokenCounter]) -> TokenCounter:
 
 
 def by_role(counter: TokenCounter, roles: Mapping[str, TokenCounter]) -> TokenCounter:
-    """Returns the counter of `together`, split by the role whose words are measured."""
+    """Returns a result of `together` that knows the tokenizer of each role."""
     return replace(counter, roles=roles) if isinstance(counter, Tokenizers) else counter

@@ -39,7 +39,7 @@ _INDENT = "  "
 
 
 class Hidden(NamedTuple):
-    """Stands where a seat may not look; of a list or bag it is told the length."""
+    """Stands for a value that a seat may not see; for a hidden list or bag it has the length."""
 
     length: int | None = None
 
@@ -49,19 +49,19 @@ HIDDEN = Hidden()
 
 @dataclass(frozen=True)
 class Words:
-    """Names of values without parts. `on_board` are shorter names for roles on a board, which
-    are then explained below it."""
+    """The names that a text gives to values without parts. `on_board` are shorter names for roles
+    on a board, which are then explained below it."""
 
     name: Callable[[Any], str] = name_of
     on_board: Mapping[str, str] = field(default_factory=dict)
 
 
 PLAIN = Words()
-"""Everything by its canonical name."""
+"""Names every value by its canonical name."""
 
 
 def titled(title: str, text: str) -> str:
-    """A text after its title: on the same line, or below it where it has several."""
+    """Returns a text after its title: on the same line, or below it where it has several."""
     if "\n" not in text:
         return f"{title}: {text}"
     return "\n".join((f"{title}:", *(f"{_INDENT}{line}" for line in text.split("\n"))))
@@ -118,7 +118,7 @@ def one_line(value: Any, type: Type, words: Words = PLAIN) -> str:
 
 
 def plain_text(value: Any, words: Words = PLAIN) -> str:
-    """A value of which the type is not known, in one line."""
+    """Returns a value of unknown type in one line."""
     if isinstance(value, BagValue):
         names = sorted((words.name(item), count) for item, count in value.items())
         return _listed(name if count == 1 else f"{name} x{count}" for name, count in names)
@@ -136,7 +136,7 @@ def _is_short(type: Type) -> bool:
 
 
 def _set(value: frozenset[Any], words: Words) -> str:
-    """The elements in braces: numbers by size, then names."""
+    """Returns the elements in braces: numbers by size, then names."""
     names = sorted(map(words.name, value), key=_by_size)
     mark = ", " if any(" " in name for name in names) else " "
     return "{" + mark.join(names) + "}"
@@ -147,7 +147,7 @@ def _by_size(name: str) -> tuple[bool, int, str]:
 
 
 def _grid(cells: tuple[Any, ...], type: Grid, words: Words) -> Iterator[str]:
-    """Rows and columns with their numbers; `.` where there is none."""
+    """Yields the rows of a grid, with numbered rows and columns; `.` stands for none."""
     short = words.on_board if plain(type.of) == SEAT else {}
     names = ["." if cell is None else one_line(cell, type.of, words) for cell in cells]
     names = [short.get(name, name) for name in names]

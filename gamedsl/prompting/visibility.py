@@ -1,4 +1,8 @@
-"""Visibility: which seats observe an event, and under which name."""
+"""Visibility: the seats that see a value, and the name by which each knows it.
+
+A seat that sees only some fields of a record knows it by these: `rank=K,suit=a`. A text stands
+between quotes, as in JSON, so that it may hold anything: `question="Is it so?"`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,8 @@ from gamedsl.ir.values import name_of
 
 
 def reads(readers: Readers, seat: str, owner: str | None, scope: Scope) -> bool:
-    """Whether a seat sees a value that is `owner`'s (None: nobody's). `scope` is the state."""
+    """Returns whether a seat sees a value that is `owner`'s (None: nobody's). `scope` is the
+    state."""
     match readers.kind:
         case "all":
             return True
@@ -56,7 +61,7 @@ def observers(
     readers: Readers, owner: str | None, chooser: str, value: Any, type: Type, name: str,
     scope: Scope, everyone: tuple[str, ...],
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
-    """Yields those of `everyone` who see a value, in order, each with the name it knows it by.
+    """Yields each seat of `everyone` that sees a value, in order, with the name it knows it by.
 
     That is `name`; if the fields of a record have readers of their own, the visible fields:
     `rank=K,suit=a`. The chooser of a value sees it whole.
@@ -81,7 +86,7 @@ _DECODER = json.JSONDecoder()
 
 
 def partial_name(fields: Iterable[tuple[str, Any, Type]]) -> str:
-    """Fields with their values as one name."""
+    """Returns fields with their values as one name."""
     return ",".join(f"{field}={_name(value, type)}" for field, value, type in fields)
 
 
@@ -92,8 +97,8 @@ def _name(value: Any, type: Type) -> str:
 
 
 def readings(name: str, type: Type) -> Iterator[tuple[str, str]]:
-    """The ways in which a name may begin with a value of a type: the value's own name, and what is
-    left after it."""
+    """Yields each way in which a name may begin with a value of a type: the value's own name, and
+    the rest of the name."""
     if isinstance(plain(type), Text) and name.startswith('"'):
         value, end = _DECODER.raw_decode(name)
         yield value, name[end + 1 :]
@@ -104,8 +109,8 @@ def readings(name: str, type: Type) -> Iterator[tuple[str, str]]:
 
 
 def field_texts(name: str, record: Record) -> dict[str, str] | None:
-    """The fields that a name tells, each with the name of its value; None for a name that tells no
-    fields. Values that are not texts are taken to hold no comma before another field."""
+    """Returns the fields that a name tells, each with the name of its value; None for a name that
+    tells no fields. Values other than texts are taken to hold no comma before another field."""
     found: dict[str, str] = {}
     rest = name
     for place, (field, type) in enumerate(record.fields):

@@ -23,17 +23,17 @@ class Windows:
         self._lasting = frozenset(never_repeated(ir.turns)) if ir.history else frozenset()
 
     def visible(self, seat: str, seen: Seen) -> Seen:
-        """Returns the part of a seat's events that one message tells."""
+        """Returns the events that one message shows, of all that a seat has seen."""
         start = self._start(seat, seen)
         return (*self.outside(seen[:start]), *seen[start:]) if start else seen
 
     def outside(self, seen: Seen) -> Seen:
-        """The events that no window leaves out."""
+        """Returns the events that no window leaves out."""
         return tuple(event for event in seen if event.step in self._lasting)
 
     def talk(self, seat: str, before: tuple[Turn, ...]) -> tuple[tuple[Turn, ...], int]:
-        """The turns that a chat goes on from, and how many events it leaves out before them, but
-        for those that are `outside`."""
+        """Returns the turns that a chat continues, and how many events it leaves out before them,
+        apart from those that no window leaves out."""
         window = self._ir.windows.get(seat)
         if window is None:
             return before, 0
@@ -47,8 +47,8 @@ class Windows:
         return before, 0
 
     def _start(self, seat: str, seen: Seen) -> int:
-        """Returns the number of events that one message leaves out, not counting those that are
-        `outside`."""
+        """Returns how many events one message leaves out, apart from those that no window leaves
+        out."""
         window = self._ir.windows.get(seat)
         if window is None:
             return 0
@@ -68,8 +68,8 @@ class Windows:
         return step.variable == since and event.name != SILENCE
 
     def _asked(self, seat: str, seen: Seen, place: int) -> int:
-        """Returns the index at which the choice in an event was made: simultaneous choices stand
-        before it in the order of the step's actors."""
+        """Returns the position at which the choice of an event was asked for: the events of those
+        who chose at the same time come before it in the order of the step's actors."""
         step = self._choices[seen[place].step]
         order = step.actors.index
         while step.joint and place:
@@ -81,7 +81,7 @@ class Windows:
 
 
 def never_repeated(steps: tuple[Step, ...]) -> list[str]:
-    """The ids of the steps that a play comes to at most once, or once for each role."""
+    """Returns the ids of the steps that a play reaches at most once, or once for each role."""
     found = []
     for step in steps:
         if not isinstance(step, Loop) or (step.in_turn and not step.cycle):

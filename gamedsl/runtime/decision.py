@@ -1,4 +1,4 @@
-"""Decisions that seats are asked, and the answers that they may give."""
+"""Decisions: the question to one seat, its legal actions, and the parsing of its reply."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ Message = tuple[str, str]
 
 
 def key_of(state: State, ask: Ask) -> str:
-    """The information set in which a seat is asked, as `Decision.information_set` has it."""
+    """Returns the information set in which a seat is asked, as `Decision.information_set` has
+    it."""
     if ask.key is not None:
         return ask.key
     return information_set(ask.seat, ask.step, state.known(ask.seat))
@@ -42,7 +43,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision that one seat is asked.
+    """A decision of one seat.
 
     `information_set` names all that the seat knows here in canonical names, and never in labels, so
     that policies, metrics and solvers agree on it. `occurrence` counts the seat's earlier choices
@@ -60,7 +61,7 @@ class Decision:
     labels: tuple[str, ...]
     seen: Seen = field(repr=False)
     before: tuple[Turn, ...] = field(repr=False, compare=False)
-    """What the seat was asked before, where its prompt is a chat that goes on."""
+    """The seat's earlier decisions, where its prompt continues a chat."""
     _env: Env = field(repr=False, compare=False)
     _book: LabelBook = field(repr=False, compare=False)
     _state: State = field(repr=False, compare=False)
@@ -69,8 +70,8 @@ class Decision:
 
     @property
     def view(self) -> dict[str, Any]:
-        """All that the seat has seen, as plain data with canonical names; a declared view restricts
-        `messages` alone."""
+        """The seat's events and options as plain data with canonical names; a declared view
+        restricts `messages` alone."""
         return {
             "seat": self.seat,
             "role": self.role,
@@ -81,8 +82,8 @@ class Decision:
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:
-        """The prompt, as (chat role, content) pairs. EvaluationError where an expression of the
-        seat's declared view has no value here."""
+        """The prompt, as (chat role, content) pairs. Raises EvaluationError where an expression of
+        the seat's declared view has no value here."""
         env = self._env
         step = env.step_of(self.step)
         restricted = env.ir.told_at(self.seat, self.step) is not None
@@ -93,23 +94,22 @@ class Decision:
         return (*asked, *(part for failure in self.failed for part in again(failure)))
 
     def under(self, book: LabelBook) -> Decision:
-        """The same decision under other labels."""
+        """Returns the same decision under other labels."""
         return replace(self, labels=tuple(map(book.label, self.legal)), _book=book)
 
     @property
     def said(self) -> Said | None:
-        """The form of an open decision's answer; None for a closed one, which has `legal`
-        options."""
+        """The request of an open decision; None for a closed one, which has `legal` options."""
         return self._env.step_of(self.step).said
 
     def admits(self, name: str) -> bool:
-        """Whether the `valid` of an open decision holds of what has this canonical name.
+        """Returns whether the `valid` of an open decision admits this canonical name. Raises
         EvaluationError where it has no value."""
         return cast(Listening, self._state).admits(self.seat, name)
 
     @property
     def type(self) -> Type:
-        """The type of the choice or of the spoken value."""
+        """The type of the choice or reply."""
         return self._env.step_of(self.step).type
 
     @property
@@ -124,7 +124,7 @@ class Decision:
 
     @property
     def form(self) -> Form:
-        """The reply form of a closed decision."""
+        """The form in which a closed decision is answered."""
         return self._env.ir.respond
 
     @cached_property
@@ -136,8 +136,8 @@ class Decision:
 
 
 class Mistake(NamedTuple):
-    """An invalid reply: to which decision, why, whether it was the last try, and what it earns in
-    training (None: nothing is known that it could)."""
+    """An invalid reply: its decision, the reason, whether it was the last try, and its reward in
+    training (None: no bound is known)."""
 
     decision: Decision
     failure: ParseFailure
@@ -145,7 +145,7 @@ class Mistake(NamedTuple):
     pay: int | Fraction | None
 
     def as_dict(self) -> dict[str, Any]:
-        """For transcripts: JSON-able data."""
+        """Returns the mistake as JSON-able data, for transcripts."""
         decision, failure = self.decision, self.failure
         return {
             "seat": decision.seat, "step": decision.step, "occurrence": decision.occurrence,
@@ -156,7 +156,7 @@ class Mistake(NamedTuple):
 def parse_reply(
     decision: Decision, reply: Action | str | ParseFailure, state: State, book: LabelBook
 ) -> str | ParseFailure:
-    """The canonical name of what a reply chooses or says in a state, or why it is invalid.
+    """Returns the canonical name of a reply in a state, or why it is invalid.
 
     ValueError: an `Action` is not legal, or is no canonical name of what may be said.
     """
@@ -178,7 +178,8 @@ def parse_reply(
 
 
 def _parse_open(decision: Decision, text: str, name: str, state: State) -> str | ParseFailure:
-    """The canonical name of what is said, if it is valid; `name` where it was made in that form."""
+    """Returns the canonical name of an open reply, if it is valid; `name` where it was made in that
+    form."""
     said, seats = decision.said, decision.env.ir.seats
     assert said is not None
     read = name or read_open_reply(text, said, decision.type, seats)
@@ -193,8 +194,8 @@ def _parse_open(decision: Decision, text: str, name: str, state: State) -> str |
 
 
 def _tokens(decision: Decision, text: str) -> int:
-    """Returns the number of a text's tokens for the model that writes it; without a tokenizer, a
-    lower bound: its words."""
+    """Returns the number of tokens of a text for the model that wrote it; without a tokenizer, a
+    lower bound: the number of words."""
     counter = decision.env.tokenizer
     return (
         len(text.split()) if counter is None else tokenizer_of(counter, decision.role).count(text)

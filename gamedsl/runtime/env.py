@@ -20,7 +20,7 @@ from gamedsl.prompting.tokenizers import TokenCounter
 from gamedsl.runtime.decision import Decision, key_of
 from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.history import Position, PositionTree
-from gamedsl.runtime.kernels import kernel_of, view_code_beside
+from gamedsl.runtime.kernels import kernel_of, view_code_for
 from gamedsl.runtime.least import Amount, least_payoffs
 from gamedsl.runtime.memory import Memory, initial_values, key_of_memory
 from gamedsl.runtime.transcripts import params_as_data
@@ -47,11 +47,11 @@ class Env:
         self.run_seed = run_seed
         self.tokenizer = tokenizer
         self.kernel = kernel_of(ir, backend, caller)
-        self.prompter = Prompter(ir, partial(view_code_beside, self.kernel))
+        self.prompter = Prompter(ir, partial(view_code_for, self.kernel))
         self._steps = {step.id: step for step in ir.steps}
         self._begun: dict[str, Position] = {}
         self.outcomes = lru_cache(maxsize=16)(_outcomes)
-        """What chance may bring in a position; the last ones are kept, for some are long lists."""
+        """The possible outcomes in a position; the last ones are kept, for some are long lists."""
 
     def reset(
         self,
@@ -62,7 +62,7 @@ class Env:
         memory: Memory | None = None,
         given: Mapping[str, int] | None = None,
     ) -> Episode:
-        """Start an episode. The seed fixes everything that chance decides in it.
+        """Starts an episode. The seed fixes everything that chance decides in it.
 
         `memory` is what the episode before it left of the state that `lasts: run`
         (`Episode.memory`); without one, or where nothing is left, it begins as declared. ValueError
@@ -79,7 +79,7 @@ class Env:
 
     @cached_property
     def _labels(self) -> LabelBook:
-        """The labels of every episode, unless each episode draws its own."""
+        """The labels of every episode, where episodes have none of their own."""
         return self._labels_of(0)
 
     def _labels_of(self, seed: int) -> LabelBook:
@@ -93,7 +93,8 @@ class Env:
         return self._steps[id]
 
     def action_names(self, seat: str) -> tuple[str, ...]:
-        """Every action that a seat can ever have, by canonical name, in the order of the steps."""
+        """Returns every action that a seat can ever have, by canonical name, in the order of the
+        steps."""
         return tuple(
             dict.fromkeys(
                 option.name
@@ -104,7 +105,8 @@ class Env:
         )
 
     def vector_names(self, seat: str) -> tuple[str, ...]:
-        """The names of the floats of `View.vector`, in order; see `gamedsl.runtime.vectors`."""
+        """Returns the names of the floats of `View.vector`, in order; see
+        `gamedsl.runtime.vectors`."""
         return tuple(component.name for component in self.viewer.layout(seat).components)
 
     @cached_property
@@ -114,7 +116,7 @@ class Env:
 
     @cached_property
     def viewer(self) -> Viewer:
-        """The object that makes the views of seats."""
+        """Makes the views of seats."""
         return Viewer(self.ir)
 
     @cached_property
@@ -123,7 +125,8 @@ class Env:
         return PositionTree(self.kernel.start(), talks=self.prompter.is_chat).root
 
     def begin(self, memory: Memory | None) -> Position:
-        """The history in which nothing has happened since an episode that left this memory."""
+        """Returns the history in which nothing has happened since an episode that left this
+        memory."""
         lasting = initial_values(self.ir, memory)
         if not lasting:
             return self.root
@@ -139,7 +142,7 @@ class Env:
     def decisions(
         self, book: LabelBook, position: Position, forced: bool = False
     ) -> tuple[Decision, ...]:
-        """Returns the decisions of a position; with `forced`, also those with a single option."""
+        """Returns the decisions in a position; with `forced`, also those with one legal action."""
         key = (book, forced)
         if position.cache is None or position.cache[0] != key:
             position.cache = key, tuple(self._decide(book, position, forced))
@@ -162,8 +165,8 @@ class Env:
         return decisions
 
     def cost_of(self, seat: str) -> Amount:
-        """Returns the payoff of a seat after an invalid reply: the game's, else the seat's least
-        payoff; None for a referee, and if no bound is known."""
+        """Returns the cost of a seat's invalid reply: what the game says, else its least payoff;
+        None for a referee, and where no bound is known."""
         pay = self.ir.costs[seat].pay
         return self.least.get(seat) if pay is None else pay
 

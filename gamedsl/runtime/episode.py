@@ -67,7 +67,7 @@ class Episode:
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """The seats that must act now; empty at a chance node and when done."""
+        """The decisions of the seats that must act now; empty at a chance node and when done."""
         if self.payoffs:
             return ()
         found = self.env.decisions(self._book, self._position, self._forced)
@@ -87,13 +87,13 @@ class Episode:
 
     @property
     def chance(self) -> tuple[Outcome, ...]:
-        """The possible chance outcomes, for `draw`, with exact probabilities; empty if it is not
-        chance's turn, or if chance is drawn from the seed."""
+        """The possible outcomes, for `draw`, with exact probabilities; empty where it is not
+        chance's turn, and where chance is drawn from the seed."""
         return () if self.payoffs else self.env.outcomes(self._position)
 
     @property
     def outcome_count(self) -> int:
-        """The number of outcomes in `chance`, without listing them."""
+        """The number of `chance` outcomes, without listing them."""
         return 0 if self.payoffs else self._position.state.outcome_count
 
     @property
@@ -115,7 +115,7 @@ class Episode:
         return self._position.state.streams
 
     def step(self, replies: Mapping[str, Action | str | ParseFailure]) -> None:
-        """Answer every decision. A text is read as a reply; one that is invalid costs what the game
+        """Answers every decision. A text is read as a reply; an invalid one costs what the game
         says, and where its author has a further try, the others' replies are kept until then.
 
         ValueError if a seat that must act is missing, another is there, the episode is done, chance
@@ -149,8 +149,8 @@ class Episode:
         self, asked: tuple[Decision, ...], read: Mapping[str, str | ParseFailure],
         failures: dict[str, ParseFailure],
     ) -> dict[str, str | ParseFailure]:  # fmt: skip
-        """Returns the replies after the rule for failures: the seats are asked again, the
-        episode ends, or it continues with the substitutes for their replies."""
+        """Returns the replies with the effects of failures: their authors are asked again, or the
+        episode is over, or it goes on with a substitute for their replies."""
         costs, held = self.env.ir.costs, dict(read)
         again: dict[str, tuple[ParseFailure, ...]] = {}
         for decision in asked:
@@ -175,12 +175,13 @@ class Episode:
         return {}
 
     def parse(self, decision: Decision, reply: Action | str | ParseFailure) -> str | ParseFailure:
-        """The canonical name of what a reply to one of `decisions` chooses or says, or why it is
-        invalid; nothing moves. ValueError: an `Action` is not legal, or can be said by nobody."""
+        """Returns the canonical name of a reply to one of `decisions`, or why it is invalid;
+        nothing moves. Raises ValueError where an `Action` is not legal, or no reply has its
+        name."""
         return parse_reply(decision, reply, self._position.state, self._book)
 
     def draw(self, outcome: int) -> None:
-        """Let chance bring the outcome of this number, of those in `chance`.
+        """Lets chance bring the outcome of this number, of those in `chance`.
 
         ValueError where it is not chance's turn; IndexError for a number that there is not.
         """
@@ -189,15 +190,15 @@ class Episode:
         self._go_on(self._position.after(_within(outcome, self.outcome_count)))
 
     def seen(self, seat: str) -> Seen:
-        """The events that a seat has seen so far, in order, in canonical names."""
+        """Returns the events that a seat has seen so far, in order, in canonical names."""
         return self._position.state.seen(seat)
 
     def information(self, seat: str) -> str:
-        """The same as one text: all that a seat knows, whether or not it acts now."""
+        """Returns the same as one text: all that a seat knows, whether or not it acts now."""
         return information(seat, self.seen(seat))
 
     def view(self, seat: str) -> View:
-        """Returns a seat's view now, whether or not it acts: as data, as text and as a vector.
+        """Returns the view of a seat now, whether or not it acts: as data, as text and as a vector.
 
         Raises ValueError if there is no such seat.
         """
@@ -210,18 +211,18 @@ class Episode:
 
     @property
     def memory(self) -> Memory:
-        """The memory with which the next episode of a run begins, by `Env.reset`: this episode's
-        persistent state so far. An episode that was forfeited or is void leaves its initial
-        memory."""
+        """The memory with which the next episode of a run begins, by `Env.reset`: the state that
+        lasts, as this episode has left it so far. One that was forfeited or is void leaves the
+        memory it began with."""
         return self._began if self.failures else memory_after(self.env.ir, self.state.variables)
 
     @property
     def table(self) -> str:
-        """Everything there is, as text, as the referee sees it. Not for players."""
+        """The whole state as text, as the referee sees it. Not for players."""
         return everything(self.env.viewer, self._position.state)
 
     def fork(self) -> Episode:
-        """An independent copy at the same point."""
+        """Returns an independent copy at the same point."""
         copy = Episode.__new__(Episode)
         copy.env, copy.seed, copy._book = self.env, self.seed, self._book
         copy._began, copy._given = self._began, self._given
@@ -255,7 +256,8 @@ class Episode:
         }
 
     def forfeit(self, failures: dict[str, ParseFailure]) -> None:
-        """End now: who failed is paid what that costs, everyone else's payoff is void; or all."""
+        """Ends the episode now: each seat that failed is paid the cost of its failure, everyone
+        else's payoff is void; or all are."""
         self.failures = failures
         ir, self._failed = self.env.ir, {}
         void = any(ir.costs[seat].then == "void" or seat not in ir.seats for seat in failures)
@@ -265,7 +267,8 @@ class Episode:
         self.rewards = dict(self.payoffs)
 
     def _go_on(self, position: Position) -> None:
-        """Play on as far as nobody is asked: what chance draws from the seed, and what is forced.
+        """Plays on until somebody is asked: chance is drawn from the seed, and forced moves are
+        taken.
 
         One legal action is taken without asking, and one outcome of chance.
         """
@@ -283,7 +286,7 @@ class Episode:
         self.payoffs, self.rewards = dict(position.payoffs), dict(position.rewards)
 
     def _drawn(self, state: State) -> int:
-        """Returns the chance outcome: the given one, else the seed's."""
+        """Returns the outcome of chance: the given one, else the one that the seed draws."""
         given = self._given.get(state.draws[0]) if self._given else None
         return state.pick(self.seed) if given is None else _within(given, state.outcome_count)
 

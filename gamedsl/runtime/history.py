@@ -1,4 +1,4 @@
-"""The histories that an environment has played, each worked out once.
+"""Histories that an environment has played, each worked out once.
 
 A position is a history with all that follows from it alone; episodes, their forks and the bundles
 of a training step share positions, so that going where many have been is a look into a dict. What
@@ -21,7 +21,7 @@ MANY = 50_000
 """Positions that a tree keeps; those beyond are worked out anew each time."""
 
 Move = tuple[str, ...] | int
-"""The names that all who are asked choose, in their order; or the number of an outcome."""
+"""A move: the names that all who are asked choose, in their order; or the number of an outcome."""
 
 
 Talk = Mapping[str, tuple[Turn, ...]]
@@ -29,14 +29,14 @@ NO_TALK: Talk = MappingProxyType({})
 
 
 class Log(NamedTuple):
-    """The events of a play, the last first: a step of a transcript, and the log before it."""
+    """A log, the last entry first: a step of a transcript, and the log before it."""
 
     entry: dict[str, Any]
     before: Log | None
 
 
 def entries(log: Log | None) -> list[dict[str, Any]]:
-    """The steps of a log, the first first, as data of their own."""
+    """Returns the steps of a log, the first first, as copies."""
     found = []
     while log is not None:
         found.append({k: dict(v) if isinstance(v, dict) else v for k, v in log.entry.items()})
@@ -45,15 +45,15 @@ def entries(log: Log | None) -> list[dict[str, Any]]:
 
 
 def _answered(log: Log | None, state: State, known: int) -> Log | None:
-    """A log with what functions gave since so many results were known."""
+    """Returns a log with the results of functions since the first `known` results."""
     for step, function, given in state.answers[known:] if isinstance(state, History) else ():
         log = Log({"step": step, "call": function, "gives": list(given)}, log)
     return log
 
 
 class PositionTree:
-    """The positions of one game that were come to, and how many are kept. With `talks`, they know
-    what each seat was asked before."""
+    """The positions of one game that were reached, and how many are kept. With `talks`, they know
+    each seat's earlier decisions."""
 
     def __init__(self, start: State, *, talks: bool = False) -> None:
         self.talks = talks
@@ -63,7 +63,7 @@ class PositionTree:
 
 
 class Position:
-    """A history: its state, which is never moved, and what it pays where it is over.
+    """A history: its state, which is never moved, and its payoffs where it is over.
 
     `cache` is for what the owner of the tree derives from it.
     """
@@ -80,17 +80,18 @@ class Position:
         self.state = state
         self.log = log
         self.talk = talk
-        """What each seat was asked before, and how it replied, where the tree keeps that."""
+        """Each seat's earlier decisions and replies, where the tree keeps them."""
         self.payoffs: Amounts = state.payoffs if over else {}
         self.rewards: Amounts = state.rewards if over else {}
         self.cache: Any = None
         self.known = False
-        """Whether somebody came here before."""
+        """Whether the position was reached before."""
         self._tree = tree
         self._after: dict[Move, Position] = {}
 
     def after(self, move: Move) -> Position:
-        """The position one move on. Raises `gamedsl.EvaluationError` where the rules fail."""
+        """Returns the position one move on. Raises `gamedsl.EvaluationError` where the rules
+        fail."""
         found = self._after.get(move)
         if found is None:
             found = self._play(move)
@@ -119,7 +120,7 @@ class Position:
         return Position(self._tree, state, _answered(log, state, known), talk)
 
     def _talk_after(self, names: tuple[str, ...]) -> Talk:
-        """The talk after what those who are asked here reply; what is forced is not asked."""
+        """Returns the decisions of each seat after a move; forced moves are no decisions."""
         talk = dict(self.talk)
         for ask, name in zip(self.state.asks, names, strict=True):
             if len(ask.legal) != 1:
@@ -130,8 +131,8 @@ class Position:
 
 
 def moved(before: State, move: Move | None) -> State:
-    """The state one move on, or the same. Whoever goes through a tree makes it late, and level by
-    level, so that a tree that is too large is given up soon."""
+    """Returns the state one move on, or the same. A caller that walks a tree level by level makes
+    states late, so that a tree that is too large is given up soon."""
     if move is None:
         return before
     state = before.copy()
@@ -143,7 +144,7 @@ def moved(before: State, move: Move | None) -> State:
 
 
 def moves(state: State) -> Iterable[Move]:
-    """All that may happen next in a state that is not the end."""
+    """Returns all moves in a state that is not the end."""
     if state.kind == "chance":
         return range(state.outcome_count)
     return product(*(ask.legal for ask in state.asks))

@@ -1,4 +1,4 @@
-"""The table of backends that run the rules of a game."""
+"""Kernels: the table of backends that run the rules of a game."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ BACKENDS: dict[str, Callable[[GameIR], Kernel]] = {
     "generated": _generated,
     "tabulated": _tabulated,
 }
-"""What may run the rules of a game, by name; all agree. The interpreter is the reference; a
-generated game is a Python module, the fastest for most; a tabulated one is a list of all histories,
-the fastest for small games."""
+"""The backends by name; all agree. The interpreter is the reference. A generated game is a Python
+module, the fastest for most games. A tabulated one is a list of all histories, the fastest for
+small games."""
 
 DEFAULT_BACKEND = "generated"
 
 
 def kernel_of(ir: GameIR, backend: str | None = None, caller: Caller = call_registered) -> Kernel:
-    """The rules of a game, run by a backend; `caller` works out its calls. ValueError where there
-    is none of this name, and for a game that it cannot run: with too many histories to be
-    tabulated; with words or referees, which the interpreter alone runs."""
+    """Returns the rules of a game, run by a backend; `caller` works out its calls. Raises
+    ValueError for an unknown name, and for a game that the backend cannot run: with too many
+    histories to be tabulated; with words or referees, which the interpreter alone runs."""
     if ir.open or ir.referees:
         return _interpreted(ir, backend, caller)
     name = backend or DEFAULT_BACKEND
@@ -47,9 +47,9 @@ def kernel_of(ir: GameIR, backend: str | None = None, caller: Caller = call_regi
     return BACKENDS[name](ir)
 
 
-def view_code_beside(kernel: Kernel) -> ViewCode:
-    """Returns the generated code for the values in prompts, beside this backend; none beside the
-    interpreter, which needs no generated code."""
+def view_code_for(kernel: Kernel) -> ViewCode:
+    """Returns the generated functions for declared views, to be used beside this kernel; none
+    beside the interpreter."""
     if isinstance(kernel, Interpreter):
         return {}
     from gamedsl.engine.generated import view_code_of

@@ -1,8 +1,8 @@
-"""Memory from episode to episode of a run: texts that roles wrote into state that `lasts: run`.
+"""Memories: texts that roles wrote into state that `lasts: run`, from episode to episode.
 
-A memory is JSON-able data: the written values by variable, and for a variable per role by seat.
-Unwritten variables are left out, so that the memory of a new run is empty. An episode begins with a
-memory and leaves one for the next.
+A memory is JSON-able data: the text by variable, and for a variable per role by seat. Text that was
+never written is left out, so that the memory of a run that begins is empty. An episode begins with
+a memory and leaves one for the next.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Memory = Mapping[str, Any]
 
 
 def initial_values(ir: GameIR, memory: Memory | None) -> dict[str, Any]:
-    """The values with which an episode begins, by variable, of those that a memory has. ValueError
-    where a memory is not of this game."""
+    """Returns the values with which an episode begins, by variable, of those that a memory has.
+    Raises ValueError where a memory is not of this game."""
     states, found = {state.name: state for state in ir.lasting}, {}
     if memory is not None and not isinstance(memory, Mapping):
         raise ValueError("a memory is a map of what lasts")
@@ -51,7 +51,7 @@ def _text(state: State, name: str, type: Any, left: Any) -> str:
 
 
 def memory_after(ir: GameIR, variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The memory that an episode leaves in which variables hold this."""
+    """Returns the memory that an episode leaves, from the values of its variables."""
     found: dict[str, Any] = {}
     for state in ir.lasting:
         value = variables.get(state.name)
@@ -63,5 +63,5 @@ def memory_after(ir: GameIR, variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def key_of_memory(memory: Memory) -> str:
-    """One text for equal memories."""
+    """Returns a text that is equal for equal memories."""
     return json.dumps(memory, sort_keys=True, ensure_ascii=False)

@@ -1,7 +1,8 @@
-"""Positions: all that the rest of a game depends on, for solvers that merge histories.
+"""Position keys: equal for histories after which the same may follow, for solvers that reach one
+position by many histories.
 
-A position follows the rules alone, not the observations of seats; so it stands for all its
-histories only if every seat has seen everything.
+A key depends on the rules alone, not on the events that seats have seen. A position stands for all
+its histories only where every seat has seen everything.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def seen_by_all(ir: GameIR) -> bool:
 
 
 def position(state: State) -> Hashable:
-    """Returns a key of the rest of the game: equal for two histories only if they have the same
-    continuations. Observations of seats are no part of it. In a tabulated game every history has
-    its own position."""
+    """Returns the key of a state: equal for two histories only if all that may follow is the same.
+    The events that seats have seen are no part of it. In a tabulated game every history has its
+    own."""
     inner = _reference_of(state)
     if isinstance(inner, History):
         reached, dead = inner._state, _dead(inner._kernel)
@@ -95,8 +96,8 @@ def frozen(value: Any) -> Hashable:
 
 
 def count_histories(kernel: Kernel, limit: int) -> int | None:
-    """Counts the histories of a game, the empty one and terminal ones included; None for more than
-    `limit`. Raises `gamedsl.EvaluationError` if the rules fail.
+    """Returns the number of histories of a game, the empty one and those that are over included;
+    None for more than `limit`. Raises `gamedsl.EvaluationError` where the rules fail.
 
     Histories are made level by level, so that a game that is too large is given up soon.
     """
@@ -153,5 +154,5 @@ def unread(ir: GameIR) -> set[str]:
 
 
 def _reads(part: Any) -> Counter[str]:
-    """Counts the reads of each variable in a part of the IR."""
+    """Returns how often each variable is read in a part of the IR."""
     return Counter(e.name for e in expressions_in(part) if isinstance(e, Read | LastBy | Past))

@@ -1,4 +1,4 @@
-"""Transcripts held against the game: played again move by move, and told for people.
+"""Replays: a transcript is played again move by move, and compared with the game.
 
 A transcript agrees with a game if it is of the same rules and rendering, has the labels that its
 seeds draw, every outcome could be drawn and every choice made where it stands, and it pays what the
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fault:
-    """A disagreement of a transcript and the game. `line` is the transcript's, from 1; `move`
-    counts the moves, from 1; 0 is before or after. `help` is the remedy, if there is one."""
+    """A disagreement between a transcript and the game. `line` is the transcript's, from 1; `move`
+    counts the moves, from 1; 0 is before or after them. `help` is the remedy, if there is one."""
 
     message: str
     line: int
@@ -58,7 +58,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Move:
-    """One thing that happened, and what was told of it: who, and which event, in order."""
+    """A move, and the seats that were shown each of its events, in order."""
 
     headline: str
     told: tuple[tuple[tuple[str, ...], str], ...]
@@ -77,7 +77,7 @@ class Replay:
 
     @property
     def text(self) -> str:
-        """For people: each move, and who was told what."""
+        """The replay as text: each move, and the events that seats were shown."""
         head = self.transcript.head
         lines = [f"{self.episode.env.ir.name}, run seed {head['run_seed']}, seed {head['seed']}"]
         width = len(str(len(self.moves)))
@@ -98,11 +98,11 @@ class Replay:
 
 
 class DisagreementError(Exception):
-    """A move that the game does not allow."""
+    """The game does not allow a move."""
 
 
 def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay:
-    """Play a transcript again. Never raises for what a transcript says: see `Replay.faults`.
+    """Plays a transcript again. Never raises for what a transcript says: see `Replay.faults`.
 
     `env` is an environment of the game with the transcript's run seed, if there is one already.
     """
@@ -140,15 +140,15 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
 
 
 def game_of(game: Game, transcript: Transcript) -> Game:
-    """The game with the share of its rows that a transcript was made with; as it is where it has no
-    such share."""
+    """Returns the game with the share of its rows that a transcript was made with; the same game
+    where it has no such share."""
     rows = transcript.head.get("rows", "all")
     return game.of(rows) if rows in get_args(Rows) and holds_out(game.ir) else game
 
 
 def params_of(game: Game, transcript: Transcript) -> dict[str, Any]:
-    """The params with which a transcript was made, where they are not those of the game and can be
-    given to `gamedsl.load`."""
+    """Returns the params with which a transcript was made, where they differ from those of the game
+    and can be given to `gamedsl.load`."""
     given = transcript.head.get("params")
     if not isinstance(given, dict):
         return {}
@@ -226,8 +226,8 @@ Headline = tuple[str, tuple[str, ...]]
 
 
 def _play(episode: Episode, happening: Happening, mistakes: Any, thoughts: Thoughts) -> Headline:
-    """Make one move, after the invalid replies that came before. `DisagreementError` where the
-    game does not allow it."""
+    """Makes one move, after the invalid replies that came before. Raises `DisagreementError` where
+    the game does not allow it."""
     if episode.done:
         raise DisagreementError("the game is over here")
     match happening:
@@ -250,7 +250,7 @@ def _draw(episode: Episode, happened: Drawn) -> str:
     for number, outcome in enumerate(outcomes):
         if outcome.name == happened.outcome:
             episode.draw(number)
-            return drawn(place, outcome.name, outcome.probability)
+            return outcome_text(place, outcome.name, outcome.probability)
     names = _few([outcome.name for outcome in outcomes])
     raise DisagreementError(f"`{happened.outcome}` cannot be drawn for {place} here, only {names}")
 
@@ -265,16 +265,18 @@ def _choose(episode: Episode, happened: Chosen, mistakes: Any, thoughts: Thought
     for decision in asked:
         _allowed(episode, decision, choices[decision.seat])
     episode.step({seat: Action(name) for seat, name in choices.items()})
-    lines = [line for d in asked for line in (*invalid(mistakes, d), *thoughts.before(d))]
+    lines = [line for d in asked for line in (*mistakes_text(mistakes, d), *thoughts.before(d))]
     spoken = [d for d in asked if d.said is not None]
-    by_seat = {d.seat: said(d, step, choices[d.seat]) for d in spoken}
+    by_seat = {d.seat: open_reply_text(d, step, choices[d.seat]) for d in spoken}
     lines += [headline for headline, _ in by_seat.values()]
-    lines += chosen(step, {seat: name for seat, name in choices.items() if seat not in by_seat})
+    lines += choices_text(
+        step, {seat: name for seat, name in choices.items() if seat not in by_seat}
+    )
     return "\n".join(lines), tuple(event for _, event in by_seat.values() if event)
 
 
 def _allowed(episode: Episode, decision: Decision, name: str) -> None:
-    """`DisagreementError` for what cannot be chosen or said at a decision."""
+    """Raises `DisagreementError` for a choice or reply that is not allowed at a decision."""
     open_or_silent = decision.said is not None or (name == SILENCE and decision.may_be_silent)
     if not open_or_silent and name not in decision.legal:
         raise DisagreementError(
@@ -311,12 +313,16 @@ def _fail(episode: Episode, happened: Failed, mistakes: Any) -> str:
             for seat, (reason, text) in failures.items()
         )
     before = (d for d in asked if d.seat in failures)
-    lines = [line for decision in before for line in invalid(mistakes, decision, but_last=True)]
-    return "\n".join([*lines, *(failed(seat, *failure) for seat, failure in failures.items())])
+    lines = [
+        line for decision in before for line in mistakes_text(mistakes, decision, but_last=True)
+    ]
+    return "\n".join(
+        [*lines, *(failure_text(seat, *failure) for seat, failure in failures.items())]
+    )
 
 
 def _asked(episode: Episode) -> str:
-    """Describes the decisions that the game waits for."""
+    """Returns a description of what the game waits for."""
     if episode.chance:
         return f"chance draws {_place(*episode.drawing)}"
     return " and ".join(f"{d.seat} chooses {episode.asked_step}" for d in episode.decisions)
@@ -337,7 +343,7 @@ def _observations(episode: Episode) -> dict[str, tuple[Event, ...]]:
 def _new_observations(
     before: dict[str, tuple[Event, ...]], after: dict[str, tuple[Event, ...]]
 ) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """The new events, each with the seats that were told it."""
+    """Returns the new events, each with the seats that saw it."""
     told: dict[tuple[str, int], list[str]] = {}
     for seat, events in after.items():
         times: dict[str, int] = {}
@@ -356,32 +362,31 @@ LONG = 60
 """Letters that an outcome of chance may have in its line."""
 
 
-def said(decision: Decision, step: str, name: str) -> tuple[str, str]:
-    """Returns the line for a seat's text, and the event that tells it whole."""
+def open_reply_text(decision: Decision, step: str, name: str) -> tuple[str, str]:
+    """Returns the text of an open reply, and the event that tells it whole."""
     if name == SILENCE:
         return f"{decision.seat} says nothing valid as {step}", ""
     body = quoted("\n".join(_fields(name)) if _form(decision) == "json" else name)
     return f"{decision.seat} says {step}:\n{body}", known((Event(step, 0, decision.seat, name),))
 
 
-def drawn(place: str, name: str, probability: Any) -> str:
-    """Returns the line for an outcome of chance."""
+def outcome_text(place: str, name: str, probability: Any) -> str:
+    """Returns the text of an outcome of chance."""
     if len(name) <= LONG and "\n" not in name:
         return f"chance draws {place} = {name} ({probability})"
     return f"chance draws {place} ({probability}):\n{quoted(name)}"
 
 
-def invalid(mistakes: Any, decision: Decision, but_last: bool = False) -> list[str]:
-    """Returns the lines for the invalid replies to a decision, in order, from a header's
-    `mistakes`; any value is accepted. `but_last`: the last is told elsewhere."""
+def mistakes_text(mistakes: Any, decision: Decision, but_last: bool = False) -> list[str]:
+    """Returns the texts of the invalid replies to a decision, in order, from the `mistakes` of a
+    header, which may be any value. `but_last` leaves the last one out."""
     found = _invalid(mistakes, decision)
-    return [failed(decision.seat, str(one.get("reason")), one["text"])
+    return [failure_text(decision.seat, str(one.get("reason")), one["text"])
             for one in found[: len(found) - but_last]]  # fmt: skip
 
 
 class Thoughts:
-    """Thoughts before closed decisions, from a header's `replies`: the models' raw texts in
-    order. Any values are accepted."""
+    """The thoughts before closed decisions, from the `replies` of a header."""
 
     def __init__(self, head: Mapping[str, Any]) -> None:
         self._mistakes = head.get("mistakes")
@@ -395,7 +400,7 @@ class Thoughts:
                 self._texts[seat, step].append(text)
 
     def before(self, decision: Decision) -> list[str]:
-        """Returns the lines of the thought before a choice; each reply is used once."""
+        """Returns the text of the thought before a choice; each reply is shown once."""
         texts = self._texts[decision.seat, decision.step]
         if decision.said is not None or len(decision.legal) == 1:
             return []
@@ -412,7 +417,7 @@ class Thoughts:
 
 
 def _invalid(mistakes: Any, decision: Decision) -> list[dict[str, Any]]:
-    """The invalid replies to a decision."""
+    """Returns the invalid replies to a decision."""
     place = (decision.seat, decision.step, decision.occurrence)
     return [
         one for one in (mistakes if isinstance(mistakes, list) else ())
@@ -421,8 +426,8 @@ def _invalid(mistakes: Any, decision: Decision) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def chosen(step: str, choices: Mapping[str, str]) -> list[str]:
-    """Returns the lines for closed choices of a step."""
+def choices_text(step: str, choices: Mapping[str, str]) -> list[str]:
+    """Returns the text of closed choices at a step."""
     made = {seat: name for seat, name in choices.items() if name != SILENCE}
     lines = [f"{seat} chooses nothing as {step}" for seat in choices if seat not in made]
     if made:
@@ -430,20 +435,20 @@ def chosen(step: str, choices: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def failed(seat: str, reason: str, text: str) -> str:
-    """Returns the line for an invalid reply."""
+def failure_text(seat: str, reason: str, text: str) -> str:
+    """Returns the text of an invalid reply."""
     why = REASONS.get(reason, reason)
     return f"{seat} gives no valid reply: {why}" + (f":\n{quoted(text)}" if text.strip() else "")
 
 
 def quoted(text: str) -> str:
-    """A text in lines that stand apart."""
+    """Returns a text in lines that are marked as a quotation."""
     return "\n".join(f"| {_printable(line)}".rstrip() for line in text.split("\n"))
 
 
 def indented(text: str, width: int) -> Sequence[str]:
-    """A text whose lines after the first begin under it, `width` letters to the right; what is
-    quoted stands further in."""
+    """Returns a text whose lines after the first are indented by `width`; quoted lines are indented
+    further."""
     first, *rest = text.split("\n")
     return [first, *(" " * (width + 4 * line.startswith("|")) + line for line in rest)]
 

@@ -1,4 +1,4 @@
-"""Transcripts as JSON lines: what happened in an episode, written and read back.
+"""Transcripts as JSON lines: the record of an episode, written and read back.
 
     {"format": 1, "game": "kuhn_poker", "hash": …, "params": …, "run_seed": 0, "seed": 7, …}
     {"step": "card", "index": ["first"], "outcome": "K"}
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 HEAD = {"format": int, "game": str, "hash": str, "run_seed": int, "seed": int}
-"""What a header must have, and the type of each; the rest may be missing."""
+"""The keys of a header, with the type of each; the rest may be missing."""
 
 
 class TranscriptError(Exception):
@@ -81,7 +81,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Result:
-    """Each seat's payoff and training reward, as exact texts; None is void."""
+    """The payoff and the reward of each seat, as exact texts; None is void."""
 
     payoffs: Mapping[str, str | None]
     rewards: Mapping[str, str | None]
@@ -100,11 +100,11 @@ class Transcript:
     result: Result | None
     line: int
     given: tuple[Given, ...] = ()
-    """What functions gave, in order."""
+    """The results of functions, in order."""
 
 
 def dump(episode: Episode) -> str:
-    """An episode so far as JSON lines, each with a newline at its end."""
+    """Returns an episode so far as JSON lines, each with a newline at its end."""
     record = episode.transcript
     tail = ("steps", "failures", "payoffs", "rewards")
     lines = [{key: value for key, value in record.items() if key not in tail}]
@@ -118,7 +118,7 @@ def dump(episode: Episode) -> str:
 
 
 def read(text: str) -> Iterator[Transcript]:
-    """The episodes of a text, in order. `TranscriptError` where it is none."""
+    """Yields the episodes of a text, in order. Raises `TranscriptError` where it is none."""
     open_lines: list[tuple[int, dict[str, Any]]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -140,8 +140,7 @@ def read(text: str) -> Iterator[Transcript]:
 
 
 def params_as_data(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Params as JSON-able data that `gamedsl.load` takes; those that it takes none for are left
-    out."""
+    """Returns params as JSON-able data that `gamedsl.load` takes; the others are left out."""
     found = {}
     for name, value in params.items():
         data = _param(value)
@@ -176,7 +175,7 @@ def _record(line: str, number: int) -> dict[str, Any]:
 
 
 def _unfolded(record: dict[str, Any], number: int) -> Iterator[dict[str, Any]]:
-    """The lines of an episode that stands on one."""
+    """Yields the lines of an episode that stands on one."""
     steps = record["steps"]
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise TranscriptError("`steps` is a list of objects", number)
@@ -189,7 +188,8 @@ def _unfolded(record: dict[str, Any], number: int) -> Iterator[dict[str, Any]]:
 
 
 def _happenings(step: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The lines of one entry of `Episode.transcript`: chance is `{"card/first": "K"}` there."""
+    """Yields the lines of one entry of `Episode.transcript`: chance is `{"card/first": "K"}`
+    there."""
     if not isinstance(step.get("chance"), dict):
         yield step
         return

@@ -65,14 +65,14 @@ class Component(NamedTuple):
 
 
 class Code(Protocol):
-    """The encoding of values of one type as floats."""
+    """Encodes values of one type as floats."""
 
     def components(self, name: str) -> Iterable[Component]:
-        """Yields as many components as `write` writes, under the name of the encoded value."""
+        """Yields as many components as `write` appends floats, under the name of the value."""
         ...
 
     def write(self, value: Any, out: list[float]) -> None:
-        """Append the floats of a value; None and `Hidden` are zeros."""
+        """Appends the floats of a value; None and `Hidden` are zeros."""
         ...
 
 
@@ -133,7 +133,7 @@ class Parts:
     """The parts of a record, tuple, grid or map, one after the other."""
 
     def __init__(self, parts: Sequence[tuple[str, Any, Code]]) -> None:
-        """Takes for each part: the suffix of its name, its place in the value, and its code."""
+        """Each part has a suffix of the name, a key into the value, and a code."""
         self._parts = tuple(parts)
 
     def components(self, name: str) -> Iterable[Component]:
@@ -185,7 +185,7 @@ class Counts:
 
 
 class Maybe:
-    """A 0 or 1 that says whether there is something, before a code that cannot tell.
+    """A 0 or 1 that says whether there is a value, before a code that cannot tell.
 
     `none_too` says that none counts as something: it was bound, or is seen.
     """
@@ -262,7 +262,7 @@ class Layout:
             yield from code.components(f"{step} knows {name}")
 
     def _state_code(self, state: State, seat: str) -> Code:
-        """The code of what a seat may ever see of a declared variable."""
+        """Returns the code of the part of a declared variable that a seat may ever see."""
         readers, type = state.readers, state.type
         if readers.kind in ("owner", "others") and isinstance(type, PerSeat):
             return Parts([
@@ -278,7 +278,8 @@ class Layout:
         return Maybe(code, "is seen", True) if readers.kind == "test" else code
 
     def _slot_code(self, slot: Slot) -> Code:
-        """The code of what steps bind; where zeros could be a value, with whether it is bound."""
+        """Returns the code of a slot; where zeros could be a value, with a float that says whether
+        it is bound."""
         if slot.options:
             whole = all(name.lstrip("-").isdigit() for name in slot.options)
             if not whole or len(slot.options) <= ONE_HOT:
@@ -303,7 +304,7 @@ class _Named(Amount):
 
 
 def code_of(type: Type, seats: tuple[str, ...]) -> Code:
-    """Returns the encoding of a type's values as floats."""
+    """Returns the code for values of a type."""
     match type:
         case Number(low=int() as low, high=int() as high) if high - low < ONE_HOT:
             return OneHot(range(low, high + 1))

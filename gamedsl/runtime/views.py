@@ -1,4 +1,4 @@
-"""Views: a seat's visible part of the declared state, and the events that it has seen.
+"""Views: the state of a game as one seat sees it.
 
 Readers of a declared variable see its current value; of a hidden list or bag a seat sees the
 length. A seat knows the bindings of steps from the events that it has seen, and from nothing else,
@@ -61,7 +61,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class View:
-    """The view of one seat. `step` is its current decision, `legal` its options; none otherwise.
+    """The view of one seat. `step` is the decision it is asked for now, `legal` its options; none
+    otherwise.
 
     `state` are the declared variables that exist, by name, with `Hidden` in them; `bound` are the
     bindings of steps as the seat saw them last, by variable and key.
@@ -76,17 +77,18 @@ class View:
     seen: Seen
     _viewer: Viewer = field(repr=False, compare=False)
     known: Mapping[str, Any] | None = None
-    """Where the step says what is known at it, that, by the names of its entries; the view then has
-    nothing else: no state, nothing bound, no events."""
+    """The values of the entries that the step shows, by name, where it says what is known at it.
+    The view then has no state, no bound values and no events."""
 
     @property
     def occurrence(self) -> int:
-        """The number of the seat's earlier choices at the step of its decision; else 0."""
+        """The number of times the seat has chosen before at the step at which it is asked; else
+        0."""
         return occurrences(self.seen, self.step, self.seat) if self.step else 0
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """Returns plain data with canonical names, ready for JSON; hidden values are left out,
+        """The view as plain data with canonical names, ready for JSON. Hidden values are left out,
         and a hidden list is `{"length": n}`. Fractions are texts."""
         types = self._viewer.types
         state = {
@@ -117,12 +119,13 @@ class View:
 
     @cached_property
     def text(self) -> str:
-        """For people: a board is a grid, a hand a list, what is hidden is a number of things."""
+        """The view as text for people: a board is a grid, a hand a list, a hidden list its
+        length."""
         return _text_of(self, self._viewer)
 
     @cached_property
     def vector(self) -> tuple[float, ...]:
-        """The view as floats, parallel to `Env.vector_names`."""
+        """The view as floats, named by `Env.vector_names`."""
         return self._viewer.layout(self.seat).vector(
             self.step, self.occurrence, self.state, self.bound, self.known or {}
         )
@@ -145,11 +148,12 @@ class Viewer:
             for options in step.options
             for option in options
         }
-        """What values of choices are called, by variable and value."""
+        """The names of the values of choices, by variable and value."""
         self._layouts: dict[str, Layout] = {}
 
     def view(self, seat: str, play: Play, step: str | None, legal: tuple[str, ...]) -> View:
-        """Returns a seat's view at this point of a play, with its decision at `step` (or none).
+        """Returns the view of a seat at this point of a play, where it must choose at `step` (or
+        nowhere).
 
         Raises ValueError if there is no such seat, EvaluationError if an expression of the
         knowledge declared at the step has no value.
@@ -223,7 +227,8 @@ class Viewer:
         raise ValueError(f"`{event.name}` is no outcome of `{step.id}`")
 
     def _named(self, name: str, type: Type, readers: Readers) -> Any:
-        """The value of a name; a record of which only some fields are told has `Hidden` in it."""
+        """Returns the value of a name; a record of which only some fields are known has `Hidden` in
+        it."""
         if name == "none":  # a variable that is not bound can be shown
             return None
         record = plain(type)
@@ -233,7 +238,7 @@ class Viewer:
 
 
 def _fields(name: str, record: Record, seats: tuple[str, ...]) -> tuple[Any, ...]:
-    """A record from `rank=K,suit=a`, where fields that are not named are hidden."""
+    """Returns a record from `rank=K,suit=a`, where fields that are not named are hidden."""
     value: list[Any] = [HIDDEN] * len(record.fields)
     rest = name
     for place, (field_name, type) in enumerate(record.fields):
@@ -253,7 +258,8 @@ def _fields(name: str, record: Record, seats: tuple[str, ...]) -> tuple[Any, ...
 def masked(
     value: Any, type: Type, readers: Readers, seat: str, scope: Scope, owner: str | None = None
 ) -> Any:
-    """A value of declared state as a seat sees it: `Hidden` stands where it may not look.
+    """Returns a value of declared state as a seat sees it: `Hidden` stands for parts that it may
+    not see.
 
     Of a per-role variable each entry is its own seat's. `scope` is the state now.
     """
@@ -323,7 +329,7 @@ def data_of(value: Any, type: Type) -> Any:
 
 
 def _order(value: Any) -> tuple[bool, Any, str]:
-    """Numbers by size, everything else by name."""
+    """Returns the sort key of a value: numbers by size, everything else by name."""
     number = isinstance(value, int | Fraction)
     return not number, value if number else 0, name_of(value)
 
@@ -332,7 +338,7 @@ def _order(value: Any) -> tuple[bool, Any, str]:
 
 
 def _text_of(view: View, viewer: Viewer) -> str:
-    """A view, several lines, without a newline at the end."""
+    """Returns a view as several lines, without a newline at the end."""
     asked = f"chooses {view.step}: {', '.join(view.legal)}" if view.step else "is not asked"
     lines = [f"{view.seat} {asked}"]
     for name, value in view.state.items():
@@ -352,8 +358,8 @@ def _text_of(view: View, viewer: Viewer) -> str:
 
 
 def everything(viewer: Viewer, play: Play) -> str:
-    """The declared state and all that steps bound last, as the referee sees them. Not for players:
-    nothing is left out."""
+    """Returns the declared state and the last value of every slot, as the referee sees them. Not
+    for players: nothing is left out."""
     lines: list[str] = []
     variables = play.variables
     for name in dict.fromkeys((*viewer.types, *(variable for variable, _ in viewer.slots))):

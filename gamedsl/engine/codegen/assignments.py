@@ -1,4 +1,4 @@
-"""Statements and places as Python: what is stored where, and whether it may be."""
+"""Statements and places as Python: storing values, and checking them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from gamedsl.ir.types import (
 
 
 class AssignmentWriter:
-    """Writes what changes variables."""
+    """Writes the code that changes variables."""
 
     def __init__(self, make: Expressions, run: Flow, facts: GameFacts) -> None:
         self.flagged = facts.flagged
@@ -58,26 +58,26 @@ class AssignmentWriter:
         return f"s.{self._make.module.slot('v', name)}"
 
     def put(self, lines: CodeLines, variable: str, code: str) -> None:
-        """A variable gets another value."""
+        """Writes another value of a variable."""
         lines(f"{self.variable(variable)} = {code}")
         if variable in self._lined:
             self._forget(lines, variable)
 
     def _forget(self, lines: CodeLines, grid: str) -> None:
-        """Writes code that invalidates the data kept beside a grid."""
+        """Discards the line and the masks that are cached beside a grid."""
         module = self._make.module
         lines(f"s.{module.slot('m', grid)} = None")
         for length in self._lined[grid][2]:
             lines(f"s.{module.slot('l', f'{grid}_{length}')} = UNKNOWN")
 
     def bind(self, lines: CodeLines, variable: str, code: str) -> None:
-        """A step binds a variable."""
+        """Writes the binding of a variable by a step."""
         self.put(lines, variable, code)
         if variable in self.flagged:
             lines(f"s.{self._make.module.slot('f', variable)} = True")
 
     def unbind(self, lines: CodeLines, variable: str, *, by_seat: bool = True) -> None:
-        """Forget what a variable holds and, `by_seat`, whose it was."""
+        """Unbinds a variable and, `by_seat`, the last choice of each seat."""
         self.put(lines, variable, "None")
         if variable in self.flagged:
             lines(f"s.{self._make.module.slot('f', variable)} = False")
@@ -85,7 +85,7 @@ class AssignmentWriter:
             lines(f"s.{self._make.module.slot('b', variable)} = EMPTY")
 
     def remember(self, lines: CodeLines, variable: str) -> None:
-        """Keep the value of a variable among its past ones, where these are read."""
+        """Appends the value of a variable to its past values, where these are read."""
         if variable in self._flow.past:
             slot = self._make.module.slot("p", variable)
             lines(f"s.{slot} = (*s.{slot}, {self.variable(variable)})")
@@ -93,7 +93,7 @@ class AssignmentWriter:
     # places
 
     def path(self, place: Place, scope: CodeScope) -> list[str]:
-        """The codes of the keys of a place."""
+        """Returns the code of each key of a place."""
         return [self._key(key, scope) for key in place.keys]
 
     def _key(self, key: Key, scope: CodeScope) -> str:
@@ -109,8 +109,8 @@ class AssignmentWriter:
     def store(
         self, lines: CodeLines, place: Place, path: list[str], new: str, *, there: bool = False
     ) -> None:  # fmt: skip
-        """Put a value that fits at a place whose keys have been worked out; `there` if the value
-        was worked out from what the place holds."""
+        """Stores a value that fits at a place whose keys have been worked out; `there` says that
+        the value was worked out from what the place holds."""
         whole = self.variable(place.variable)
         if not path:
             self.put(lines, place.variable, new)
@@ -126,7 +126,7 @@ class AssignmentWriter:
             self.put(lines, place.variable, f"put_item({whole}, {path[0]}, {new})")
 
     def _mark(self, lines: CodeLines, place: Place, key: str, new: str) -> None:
-        """Change one cell of a grid; look for new lines among those that it is in."""
+        """Changes one cell of a grid, and looks for new lines through it."""
         module, grid = self._make.module, place.variable
         rows, columns, lengths = self._lined[grid]
         whole, masks = self.variable(grid), f"s.{module.slot('m', grid)}"
@@ -153,7 +153,7 @@ class AssignmentWriter:
         lines(f"{whole} = tuple(cells)")
 
     def part(self, place: Place, path: list[str]) -> str:
-        """The code of what lies at a place."""
+        """Returns the code of the part at a place."""
         whole = self.variable(place.variable)
         if not path:
             return whole
@@ -203,7 +203,8 @@ class AssignmentWriter:
     def added(
         self, old: str, code: str, value: Type, type: Type, *, is_some: bool = False
     ) -> str:  # fmt: skip
-        """The code of a collection with one more item, of the type `value`, if it may hold it."""
+        """Returns the code of a collection with one more item, of the type `value`, if it may hold
+        it."""
         match type:
             case List(of=inner):
                 code = self.fit(code, value, inner, is_some=is_some) if is_bounded(type) else code
@@ -247,7 +248,7 @@ class AssignmentWriter:
     # what may be stored
 
     def fitting(self, code: str, value: Expr, type: Type) -> str:
-        """The code of a value that may be stored under a type."""
+        """Returns the code of a value that may be stored under a type."""
         if isinstance(value, Const) and misfit(value.value, type) is None:
             return code
         given = value.type
@@ -256,7 +257,7 @@ class AssignmentWriter:
         return self.fit(code, given, type, is_some=self._make.is_some(value))
 
     def fit(self, code: str, value: Type, type: Type, *, is_some: bool = False) -> str:
-        """The code of a value of one type that may be stored under another."""
+        """Returns the code of a value of one type that may be stored under another."""
         if not _contains(type, value):
             if isinstance(type, List) and isinstance(value, List):
                 most = most_items(type)
@@ -266,7 +267,7 @@ class AssignmentWriter:
         return code if is_some or admits_none(type) else f"some({code})"
 
     def checked(self, code: str, type: Type) -> str:
-        """The code of a value, checked in play."""
+        """Returns the code of a value that is checked in play."""
         match type:
             case Number(low=int() as low, high=int() as high):
                 return f"in_range({code}, {low}, {high})"
@@ -332,5 +333,5 @@ def _in_order(write: Write) -> str:
 
 
 def _is_simple(code: str) -> bool:
-    """Whether a key's code may stand twice."""
+    """Returns whether the code of a key may be written twice."""
     return code.isidentifier() or code == "s.me" or code.isdigit() or code[:1] == "'"

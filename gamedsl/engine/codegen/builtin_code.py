@@ -1,4 +1,5 @@
-"""Built-in functions that are written out; the others are called as the reference calls them.
+"""Code of built-in functions that are written out; the others are called as the reference calls
+them.
 
 One row each: the code of a call, or None where the types of its arguments are not those that the
 row is for.
@@ -251,7 +252,7 @@ def _remembered_set(make: Expressions, expr: Collect, scope: CodeScope) -> str |
     if not all(memorable(part.type) for part in (*early, expr.source)):
         return None
     names = {id(part): f"h{i}" for i, part in enumerate(early)}
-    inner = CodeScope(found=names, locals={name: f"{name}_" for name in expr.targets})
+    inner = CodeScope(values=names, locals={name: f"{name}_" for name in expr.targets})
     if any(_reads(part, set(expr.targets), names) for part in parts):
         return None
     name = make.module.name("set_of")

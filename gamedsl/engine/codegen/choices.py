@@ -1,4 +1,4 @@
-"""Decisions as Python: who is asked, and what happens once they have chosen."""
+"""Decisions as Python: the seats that are asked, and the effects of their choices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gamedsl.ir.program import Choose
 
 
 class ChoiceWriter:
-    """Writes the operation `Decide`, and what follows when it is answered."""
+    """Writes the operation `Decide`, and the effects of its answer."""
 
     def __init__(
         self, ir: GameIR, run: flow.Flow, make: Expressions, assignments: AssignmentWriter,
@@ -36,7 +36,7 @@ class ChoiceWriter:
     # asking
 
     def ask(self, lines: CodeLines, place: int, op: flow.Decide) -> None:
-        """Stop at a decision, or go on where nobody has anything to choose."""
+        """Writes a stop at a decision; play goes on where nobody has anything to choose."""
         step = op.step
         lines.source(step.span)
         if step.joint:
@@ -65,7 +65,7 @@ class ChoiceWriter:
         self._stop(lines, place)
 
     def _ask_all(self, lines: CodeLines, place: int, op: flow.Decide) -> None:
-        """Ask several at once."""
+        """Writes a decision of several seats."""
         step = op.step
         if step.static and step.condition is None and step.knows is None:
             sizes = "".join(f"range({len(options)}), " for options in step.options).rstrip()
@@ -96,7 +96,7 @@ class ChoiceWriter:
         self._stop(lines, place)
 
     def _knows(self, step: Choose) -> str:
-        """The code of the names of what `me` knows."""
+        """Returns the code of the names of what `me` knows."""
         entries = (self._make.value(entry.value, CodeScope("me")) for entry in step.knows or ())
         return f"({''.join(f'name_of({code}), ' for code in entries)})"
 
@@ -106,7 +106,7 @@ class ChoiceWriter:
         lines("return None")
 
     def _nothing(self, lines: CodeLines, op: flow.Decide, passed: str) -> None:
-        """Writes the code for a seat without options."""
+        """Writes the effect of a seat that has nothing to choose."""
         if self._ir.no_move == "end":
             lines(f"return {self._jumps.to(op.over)}")
         elif self._ir.no_move == "pass":
@@ -117,7 +117,7 @@ class ChoiceWriter:
     # choosing
 
     def take(self, place: int, op: flow.Decide) -> None:
-        """Write the function that carries out what was chosen, and the site of the decision."""
+        """Writes the function that carries out a choice, and the site of the decision."""
         step = op.step
         lines = CodeLines(f"def took_{place}(s, places):")
         lines.source(step.span)
@@ -190,7 +190,7 @@ class ChoiceWriter:
         self._write_next(place, op)
 
     def _write_next(self, place: int, op: flow.Decide) -> None:
-        """Write the function that begins the next of the bodies that wait, or goes on."""
+        """Writes the function that begins the next of the waiting bodies, or goes on."""
         lines = CodeLines(f"def next_{place}(s):")
         waiting = f"s.{self.waiting(place)}"
         with lines.block(f"if not {waiting}:"):
@@ -202,8 +202,8 @@ class ChoiceWriter:
         self._make.module.add(lines)
 
     def _begin_body(self, lines: CodeLines, op: flow.Decide, otherwise: str) -> None:
-        """Go to the body of the action that `value` is an instance of; where it has none, do what
-        is said."""
+        """Writes the jump to the body of the action that `value` is an instance of, or `otherwise`,
+        where the action has none."""
         step = op.step
         if len(step.moves) == len(op.bodies) == 1 and step.legal is None:
             self._enter_body(lines, step, *op.bodies[0])
@@ -223,7 +223,7 @@ class ChoiceWriter:
         lines(f"return {self._jumps.to(first)}")
 
     def end_body(self, lines: CodeLines, place: int, op: flow.Decide) -> None:
-        """The end of a body: the operation `ReturnFromBody`."""
+        """Writes the end of a body: the operation `ReturnFromBody`."""
         if op.step.joint:
             lines(f"return next_{place}")
         else:
@@ -237,7 +237,7 @@ class ChoiceWriter:
         return self._make.module.slot("o", str(place))
 
     def _fitting(self, step: Choose) -> str:
-        """The code of `value`, which may be stored."""
+        """Returns the code of `value`, checked if the place may not hold it."""
         assert step.place is not None
         type = step.place.type
         fits = all(misfit(o.value, type) is None for options in step.options for o in options)
@@ -245,5 +245,6 @@ class ChoiceWriter:
 
 
 def stage_slot(make: Expressions, here: StepContext) -> str:
-    """The slot of what was paid before the stage that is around a step; empty where none is."""
+    """Returns the slot that holds the payments before the stage around a step; empty where there is
+    no stage."""
     return make.module.slot("k", here.stage) if here.stage is not None else ""

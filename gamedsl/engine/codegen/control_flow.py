@@ -87,7 +87,7 @@ class Jumps:
                     {over} if over >= 0 else set()
                 )
             case flow.DrawOutcome(step=step):
-                return {place + 1} | ({place} if has_several_draws(step) else set())
+                return {place + 1} | ({place} if is_repeated_draw(step) else set())
             case (
                 flow.EnterLoop()
                 | flow.ReturnFromBody()
@@ -101,7 +101,7 @@ class Jumps:
         assert_never(op)
 
 
-def has_several_draws(step: Draw) -> bool:
+def is_repeated_draw(step: Draw) -> bool:
     """Returns whether chance draws more than once at a step."""
     return prod(map(len, step.per)) > 1
 

@@ -1,4 +1,4 @@
-"""Chance as Python: what may be drawn, and what happens once it is."""
+"""Chance as Python: possible outcomes, and the effects of an outcome."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 from gamedsl.engine import flow
 from gamedsl.engine.codegen.assignments import AssignmentWriter
 from gamedsl.engine.codegen.choices import stage_slot
-from gamedsl.engine.codegen.control_flow import Jumps, StepContext, has_several_draws
+from gamedsl.engine.codegen.control_flow import Jumps, StepContext, is_repeated_draw
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.observations import ObservationWriter, memorable
 from gamedsl.engine.codegen.writer import CodeLines, literal
@@ -21,7 +21,7 @@ from gamedsl.ir.values import name_of
 
 
 class DrawWriter:
-    """Writes the operation `DrawOutcome`, and what follows when something was drawn."""
+    """Writes the operation `DrawOutcome`, and the effects of the outcome."""
 
     def __init__(
         self, make: Expressions, assignments: AssignmentWriter, observations: ObservationWriter,
@@ -37,10 +37,10 @@ class DrawWriter:
         self._ordered = ordered
 
     def draw(self, lines: CodeLines, place: int, op: flow.DrawOutcome) -> None:
-        """Stop at a chance node."""
+        """Writes a stop at a chance node."""
         step = op.step
         lines.source(step.span)
-        if step.place is None and has_several_draws(step):
+        if step.place is None and is_repeated_draw(step):
             with lines.block("if not s._drawn:"):
                 self._assignments.unbind(lines, step.variable)
         elif step.place is None:
@@ -53,7 +53,7 @@ class DrawWriter:
         self._take(place, op)
 
     def _drawer(self, step: Draw) -> str:
-        """The code of who draws: the seat that is drawn for, or who acts."""
+        """Returns the code of the seat that draws: the one that is drawn for, or the acting one."""
         if not step.by_seat:
             return "s.me"
         every = indices(step)
@@ -97,7 +97,7 @@ class DrawWriter:
         return f"({memo}.get({dealt}) or remember({memo}, {dealt}, {lottery}))"
 
     def _take(self, place: int, op: flow.DrawOutcome) -> None:
-        """Write the function that carries out what was drawn, and the site of the chance node."""
+        """Writes the function that carries out an outcome, and the site of the chance node."""
         step, module = op.step, self._make.module
         every = indices(step)
         lines = CodeLines(f"def drew_{place}(s, value):")
@@ -122,7 +122,7 @@ class DrawWriter:
             lines, step, step.type, owner=owner, seat=_seat(owner), name=name, value="value"
         )
         after = self._jumps.to(place + 1)
-        again = f" if last else {self._jumps.to(place)}" if has_several_draws(step) else ""
+        again = f" if last else {self._jumps.to(place)}" if is_repeated_draw(step) else ""
         lines(f"return {after}{again}")
         module.add(lines)
         here = self._contexts[step.id]
@@ -134,7 +134,7 @@ class DrawWriter:
         )
 
     def _take_out(self, lines: CodeLines, step: Draw, drawer: str) -> None:
-        """Writes code that removes the drawn value from its bag."""
+        """Writes the removal of an outcome from its bag."""
         bag = step.source.bag
         if step.source.kind != "bag" or bag is None:
             return
@@ -150,7 +150,7 @@ class DrawWriter:
         self._assignments.store(lines, bag, keys, "left")
 
     def _bind(self, lines: CodeLines, step: Draw, drawer: str) -> str:
-        """Bind what was drawn; the code of whose it is."""
+        """Writes the binding of an outcome. Returns the code of its owner."""
         assignments = self._assignments
         every = indices(step)
         if step.place is None:
@@ -169,7 +169,7 @@ class DrawWriter:
         return owner
 
     def _keep(self, lines: CodeLines, step: Draw, place: Place, drawer: str) -> str:
-        """Write what was drawn into declared state; the code of whose it is."""
+        """Writes an outcome into declared state. Returns the code of its owner."""
         assignments, make = self._assignments, self._make
         keys = assignments.path(place, CodeScope(drawer))
         depth = len(indices(step)[0])
@@ -197,7 +197,7 @@ class DrawWriter:
         return "owner"
 
     def _appended(self, lines: CodeLines, step: Draw, old: str, type: Type) -> str:
-        """The code of the collection with what was drawn added to it."""
+        """Returns the code of the collection with the outcome added."""
         if step.source.take is None and isinstance(type, List | Set | Bag):
             some = self._is_some(step)
             return self._assignments.added(old, "value", step.type, type, is_some=some)
@@ -207,17 +207,17 @@ class DrawWriter:
         return self._assignments.checked("new", type)
 
     def _is_some(self, step: Draw) -> bool:
-        """Whether what is drawn is never none."""
+        """Returns whether an outcome is never none."""
         return memorable(step.type) and not admits_none(step.type)
 
 
 def _seat(owner: str) -> str:
-    """The code of the seat of an event."""
+    """Returns the code of the seat of an event."""
     if owner in ("None", "index[0]", "path[0]"):
         return "''" if owner == "None" else owner
     return f"({owner} or '')"
 
 
 def indices(step: Draw) -> tuple[tuple[object, ...], ...]:
-    """Returns the indices for which a step draws, in order."""
+    """Returns the indices that a step draws for, in order."""
     return tuple(product(*step.per))

@@ -40,19 +40,21 @@ SHORT = 120
 """Characters of the code of a let that is written out where it is read."""
 
 Inline = Callable[["Expressions", ex.Apply, "CodeScope"], str | None]
-"""The code of a call of a built-in function; None where it is called as the reference calls it."""
+"""Returns the code of a call of a built-in function; None where it is called as the reference calls
+it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeScope:
-    """The variables of an expression, as code: its seat, comprehension targets and let
-    parameters, variables that are stored outside the state, and the payoff streams."""
+    """The names that an expression reads, as code: the seat it is evaluated for, comprehension
+    targets and let parameters, variables that are kept elsewhere than in the state, and the payoff
+    streams."""
 
     me: str = "None"
     locals: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, str] = field(default_factory=dict)
     streams: str = ""
-    found: Mapping[int, str] = field(default_factory=dict)
+    values: Mapping[int, str] = field(default_factory=dict)
     """Parts of an expression whose values are at hand, by their identity."""
 
     def seated(self, me: str) -> CodeScope:
@@ -61,8 +63,8 @@ class CodeScope:
     def bound(self, **more: str) -> CodeScope:
         return replace(self, locals={**self.locals, **more})
 
-    def with_found(self, more: Mapping[int, str]) -> CodeScope:
-        return replace(self, found={**self.found, **more})
+    def with_values(self, more: Mapping[int, str]) -> CodeScope:
+        return replace(self, values={**self.values, **more})
 
 
 class Expressions(Knowledge):
@@ -89,18 +91,18 @@ class Expressions(Knowledge):
         for those whose code is too long."""
 
     def value(self, expr: Expr, scope: CodeScope) -> str:
-        """The code of an expression that is worked out by itself."""
+        """Returns the code of an expression that is worked out by itself."""
         return "beyond()" if self.is_beyond(expr) else self.code(expr, scope)
 
     def holds(self, condition: Expr, scope: CodeScope) -> str:
-        """The code of a condition."""
+        """Returns the code of a condition."""
         code = self.value(condition, scope)
         return code if self.is_truth(condition) else f"truth({code})"
 
     def code(self, expr: Expr, scope: CodeScope) -> str:
-        """The code of a part of an expression."""
-        if id(expr) in scope.found:
-            return scope.found[id(expr)]
+        """Returns the code of a part of an expression."""
+        if id(expr) in scope.values:
+            return scope.values[id(expr)]
         match expr:
             case ex.Const():
                 return self._const(expr, scope)
@@ -147,7 +149,7 @@ class Expressions(Knowledge):
     # collections
 
     def items(self, source: Expr, scope: CodeScope, *, ordered: bool = True) -> str:
-        """Code to go through the elements of a collection; `ordered` if their order matters."""
+        """Returns code that iterates over a collection; `ordered` if the order matters."""
         code = self.sized(source, scope)
         if code.startswith("tuple(") and isinstance(source, ex.Apply | ex.Collect):
             return code.removeprefix("tuple(").removesuffix(")")
@@ -161,7 +163,7 @@ class Expressions(Knowledge):
         return f"values({code})"
 
     def sized(self, expr: Expr, scope: CodeScope) -> str:
-        """Code of a value no larger than was reckoned with, to be used so that none raises."""
+        """Returns code of a value no larger than was assumed, to be used so that none raises."""
         code = self.code(expr, scope)
         if self.known_size(expr) is not None:
             return code
@@ -176,10 +178,10 @@ class Expressions(Knowledge):
         early = apart(parts, set(expr.targets), reads=size is None or size > 6)
         if early:  # work out once what does not depend on the element
             codes = [self.code(part, scope) for part in early]
-            names = [f"h{len(scope.found) + i}" for i in range(len(codes))]
+            names = [f"h{len(scope.values) + i}" for i in range(len(codes))]
             ahead = f"for {', '.join(names)}, items in (({', '.join(codes)}, {source}),) "
             source = "items"
-            scope = scope.with_found(dict(zip(map(id, early), names, strict=True)))
+            scope = scope.with_values(dict(zip(map(id, early), names, strict=True)))
         inner = scope.bound(**{name: f"{name}_" for name in expr.targets})
         target = ", ".join(f"{name}_" for name in expr.targets)
         code = f"{self.code(expr.item, inner)} {ahead}for {target} in {source}"
@@ -190,7 +192,7 @@ class Expressions(Knowledge):
     def elements(
         self, source: Expr, scope: CodeScope, *, keyed: bool, ordered: bool = True
     ) -> str:  # fmt: skip
-        """Code to go through the elements of a collection, or through pairs of key and element."""
+        """Returns code that iterates over a collection, or over pairs of key and element."""
         if not keyed:
             return self.items(source, scope, ordered=ordered)
         code = self.sized(source, scope)
@@ -202,7 +204,7 @@ class Expressions(Knowledge):
         return f"pairs({code})"
 
     def lowest(self, rows: int, columns: int) -> str:
-        """The function that gives the positions of the lowest empty cells of a grid."""
+        """Returns the function that lists the positions of the lowest empty cells of a grid."""
         name = f"lowest_{rows}_{columns}"
         if name not in self._written:
             self._written[name] = name
@@ -307,8 +309,8 @@ class Expressions(Knowledge):
         return found or f"field({of}, {expr.index})"
 
     def _of(self, of: Expr, scope: CodeScope, code: str, part: str) -> str | None:
-        """The code of a part of a value, none of none; None where the value's code is too long to
-        stand twice."""
+        """Returns the code of a part of a value, none of none; None where the value's code is too
+        long to be written twice."""
         if self.is_sure(of):
             return part
         if isinstance(of, ex.Read | ex.Local):
@@ -348,7 +350,7 @@ class Expressions(Knowledge):
         return f"{self._written[name]}({', '.join(['s', *streams, *given, *arguments])})"
 
     def _define(self, let: Let, name: str) -> None:
-        """Write the function of a let."""
+        """Writes the function of a let."""
         locals = {parameter: f"{parameter}_" for parameter in let.parameters}
         seated = self.is_seated(let)
         given = ["me"] if seated else []
@@ -396,7 +398,7 @@ def _has_none(type: Type) -> bool:
 
 
 def _from_zero(key: Expr) -> bool:
-    """Whether a key is a whole number from 0."""
+    """Returns whether a key is a whole number from 0."""
     if isinstance(key, ex.Const):
         return isinstance(key.value, int) and key.value >= 0
     return isinstance(key.type, Number) and key.type.low is not None and key.type.low >= 0

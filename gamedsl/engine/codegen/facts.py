@@ -1,4 +1,4 @@
-"""Facts about a game before play, from its steps and types."""
+"""Facts about a game that hold in every play, from its steps and types."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class GameFacts:
     """Facts about the variables of a game."""
 
     sure: frozenset[str]
-    """Those that are never none."""
+    """Variables that are never none."""
     flagged: frozenset[str]
-    """Those that may be bound to none: whether they are bound is kept beside them."""
+    """Variables that may be bound to none: a flag beside each says whether it is bound."""
     ordered: frozenset[str]
     """Bags that are always in the order of their type."""
     lined: dict[str, tuple[int, int, tuple[int, ...]]]
     """Grids that are looked through for lines: rows, columns, and the lengths of the lines."""
     public: bool
-    """Whether everybody is told everything."""
+    """Returns whether every seat sees every event."""
 
 
 def facts_of(ir: GameIR) -> GameFacts:
@@ -107,8 +107,8 @@ def _perhaps_none(type: Type) -> bool:
 
 
 def _never_none(ir: GameIR) -> frozenset[str]:
-    """The variables that are never none: declared ones that start as something and are never
-    unbound, since nothing that is none can be stored in them."""
+    """Returns the variables that are never none: declared ones that start as something and are
+    never unbound, since none cannot be stored in them."""
     steps = tuple(walk_steps(ir.turns))
     inner = [state for step in steps if isinstance(step, Stage) for state in step.state]
     declared = [*ir.state, *inner]
@@ -161,7 +161,8 @@ def _is_public(ir: GameIR) -> bool:
 
 
 def _lined(ir: GameIR) -> dict[str, tuple[int, int, tuple[int, ...]]]:
-    """The grids that are looked through for lines: rows, columns, and the lengths of the lines."""
+    """Returns the grids in which lines are looked for: rows, columns, and the lengths of the
+    lines."""
     found: dict[str, tuple[int, int, tuple[int, ...]]] = {}
     for part in expressions_in((ir.turns, ir.end, ir.lets, ir.payoffs, ir.scores)):
         if (lined := lined_grid(part)) is not None and isinstance(part, Apply):

@@ -1,4 +1,4 @@
-"""A history of a generated game that the reference plays on."""
+"""The fallback of generated games: a history that the interpreter plays on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class InterpreterFallback(NamedMoves):
-    """Put before a generated class: a history that the reference plays on, because the generated
+    """A mixin for generated classes: a history that the interpreter plays on, because the generated
     code does not know how."""
 
     __slots__ = ()

@@ -1,4 +1,8 @@
-"""A whole game as a Python module: `write_game` and `write_views` are the generator."""
+"""Modules: the rules of a game, or the entries of its declared views, as Python.
+
+Views read what variables hold and nothing that the rules keep beside them, so that they can be
+worked out for a state of any backend. Where their code raises, the reference decides.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ EMPTY_SLOTS = {
 
 
 def write_game(ir: GameIR) -> str:
-    """The text of a module with a class `State`, which plays the game.
+    """Returns the text of a module with a class `State`, which plays the game.
 
     Raises `UnsupportedError` for what cannot be written.
     """
@@ -78,7 +82,7 @@ def _work(seats: tuple[str, ...], lets: Mapping[str, Let]) -> Work:
 
 
 def _settle(ir: GameIR, run: Flow, make: Expressions) -> None:
-    """Write the function that does what `gamedsl.ir.outcome.settle` does."""
+    """Writes the function that does what `gamedsl.ir.outcome.settle` does."""
     module = make.module
     lines = CodeLines("def settle(s):")
     others = [name for name in run.streams if name != "payoffs"]
@@ -111,12 +115,12 @@ def _settle(ir: GameIR, run: Flow, make: Expressions) -> None:
 
 
 def _is_exact(payoff: Expr) -> bool:
-    """Whether an amount is a number in its simplest form."""
+    """Returns whether an amount is a number in its simplest form."""
     return isinstance(payoff.type, Number)
 
 
 def _reward(ir: GameIR, lines: CodeLines, module: Module) -> None:
-    """The split of the reward file, for each seat."""
+    """Writes the split of the reward file, for each seat."""
     lets = {let.name: let for let in ir.reward.lets}
     split = ir.reward.split
     most = _work(ir.seats, lets).largest_size([split])
@@ -136,7 +140,7 @@ def _reward(ir: GameIR, lines: CodeLines, module: Module) -> None:
 
 
 def _assemble(ir: GameIR, run: Flow, module: Module, facts: GameFacts) -> str:
-    """The module's text, with the class at its end."""
+    """Returns the module's text, with the class at its end."""
     for stream in run.streams:
         module.slot("d", stream)
     for state in ir.state:
@@ -180,7 +184,7 @@ def _assemble(ir: GameIR, run: Flow, module: Module, facts: GameFacts) -> str:
 
 
 def headed(ir: GameIR, text: str, play: str = "") -> str:
-    """The text of a module below its imports; `play` are those that only the rules need."""
+    """Returns the text of a module below its imports; `play` are those that only the rules need."""
     shown = "".join(c if c.isprintable() and c not in '"\\' else " " for c in ir.name)
     used = set(re.findall(r"\w+", text))
     imports = ",\n    ".join(name for name in support.__all__ if name in used or name == "Bag")
@@ -188,7 +192,7 @@ def headed(ir: GameIR, text: str, play: str = "") -> str:
 
 
 def _write_variables(ir: GameIR, lines: CodeLines, slots: dict[str, str], facts: GameFacts) -> None:
-    """Write the property `variables`."""
+    """Writes the property `variables`."""
     declared = [state.name for state in ir.state if state.name not in facts.flagged]
     lines("@property")
     with lines.block("def variables(s):"):
@@ -209,11 +213,12 @@ _HELD = {"v": "get('{}')", "b": "get('{}@by', EMPTY)", "p": "get('{}@past', ())"
 """What a slot holds of a variable, by its kind."""
 
 _ALONE = {name: form for name, form in FORMS.items() if name != "line"}
-"""Lines of grids are looked for anew: they are kept beside grids by what stores in these."""
+"""Inline code of built-ins for views. Lines are looked for again each time: their cache belongs to
+the code that stores in grids."""
 
 
 def write_views(ir: GameIR, tellings: Sequence[tuple[Entry, ...]]) -> str:
-    """The text of a module with a tuple `SHOWN` of a function for each of `tellings`: a
+    """Returns the text of a module with a tuple `SHOWN` of a function for each of `tellings`: a
     `gamedsl.prompting.declared_views.EntryValues`.
 
     Raises `UnsupportedError` for what cannot be written.
@@ -240,7 +245,7 @@ def write_views(ir: GameIR, tellings: Sequence[tuple[Entry, ...]]) -> str:
 
 
 def _function(make: Expressions, entries: tuple[Entry, ...]) -> str:
-    """Write the function of some entries; its name."""
+    """Writes the function of some entries. Returns its name."""
     name = make.module.name("shown")
     lines = CodeLines(f"def {name}(variables, me):")
     lines("s = Variables(variables)")

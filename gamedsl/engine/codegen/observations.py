@@ -1,4 +1,4 @@
-"""Code for the observers of an event: entries of the log of `gamedsl.engine.codegen.play`."""
+"""Observations as Python: entries of the log of `gamedsl.engine.codegen.play`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gamedsl.ir.values import name_of
 NOBODY = "()"
 
 FEW = 200
-"""Values of a type whose names are written down."""
+"""Values of a type whose names are written down in a table."""
 
 
 def memorable(type: Type) -> bool:
@@ -63,7 +63,7 @@ class ObservationWriter:
         self._make = make
 
     def name(self, code: str, type: Type) -> str:
-        """The code of the canonical name of a value."""
+        """Returns the code of the canonical name of a value."""
         if not memorable(type):
             return f"name_of({code})"
         module = self._make.module
@@ -77,8 +77,8 @@ class ObservationWriter:
         self, lines: CodeLines, step: Binding, type: Type, *, owner: str, seat: str,
         name: str, value: str,
     ) -> None:  # fmt: skip
-        """Log an event of `seat`. All but the step and the type of its value are code: whose the
-        value is ("None": nobody's), its name, and the value."""
+        """Logs an event of `seat`. All but the step and the type of its value are code: the owner
+        of the value ("None": nobody), its name, and the value."""
         chooser = seat if isinstance(step, Choose) and step.knows is None else ""
         if step.readers.fields:
             self._fields(lines, step.readers, type, owner, chooser, name, value)
@@ -90,7 +90,7 @@ class ObservationWriter:
         lines(f"s._log = (s._log, {told}, {step.id!r}, {seat}, {name})")
 
     def _observers(self, readers: Readers, owner: str, chooser: str) -> str:
-        """The code of who is told: `None` is everybody."""
+        """Returns the code of the seats that see the event: `None` is everybody."""
         seats = self._make.seats
         match readers.kind:
             case "all":
@@ -125,7 +125,8 @@ class ObservationWriter:
         self, lines: CodeLines, readers: Readers, type: Type, owner: str, chooser: str, name: str,
         value: str,
     ) -> None:  # fmt: skip
-        """A map of each seat to what it is told of a record whose fields have their own readers."""
+        """Writes a map of each seat to the name it sees, for a record whose fields have their own
+        readers."""
         record = plain(type)
         fields = record.fields if isinstance(record, Record) else ()
         lines("told = {}")
@@ -150,7 +151,7 @@ class ObservationWriter:
                 lines("told[me] = ','.join(shown)")
 
     def _reads(self, readers: Readers, owner: str) -> str:
-        """The code of whether `me` is told."""
+        """Returns the code of whether `me` sees the value."""
         match readers.kind:
             case "all":
                 return "True"

@@ -1,4 +1,4 @@
-"""Code for legal options: their indices among all options of a step."""
+"""Legal options as Python: their places among all options of a step."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from gamedsl.ir.types import NONE, Bag, Record, Set, Tuple, plain
 
 
 class OptionWriter:
-    """Writes what is legal. OptionWriter are known by their places in `Choose.options`."""
+    """Writes the code for legal options. Options are known by their places in `Choose.options`."""
 
     def __init__(self, make: Expressions, assignments: AssignmentWriter) -> None:
         self._make = make
         self._assignments = assignments
 
     def by_seat(self, step: Choose, table: str, rows: list[Any], seat: str = "me") -> str:
-        """The code of what belongs to a seat: one of `rows`, parallel to the actors."""
+        """Returns the code of a seat's own row: one of `rows`, parallel to the actors."""
         if all(options == step.options[0] for options in step.options):
             return self._make.module.table(table, literal(rows[0]))
         by_seat = dict(zip(step.actors, rows, strict=True))
@@ -37,7 +37,7 @@ class OptionWriter:
         return self.by_seat(step, "VALUES", [[o.value for o in os] for os in step.options], seat)
 
     def legal(self, lines: CodeLines, step: Choose) -> None:
-        """Set `found` to the places of what is legal for `me`, in order."""
+        """Sets `found` to the places of the options that are legal for `me`, in order."""
         if step.static:
             sizes = {seat: len(os) for seat, os in zip(step.actors, step.options, strict=True)}
             same = len(set(sizes.values())) == 1
@@ -60,8 +60,8 @@ class OptionWriter:
             lines("found = sorted(set(found))")
 
     def _in_order(self, step: Choose) -> bool:
-        """Whether what is found is in order: one action after the other, and its instances as
-        their arguments are gone through."""
+        """Returns whether the options are found in order: one action after the other, and its
+        instances as their arguments are iterated over."""
         if step.legal is not None:
             return False
         for options in step.options:
@@ -83,7 +83,8 @@ class OptionWriter:
         return True
 
     def _is_lexical(self, values: list[tuple[Any, ...]], row: list[int]) -> bool:
-        """Whether instances are in the order of their first arguments, then their second, …"""
+        """Returns whether instances are in the order of their first arguments, then their
+        second, …"""
         width = len(values[row[0]]) if row else 0
         orders = [
             {v: n for n, v in enumerate(dict.fromkeys(values[i][at] for i in row))}
@@ -93,7 +94,7 @@ class OptionWriter:
         return keys == sorted(keys)
 
     def _is_ascending(self, source: Expr, listed: list[Any]) -> bool:
-        """Whether a source is gone through in the order of what is listed."""
+        """Returns whether a source is iterated over in the order of a list."""
         if isinstance(source, Const) and isinstance(source.value, tuple):
             order = {value: i for i, value in enumerate(listed)}
             places = [order.get(value, -1) for value in source.value]
@@ -231,10 +232,10 @@ class OptionWriter:
         early = [part for part in early if not self._make.variables(part) & later]
         found: dict[int, str] = {}
         for part in early:
-            if id(part) not in scope.found and self._make.variables(part) & set(scope.held):
-                found[id(part)] = f"h{len(scope.found) + len(found)}"
+            if id(part) not in scope.values and self._make.variables(part) & set(scope.held):
+                found[id(part)] = f"h{len(scope.values) + len(found)}"
                 lines(f"{found[id(part)]} = {self._make.code(part, scope)}")
-        return scope.with_found(found)
+        return scope.with_values(found)
 
     def _flattened(self, test: Expr) -> Expr:
         """`any(x in c for c in cs)` of records as `x` in all their parts, which can be collected

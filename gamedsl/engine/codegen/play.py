@@ -1,4 +1,4 @@
-"""The state of a generated game: what all of them share.
+"""The state of a generated game: the base class of all of them.
 
 A generated module adds a slot for each variable of its game and a function for each operation of
 `gamedsl.engine.flow`. Such a function takes the state, and returns the function to go on with, or
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 Told = tuple[Any, Any, str, str, str]
-"""An entry of the log: the entry before it; who was told (None: everyone; a tuple of seats; a map
-of seat to the name that it was told); the step, the seat and the name of the event."""
+"""An entry of the log: the entry before it; the observers (None: everyone; a tuple of seats; a map
+of seat to the name that it sees); the step, the seat and the name of the event."""
 
 
 UNASKED: tuple[Any, tuple[Ask, ...]] = ((), ())
@@ -107,14 +107,15 @@ class Play(ABC):
 
     @abstractmethod
     def _begin(self) -> Go:
-        """Set all variables to what they are at the start; the first function to go on with."""
+        """Sets all variables to their values at the start. Returns the first function to go on
+        with."""
 
     @abstractmethod
     def copy(self) -> Play: ...
 
     @abstractmethod
     def _settle(self) -> Settlement:
-        """Returns everybody's payoffs and rewards at the end."""
+        """Returns the payoffs and rewards at the end."""
 
     @abstractmethod
     def _paid(self) -> Mapping[str, Amounts]:
@@ -177,8 +178,8 @@ class Play(ABC):
             self._replay()
 
     def _replay(self) -> None:
-        """Let the reference play the same moves: it raises the error that there is, with its place
-        in the file; or else it goes on in this state's stead."""
+        """Lets the reference play the same moves: it raises the error, with its place in the file,
+        or else goes on in this state's stead."""
         moves, chain = [], self._moves
         while chain is not None:
             move, chain = chain
@@ -294,7 +295,7 @@ class Play(ABC):
         return text
 
     def _known_to_all(self, seat: str) -> str:
-        """`known` of a game in which everybody is told everything."""
+        """Returns `known` in a game in which every seat sees every event."""
         entry = self._log
         last: Told | None
         text: str
@@ -318,8 +319,7 @@ class Play(ABC):
         return text
 
     def _news(self, seat: str, last: Told | None) -> list[tuple[str, str, str]]:
-        """Returns the events that a seat observed after an entry of the log: step, seat and name
-        of each."""
+        """Returns the events of a seat after an entry of the log: step, seat and name of each."""
         news = []
         entry = self._log
         while entry is not last and entry is not None:
@@ -365,8 +365,8 @@ Go = Any
 
 
 class Asks:
-    """A stop at which seats choose: its number in the program, the step, the function that
-    continues, each seat's options, and the slot of the payments before the enclosing stage
+    """A decision: its number among the stops of the program, the step, the function that carries
+    out a choice, each seat's options, and the slot with the payments before the stage around it
     (empty: there is none)."""
 
     __slots__ = ("_places", "names", "number", "step", "take", "unpaid")
@@ -383,16 +383,16 @@ class Asks:
         self._places: dict[str, dict[str, int]] = {}
 
     def place(self, seat: str, name: str) -> int:
-        """The place of an option among all of a seat."""
+        """Returns the place of an option among all of a seat."""
         if seat not in self._places:
             self._places[seat] = {name: i for i, name in enumerate(self.names[seat])}
         return self._places[seat][name]
 
 
 class Draws:
-    """A stop at which chance draws: its number and step as in `Asks`, the names of each index,
-    the function that continues, the current passes of the enclosing loops, the name of the drawn
-    value, and the slot as in `Asks`."""
+    """A chance node: its number and step as in `Asks`, the names of each index, the function that
+    carries out an outcome, the passes of the loops around it, the name of an outcome, and the slot
+    as in `Asks`."""
 
     __slots__ = ("indices", "name", "number", "passes", "step", "take", "unpaid")
 

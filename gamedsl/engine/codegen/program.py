@@ -1,4 +1,4 @@
-"""The operations of a game as Python: which run one after the other in one function, and jumps.
+"""The operations of a game as Python: functions, and jumps between them.
 
 An operation that something jumps to begins a function, `at_<place>`; what follows stands in the
 same function up to the next one. A jump is `return at_<place>`. A condition with nothing inside but
@@ -59,7 +59,7 @@ class ProgramWriter:
                 self._choices.take(place, op)
 
     def _run(self, lines: CodeLines, first: int, stop: int | None = None) -> None:
-        """Write operations from a place on, until play goes on elsewhere or `stop` is reached."""
+        """Writes operations from a place on, until play goes on elsewhere or `stop` is reached."""
         place = first
         while place != stop:
             if place in self._jumps.heads and place != first:
@@ -193,7 +193,7 @@ class ProgramWriter:
         return True
 
     def _items(self, loop: Loop, known: tuple[Any, ...] | None) -> str:
-        """The code of what a loop goes through."""
+        """Returns the code of the items of a loop."""
         if known is None:
             return self._slot("i", loop.id)
         return self._make.module.table("ITEMS", literal(known))
@@ -229,7 +229,7 @@ class ProgramWriter:
         return True
 
     def _at_bound(self, lines: CodeLines, op: flow.BeginPass) -> None:
-        """Writes the code that runs after the last allowed pass."""
+        """Writes the effect of as many passes as there may be."""
         loop = op.loop
         test = f"passes == {loop.bound}"
         if loop.until is None or loop.at_bound == "go_on":
@@ -282,5 +282,5 @@ class ProgramWriter:
 
 
 def zeros(ir: GameIR) -> str:
-    """The text of a stream of which nothing was paid."""
+    """Returns the text of a stream of which nothing was paid."""
     return literal(dict.fromkeys(ir.seats, 0))

@@ -1,4 +1,4 @@
-"""Runtime support of generated modules: small functions on values, exact or raising.
+"""Support for generated modules: small functions on values, exact or raising.
 
 Each does what the reference does wherever that has a value. Without a value, or if deciding would
 take long, it raises any exception (`ReplayError` if no other comes by itself), upon which the
@@ -71,7 +71,7 @@ __all__ = [
 EMPTY: Mapping[str, Any] = {}
 
 KEPT = 10_000
-"""Values of a function that are kept to be found again."""
+"""Results of a function that are cached."""
 
 NOWHERE = Span(Source("generated", ""), 0, 0)
 
@@ -79,11 +79,11 @@ _BEYOND = 1 << MAX_BITS
 
 
 class ReplayError(Exception):
-    """The fast path does not know: the reference decides."""
+    """The fast path does not know the result: the reference decides."""
 
 
 def refuse() -> Any:
-    """The reference decides."""
+    """Raises ReplayError: the reference decides."""
     raise ReplayError
 
 
@@ -95,7 +95,7 @@ beyond = refuse
 
 
 def some(value: Any) -> Any:
-    """A value that is not none."""
+    """Returns a value that is not none."""
     if value is None:
         raise ReplayError
     return value
@@ -108,7 +108,7 @@ def truth(value: Any) -> bool:
 
 
 def whole(number: int) -> int:
-    """An integer of no more digits than are allowed."""
+    """Returns an integer of no more digits than are allowed."""
     if -_BEYOND < number < _BEYOND:
         return number
     raise ReplayError
@@ -130,14 +130,15 @@ def in_range_or_none(number: Any, low: int, high: int) -> Any:
 
 
 def few(items: Any, most: int) -> Any:
-    """A collection, if it has no more items than were reckoned with."""
+    """Returns a collection if it has no more than `most` items."""
     if len(items) > most:
         raise ReplayError
     return items
 
 
 def small(value: Any, most: int) -> Any:
-    """A value that is not none, and if it is a collection has no more items than that."""
+    """Returns a value that is not none and, if it is a collection, has no more than `most`
+    items."""
     if value is None:
         raise ReplayError
     if isinstance(value, Bag):
@@ -159,7 +160,8 @@ def small_or_none(value: Any, most: int) -> Any:
 
 
 def pairs(collection: Any) -> Iterable[tuple[Any, Any]]:
-    """The keys of a map with their values; of anything else, its elements, counted from 0."""
+    """Returns the keys of a map with their values; the elements of anything else, counted from
+    0."""
     if isinstance(collection, dict) and not isinstance(collection, Bag):
         return collection.items()
     return enumerate(values(collection))
@@ -180,7 +182,7 @@ def get(of: Any, key: Any) -> Any:
 
 
 def end(items: Any, place: int) -> Any:
-    """The first or last item of a list, none if there is none."""
+    """Returns the first or last item of a list; none if there is none."""
     return items[place] if items else None
 
 
@@ -202,14 +204,14 @@ def at_cell(cells: Any, place: Any, rows: int, columns: int) -> Any:
 
 
 def entry(key: Any) -> Any:
-    """The key of a place."""
+    """Returns the key of a place."""
     if key is None:
         raise ReplayError
     return key
 
 
 def taken(bag: Bag, item: Any) -> Bag:
-    """A bag with one less of an item that it has."""
+    """Returns a bag with one less of an item that it has."""
     left = bag[item] - 1
     bag = Bag(bag)
     if left:
@@ -220,7 +222,7 @@ def taken(bag: Bag, item: Any) -> Bag:
 
 
 def put(whole: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """A value with the part at a path replaced."""
+    """Returns a value with the part at a path replaced."""
     return stored(whole, path, new, NOWHERE)
 
 
@@ -229,14 +231,14 @@ def part_of(whole: Any, path: tuple[Any, ...]) -> Any:
 
 
 def put_entry(entries: Any, key: Any, new: Any) -> Any:
-    """A map with the value of one key replaced."""
+    """Returns a map with the value of one key replaced."""
     if key not in entries:
         raise ReplayError
     return {**entries, key: new}
 
 
 def put_item(items: Any, place: int, new: Any) -> Any:
-    """A list or grid with one item replaced."""
+    """Returns a list or grid with one item replaced."""
     if not 0 <= place < len(items):
         raise ReplayError
     changed = [*items]
@@ -251,14 +253,14 @@ def without_item(items: Any, place: int) -> Any:
 
 
 def fits(value: Any, type: Type) -> Any:
-    """A value that may be stored under a type."""
+    """Returns a value that may be stored under a type."""
     if misfit(value, type) is not None:
         raise ReplayError
     return value
 
 
 def settled_on(found: Iterable[tuple[tuple[Any, ...], Any]]) -> dict[tuple[Any, ...], Any]:
-    """Returns the value of each place, if none is given two different values."""
+    """Returns the value of each place. Raises ReplayError if one is given two different values."""
     given: dict[tuple[Any, ...], Any] = {}
     for path, value in found:
         if given.setdefault(path, value) != value:
@@ -274,14 +276,15 @@ UNKNOWN: Any = object()
 
 
 def cells_of(rows: int, columns: int) -> dict[tuple[int, int], int]:
-    """The position of each cell."""
+    """Returns the position of each cell."""
     return {
         (row, column): row * columns + column for row in range(rows) for column in range(columns)
     }
 
 
 def lines_through(rows: int, columns: int, length: int) -> list[list[int]]:
-    """For each cell, the lines of this length that it is in, as numbers whose bits are cells."""
+    """Returns, for each cell, the lines of this length through it, as numbers whose bits are
+    cells."""
     through: list[list[int]] = [[] for _ in range(rows * columns)]
     for lane in lanes(rows, columns, length):
         for first in range(len(lane) - length + 1):
@@ -294,7 +297,7 @@ def lines_through(rows: int, columns: int, length: int) -> list[list[int]]:
 def lined(
     state: Any, masks: str, line: str, cells: tuple[Any, ...], length: int, rows: int, columns: int
 ) -> Any:
-    """Look for a line; keep its value, and the cells of each value, in slots of the state."""
+    """Looks for a line; caches its value, and the cells of each value, in slots of the state."""
     held: dict[Any, int] = {}
     for place, value in enumerate(cells):
         if value is not None:
@@ -306,7 +309,7 @@ def lined(
 
 
 def remembered(memo: dict[Any, Any], make: Callable[..., Any], key: tuple[Any, ...]) -> Any:
-    """Returns a function's result for these arguments, cached."""
+    """Returns the result of a function of these arguments, cached in `memo`."""
     found = memo.get(key)
     if found is None:
         if len(memo) > KEPT:
@@ -319,7 +322,8 @@ def remembered(memo: dict[Any, Any], make: Callable[..., Any], key: tuple[Any, .
 
 
 def known_as(names: dict[Any, str], value: Any) -> str:
-    """The canonical name of a value, remembered in `names`; all in it are of one type."""
+    """Returns the canonical name of a value, cached in `names`; all values in it are of one
+    type."""
     name = names.get(value)
     if name is None:
         if len(names) > KEPT:
@@ -329,7 +333,7 @@ def known_as(names: dict[Any, str], value: Any) -> str:
 
 
 class FromBag:
-    """The lottery of one draw from a bag that is in the order of its type. A `Lottery`."""
+    """The outcomes of one draw from a bag that is in the order of its type. A `Lottery`."""
 
     __slots__ = ("_bag", "total")
 
@@ -360,7 +364,7 @@ class FromBag:
 
 
 def draw_one(items: Any, ranks: Callable[[], Mapping[Any, int]]) -> Lottery:
-    """Returns the lottery of one draw from a bag, set or list: as `draw_from`."""
+    """Returns the outcomes of one draw from a bag, set or list: as `draw_from`."""
     if items.__class__ is not Bag:
         return draw_from(items, ranks, None, ())
     order = ranks()
@@ -376,7 +380,7 @@ def draw_one(items: Any, ranks: Callable[[], Mapping[Any, int]]) -> Lottery:
 def draw_from(
     items: Any, ranks: Callable[[], Mapping[Any, int]], take: int | None, dealt: Iterable[Any]
 ) -> Lottery:
-    """Returns the lottery of a draw: as `gamedsl.engine.chance.Drawing.lottery`."""
+    """Returns the possible outcomes, as `gamedsl.engine.chance.Drawing.lottery`."""
     if isinstance(items, Bag | frozenset):
         order = ranks()
         missing = len(order)
@@ -396,7 +400,7 @@ def draw_from(
 
 
 def remember(memo: dict[Any, Lottery], dealt: Any, lottery: Lottery) -> Lottery:
-    """Keep a lottery, to be found again by what was dealt before."""
+    """Caches a lottery under the outcomes of the earlier indices."""
     if len(memo) > KEPT:
         memo.clear()
     memo[dealt] = lottery

@@ -1,4 +1,4 @@
-"""Writing Python: values as text, names that are free, and the lines of a module."""
+"""Python text: values as literals, free names, and the lines of a module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gamedsl.ir.values import Bag
 
 
 class UnsupportedError(Exception):
-    """The generator does not know how to write something: the reference plays the game instead."""
+    """The generator cannot write something: the reference plays the game instead."""
 
 
 class Module:
@@ -32,7 +32,7 @@ class Module:
         self._slots: dict[str, str] = {}
 
     def name(self, *parts: object) -> str:
-        """A name of its own, made of the parts."""
+        """Returns a free name, made of the parts."""
         wanted = "_".join(identifier(str(part)) for part in parts)
         name, count = wanted, 1
         while name in self._names:
@@ -42,30 +42,31 @@ class Module:
         return name
 
     def slot(self, kind: str, variable: str) -> str:
-        """The slot of a variable: `v` what it holds, `p` its past, `b` by seat, …"""
+        """Returns the slot of a variable: `v` its value, `p` its past, `b` its value by seat, …"""
         key = f"{kind}@{variable}"
         if key not in self._slots:
             self._slots[key] = self.name(kind, variable)
         return self._slots[key]
 
     def slots(self) -> dict[str, str]:
-        """All slots that were asked for: by kind and variable, `kind@variable`."""
+        """Returns all slots so far: by kind and variable, `kind@variable`."""
         return dict(self._slots)
 
     def constant(self, value: Any) -> str:
-        """A value as an expression: itself where it is short, else the name of a constant."""
+        """Returns a value as an expression: itself where it is short, else the name of a
+        constant."""
         if value is None or isinstance(value, bool | int | str):
             return repr(value)
         return self.table("C", literal(value))
 
     def table(self, hint: str, text: str) -> str:
-        """The name of a constant with this text, which is worked out once."""
+        """Returns the name of a constant with this text, which is worked out once."""
         if text not in self._tables:
             self._tables[text] = self._define(self.name(hint, len(self._tables)), text)
         return self._tables[text]
 
     def own(self, hint: str, text: str) -> str:
-        """The name of a variable of its own that starts as this."""
+        """Returns the name of a new variable that starts as this text."""
         return self._define(self.name(hint), text)
 
     def _define(self, name: str, text: str) -> str:
@@ -81,7 +82,7 @@ class Module:
         self._later.append(line)
 
     def text(self) -> str:
-        """All constants and functions."""
+        """Returns all constants and functions."""
         functions = [function.text() for function in joined(self._functions)]
         parts = ("\n".join(self._constants) + "\n", *functions, "\n".join(self._later))
         return "\n\n".join(parts) + "\n"
@@ -99,7 +100,7 @@ class CodeLines:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Indents the lines written inside by one level, below `head`."""
+        """Opens a block: lines inside it are one level deeper, below `head`."""
         self(head)
         self._depth += 1
         before = len(self.lines)
@@ -109,7 +110,7 @@ class CodeLines:
         self._depth -= 1
 
     def source(self, span: Span | None) -> None:
-        """A comment: the place in the game file, and the first line that stands there."""
+        """Adds a comment: the place in the game file, and its first line."""
         if span is None or not span.source.text:
             return
         text = span.text.splitlines()[:1]
@@ -133,7 +134,7 @@ JUMP = re.compile(r"\bat_\d+\b")
 
 
 def joined(functions: list[CodeLines]) -> list[CodeLines]:
-    """Functions, of which those that go on from one place only stand there."""
+    """Returns the functions, with each that one place alone jumps to written into that place."""
     by_name = {function.lines[0][1][4:].partition("(")[0]: function for function in functions}
     asked = Counter(
         name for function in functions for _, line in function.lines[1:]
@@ -165,7 +166,7 @@ def identifier(name: str) -> str:
 
 
 def literal(value: Any) -> str:
-    """An expression whose value is this one."""
+    """Returns an expression whose value is this one."""
     if value is None or isinstance(value, bool | int | str):
         return repr(value)
     if isinstance(value, Fraction):
@@ -183,7 +184,7 @@ def literal(value: Any) -> str:
 
 
 def type_literal(type: Type) -> str:
-    """An expression whose value is a type; `types` is `gamedsl.ir.types`."""
+    """Returns an expression whose value is a type; `types` is `gamedsl.ir.types`."""
     fields = [getattr(type, name) for name in type.__dataclass_fields__]
     return f"types.{type.__class__.__name__}({', '.join(map(_part, fields))})"
 
