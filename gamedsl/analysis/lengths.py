@@ -8,8 +8,8 @@ from functools import partial
 
 from gamedsl.analysis.atlas import Atlas
 from gamedsl.analysis.proof import Proof
+from gamedsl.bounds.programs import ProgramBounds
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.lengths import most
 from gamedsl.ir.program import Choose, Draw, Step
 
 ANYBODY = ""
@@ -32,7 +32,7 @@ def plays_are_bounded(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     yield from (_of_seat(atlas, seat, asked) for seat in atlas.ir.seats if len(atlas.ir.seats) > 1)
     if atlas.ir.referees:
         yield _of_referees(atlas)
-    draws = most(atlas.ir.turns, _draws, len(atlas.ir.seats))
+    draws = ProgramBounds(atlas.ir).total(_draws)
     if draws:
         claim = f"chance draws at most {draws:,} time{'s' * (draws != 1)} in a play"
         yield Proof("length.chance", claim, "proved", "by the form of the program")
@@ -47,7 +47,7 @@ def _decisions(atlas: Atlas, asked: list[Counter[str]]) -> Proof:
         words = f"{times} decision{'s' * (high != 1)}"
         claim = f"a play has {words}"
         return Proof("length", claim, "enumerated", atlas.extent, short=f"{words} a play")
-    bound = most(atlas.ir.turns, lambda step: int(isinstance(step, Choose)), len(atlas.ir.seats))
+    bound = ProgramBounds(atlas.ir).total(lambda step: int(isinstance(step, Choose)))
     if bound is None:
         why = "the form of a loop does not tell how often it runs"
         return Proof("length", "every play is bounded", "undecided", why)
@@ -61,7 +61,7 @@ def _of_seat(atlas: Atlas, seat: str, asked: list[Counter[str]]) -> Proof:
     if asked:
         high, grade, how = max(each[seat] for each in asked), atlas.grade, atlas.extent
     else:
-        bound = most(atlas.ir.turns, lambda step: _asks(step, seat), len(atlas.ir.seats))
+        bound = ProgramBounds(atlas.ir).total(lambda step: _asks(step, seat))
         if bound is None:
             return Proof(name, f"`{seat}` is asked boundedly often", "undecided", "a loop")
         high, grade, how = bound, "proved", "by the form of the program"
@@ -70,10 +70,9 @@ def _of_seat(atlas: Atlas, seat: str, asked: list[Counter[str]]) -> Proof:
 
 def _of_referees(atlas: Atlas) -> Proof:
     """How many replies a play takes of referees: what it costs to judge it."""
-    ir = atlas.ir
-    count = len(ir.everyone)
+    ir, bounds = atlas.ir, ProgramBounds(atlas.ir)
     counts = {
-        seat: most(ir.turns, partial(_asks, seat=seat), count)
+        seat: bounds.total(partial(_asks, seat=seat))
         for role in ir.referees for seat in role.seats
     }  # fmt: skip
     known = {seat: count for seat, count in counts.items() if count is not None}

@@ -21,19 +21,16 @@ from gamedsl.analysis.template_lengths import (
     template_length,
 )
 from gamedsl.analysis.value_lengths import (
-    UNKNOWN,
     Extent,
-    Items,
     Measure,
     ValueLengths,
     below,
     titled,
 )
-from gamedsl.ir.amounts import Payoffs
-from gamedsl.ir.expr import Collect, Expr, Past, Read
+from gamedsl.bounds.programs import ProgramBounds, UnboundedError
+from gamedsl.ir.abstract_values import AbstractValue
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.ir.lengths import UnboundedError, highest, most, most_before, size
-from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Show, Step, walk_steps
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Show, walk_steps
 from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import Record, Type, plain
 from gamedsl.ir.values import name_of
@@ -44,7 +41,7 @@ from gamedsl.prompting.default_texts import (
     default_title,
     role_names,
 )
-from gamedsl.prompting.held import most_told
+from gamedsl.prompting.history_bounds import most_in_prompts
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.reply_instructions import instruction
 from gamedsl.prompting.templates import template_for, variables_before
@@ -68,7 +65,7 @@ class PromptBounds:
         self._roles = role_names(ir)
         self._values = ValueLengths(ir.seats, self._roles, book, measure)
         self._viewing = DeclaredViews(ir, self._roles)
-        self._amounts = Payoffs(ir)
+        self._bounds = ProgramBounds(ir)
         self._count = len(ir.seats)
         self._events = cache(self._events_uncached)
         self._lines = cache(self._lines_uncached)
@@ -105,8 +102,8 @@ class PromptBounds:
         """The text before the seat's name, the end of its last line included."""
         entries = self._ir.told_at(seat, step.id)
         if entries is None and seat in self._ir.windows:
-            told = most_told(self._ir, seat, self._lines, self._lines)[step.id]
-            return self._bounded(told)
+            most = most_in_prompts(self._ir, self._bounds, seat, self._lines, self._lines)
+            return self._bounded(most[step.id])
         if entries is None:
             return self._before(step, seat, self._lines)
         texts = [self._entry(entry) for entry in entries]
@@ -123,38 +120,16 @@ class PromptBounds:
     def _entry(self, entry: Entry) -> Extent:
         chosen = self._viewing.chosen(entry.value).values()
         called = self._values.label(chosen or self._viewing.instances.values())
-        known = self._known(entry.value)
+        known = self._bounds.value(entry.value)
         return self._values.view(entry.value.type, known, called, self._viewing.marks)
-
-    def _known(self, expr: Expr) -> Items:
-        """How many items the value of an expression has, between which numbers it lies, and how
-        many items each of a list of lists has."""
-        if isinstance(expr, Past):
-            bindings = most(self._ir.turns, lambda step: _binds(step, expr.name), self._count)
-            return Items(bindings)
-        items = size(expr, self._count)
-        if items is None and isinstance(expr, Read):
-            items = self._taken(expr.name)
-        inner = size(expr.item, self._count) if isinstance(expr, Collect) else None
-        return Items(items, self._amounts.of(expr), inner)
-
-    def _taken(self, variable: str) -> int | None:
-        """How many are drawn at once by the steps that bind a variable, where all draw several."""
-        steps = walk_steps(self._ir.turns)
-        draws = [s for s in steps if isinstance(s, Binding) and s.variable == variable]
-        taken = [d.source.take if isinstance(d, Draw) else None for d in draws]
-        counts = [None if take is None else highest(take) for take in taken]
-        known = [count for count in counts if count is not None]
-        return max(known, default=None) if len(known) == len(counts) else None
 
     def _before(self, step: Choose, seat: str, weigh: Callable[[Binding, str], int]) -> int:
         """What the steps before a step weigh together, for a seat."""
         known = self._weights.get((seat, weigh))
         if known is None:
-            known = self._weights[seat, weigh] = most_before(
-                self._ir.turns, lambda s: weigh(s, seat) if isinstance(s, Binding) else 0,
-                self._count,
-            )  # fmt: skip
+            known = self._weights[seat, weigh] = self._bounds.totals_before(
+                lambda s: weigh(s, seat) if isinstance(s, Binding) else 0
+            )
         return self._bounded(known[step.id])
 
     def _bounded(self, total: int | None) -> int:
@@ -189,7 +164,7 @@ class PromptBounds:
         """What a seat may come to know by one run of a step; of several actors that take turns the
         longest."""
         if isinstance(step, Show):
-            known = self._known(step.value)
+            known = self._bounds.value(step.value)
             found = self._tell(step.readers, seat, None, step.value.type, known, "")
             unbound = self._values.shown("none")  # what is not bound yet can be shown
             return [Event("", max(found, unbound))] if found else []
@@ -207,8 +182,7 @@ class PromptBounds:
         return sorted(events, key=lambda event: self._line(step, seat, event))[-1:]
 
     def _drawn(self, step: Draw, seat: str) -> list[Event]:
-        take = step.source.take
-        known = UNKNOWN if take is None else Items(highest(take))
+        known = self._bounds.outcome(step)
         keys: list[tuple[object, ...]] = [()]
         for values in step.per:
             keys = [(*key, value) for key in keys for value in values]
@@ -222,7 +196,13 @@ class PromptBounds:
         return events
 
     def _tell(
-        self, readers: Readers, seat: str, owner: str | None, type: Type, known: Items, head: str
+        self,
+        readers: Readers,
+        seat: str,
+        owner: str | None,
+        type: Type,
+        known: AbstractValue,
+        head: str,
     ) -> int:
         """Of the name of a value as a seat may know it, 0 where it may not."""
         start, record = self._values.shown(head) if head else 0, plain(type)
@@ -256,10 +236,10 @@ class PromptBounds:
     def _legal(self, step: Choose) -> int | None:
         """The most options that are legal at once; None where it is not told."""
         if not step.moves:
-            return None if step.legal is None else size(step.legal, self._count)
+            return None if step.legal is None else self._bounds.size(step.legal)
         count = 0
         for action in step.moves:
-            sizes = [size(source, self._count) for _, source in action.parameters]
+            sizes = [self._bounds.size(source) for _, source in action.parameters]
             if None in sizes:
                 return None
             count += prod(known for known in sizes if known is not None)
@@ -295,10 +275,3 @@ class PromptBounds:
         if len(others) == 1:
             scope["other"] = Exactly(others[0])
         return template_length(template.text, {**scope, **more}, self._measure)
-
-
-def _binds(step: Step, variable: str) -> int:
-    """How many values a run of a step binds a variable to."""
-    if not isinstance(step, Binding) or step.variable != variable:
-        return 0
-    return len(step.actors) if isinstance(step, Choose) else 1

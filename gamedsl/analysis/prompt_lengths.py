@@ -46,11 +46,11 @@ def prompts_are_so_long(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
 
 def _said(atlas: Atlas) -> Proof:
     """How much of what players write a prompt can hold, in tokens of the model that writes it."""
-    from gamedsl.ir.lengths import UnboundedError
-    from gamedsl.prompting.held import tokens_held
+    from gamedsl.bounds.programs import UnboundedError
+    from gamedsl.prompting.history_bounds import most_reply_tokens
 
     try:
-        held = tokens_held(atlas.ir)
+        held = most_reply_tokens(atlas.ir)
     except UnboundedError as error:
         claim = "what prompts hold of replies is bounded"
         return Proof("prompts.length", claim, "undecided", str(error))
@@ -78,7 +78,7 @@ def _met(atlas: Atlas) -> tuple[int, Node | None]:
 def _bound(atlas: Atlas, unit: str) -> Proof:
     """What the form of the game says. Tokens are bounded by bytes: none has less than one."""
     from gamedsl.analysis.prompt_bounds import PromptBounds
-    from gamedsl.ir.lengths import UnboundedError
+    from gamedsl.bounds.programs import UnboundedError
 
     book, tokenizer = atlas.prompts.book, atlas.tokenizer
     claim = "prompts are bounded"

@@ -15,7 +15,7 @@ from operator import add, floordiv, mod, mul, neg, pos, sub
 from typing import Any
 
 from gamedsl.analysis.value_lengths import Measure
-from gamedsl.ir.lengths import UnboundedError
+from gamedsl.bounds.programs import UnboundedError
 from gamedsl.prompting.templates import as_prompt_text, environment
 
 _CASES = 3

@@ -7,12 +7,12 @@ case by case, in the units of a measure of texts that is additive: characters, o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
 
-from gamedsl.ir.lengths import UnboundedError
+from gamedsl.bounds.programs import UnboundedError
+from gamedsl.ir.abstract_values import ANYTHING, AbstractValue
 from gamedsl.ir.types import (
     SEAT,
     Bag,
@@ -52,24 +52,6 @@ class Extent(NamedTuple):
     lines: int = 1
 
 
-@dataclass(frozen=True)
-class Items:
-    """What is known of a value besides its type: how many items it has at most, between which
-    numbers it lies, or those of its items; and how many items an item has."""
-
-    most: int | None = None
-    between: tuple[Fraction, Fraction] | None = None
-    inner: int | None = None
-
-    @property
-    def each(self) -> Items:
-        """What is known of an item."""
-        return Items(self.inner, self.between)
-
-
-UNKNOWN = Items()
-
-
 class ValueLengths:
     """The bounds for one game under one set of labels; `roles` is how prompts call each seat."""
 
@@ -88,11 +70,11 @@ class ValueLengths:
         """Of a canonical name as prompts say it."""
         return self.measure(self._book.relabelled(name, self._roles))
 
-    def name(self, type: Type, known: Items = UNKNOWN) -> int:
+    def name(self, type: Type, known: AbstractValue = ANYTHING) -> int:
         """Of the canonical name of a value, as prompts say it. `UnboundedError` if it has none."""
         return self._named(type, known)
 
-    def _name_uncached(self, type: Type, known: Items) -> int:
+    def _name_uncached(self, type: Type, known: AbstractValue) -> int:
         """What has parts may be called as an option is, in one word."""
         values = domain(type, self._seats) if _is_listed(type) else None
         if values is not None:
@@ -106,28 +88,27 @@ class ValueLengths:
                 return max(map(self.name, types))
         return max(self._longest, self._compound(type, known))
 
-    def _compound(self, type: Type, known: Items) -> int:
+    def _compound(self, type: Type, known: AbstractValue) -> int:
         match type:
             case Record() | Tuple():
                 types = type.types if isinstance(type, Record) else type.of
                 return sum(map(self.name, types)) + max(len(types) - 1, 0)
             case Grid(rows=rows, columns=columns, of=inner):
-                return rows * columns * (self.name(inner, known.each) + 1)
+                return rows * columns * (self.name(inner, known.item) + 1)
             case List(of=inner):
-                return self._count(type, known) * (self.name(inner, known.each) + 1)
+                return self._count(type, known) * (self.name(inner, known.item) + 1)
             case Set(of=inner) | Bag(of=inner):
-                return 2 + self._count(type, known) * (self.name(inner, known.each) + 1)
+                return 2 + self._count(type, known) * (self.name(inner, known.item) + 1)
             case PerSeat(of=inner) | PerValue(of=inner):
                 keys = sum(self.shown(name_of(key)) for key in self._keys(type))
-                return 2 + keys + len(self._keys(type)) * (self.name(inner, known.each) + 2)
+                return 2 + keys + len(self._keys(type)) * (self.name(inner, known.item) + 2)
         raise UnboundedError(f"nothing says how long the text of {type} is")
 
-    def _number(self, type: Number, known: Items) -> int:
+    def _number(self, type: Number, known: AbstractValue) -> int:
+        ends = known.number.ends if type.whole else None
         if type.low is not None and type.high is not None:
             ends = Fraction(type.low), Fraction(type.high)
-        elif known.between is not None and type.whole:
-            ends = known.between
-        else:
+        if ends is None:
             raise UnboundedError(f"nothing says how many digits {type} has")
         low, high = int(ends[0]), int(ends[1])
         if high - low < _LISTED:
@@ -140,9 +121,9 @@ class ValueLengths:
             raise UnboundedError(f"nothing says how many values {type} has")
         return keys
 
-    def _count(self, type: List | Set | Bag, known: Items) -> int:
+    def _count(self, type: List | Set | Bag, known: AbstractValue) -> int:
         """The most items of a collection."""
-        counts = [known.most]
+        counts = [known.size]
         if isinstance(type, List):
             counts += [type.length, type.at_most]
         if isinstance(type, Set):
@@ -155,14 +136,18 @@ class ValueLengths:
 
     # as views show them
 
-    def view(self, type: Type, known: Items, called: int, marks: Mapping[str, str]) -> Extent:
+    def view(
+        self, type: Type, known: AbstractValue, called: int, marks: Mapping[str, str]
+    ) -> Extent:
         """Of a value as `as_text` shows it. `called` is of the longest label that one of its parts
         may have as the value of an option; `marks` are the short names of roles on boards."""
         called_whole = isinstance(plain(type), Record | Tuple | List | Grid)
         found = self._as_text(type, known, called, marks)
         return Extent(max(found.length, self._longest * called_whole), found.lines)
 
-    def _as_text(self, type: Type, known: Items, called: int, marks: Mapping[str, str]) -> Extent:
+    def _as_text(
+        self, type: Type, known: AbstractValue, called: int, marks: Mapping[str, str]
+    ) -> Extent:
         match plain(type):
             case Grid() as grid:
                 found = self._board(grid, known, called, marks if plain(grid.of) == SEAT else {})
@@ -171,48 +156,50 @@ class ValueLengths:
                 keys = self._keys(kind)
                 if not isinstance(plain(inner), List | Set | Bag | Grid | PerSeat | PerValue):
                     return Extent(self._one_line(kind, known, called))
-                part = self._as_text(inner, known.each, called, marks)
+                part = self._as_text(inner, known.item, called, marks)
                 names = (max(called, self.shown(name_of(key))) for key in keys)
                 rows = [titled(name, part) for name in names]
                 return below(rows)
             case Record() as record:
                 parts = sum(
-                    self.measure(name) + 1 + self._one_line(of, UNKNOWN, called) + _BETWEEN
+                    self.measure(name) + 1 + self._one_line(of, ANYTHING, called) + _BETWEEN
                     for name, of in record.fields
                 )
                 return Extent(max(parts, len(_NOTHING)))
         return Extent(self._one_line(type, known, called))
 
-    def _one_line(self, type: Type, known: Items, called: int) -> int:
+    def _one_line(self, type: Type, known: AbstractValue, called: int) -> int:
         """State may not be bound yet, whatever its type."""
         return max(len(_NOTHING), self._bound_line(type, known, called))
 
-    def _bound_line(self, type: Type, known: Items, called: int) -> int:
+    def _bound_line(self, type: Type, known: AbstractValue, called: int) -> int:
         match type:
             case Option(of=inner):
                 return self._one_line(inner, known, called)
             case NoneType():
                 return len(_NOTHING)
             case List(of=inner):
-                each = self._bound_line(inner, known.each, called) + _BETWEEN
+                each = self._bound_line(inner, known.item, called) + _BETWEEN
                 return self._count(type, known) * each
             case Set(of=inner):
-                each = max(called, self.name(inner, known.each)) + _BETWEEN
+                each = max(called, self.name(inner, known.item)) + _BETWEEN
                 return 2 + self._count(type, known) * each
             case Bag(of=inner):
                 count = self._count(type, known)
-                each = max(called, self.name(inner, known.each)) + len(f" x{count}") + _BETWEEN
+                each = max(called, self.name(inner, known.item)) + len(f" x{count}") + _BETWEEN
                 return count * each
             case PerSeat(of=inner) | PerValue(of=inner):
                 keys = self._keys(type)
-                each = 1 + self._one_line(inner, known.each, called) + _BETWEEN
+                each = 1 + self._one_line(inner, known.item, called) + _BETWEEN
                 names = sum(max(called, self.shown(name_of(key))) for key in keys)
                 return names + len(keys) * each
         return max(called, self.name(type, known))
 
-    def _board(self, grid: Grid, known: Items, called: int, marks: Mapping[str, str]) -> Extent:
+    def _board(
+        self, grid: Grid, known: AbstractValue, called: int, marks: Mapping[str, str]
+    ) -> Extent:
         """Rows and columns with their numbers, and below what marks mean."""
-        cell = self._bound_line(plain(grid.of), known.each, called)
+        cell = self._bound_line(plain(grid.of), known.item, called)
         if marks:
             cell = max(self.measure(mark) for mark in marks.values())
         width = max(1, cell, len(str(grid.columns - 1)))

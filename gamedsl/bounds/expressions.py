@@ -19,6 +19,7 @@ from gamedsl.ir.abstract_values import (
     TRUTH,
     AbstractValue,
     Interval,
+    Seats,
     collection_of,
     joined,
     number_in,
@@ -58,6 +59,9 @@ MAX_CALLS = 10_000
 Locals = Mapping[str, AbstractValue]
 NO_LOCALS: Locals = {}
 
+Variables = Callable[[Read | LastBy | Past], AbstractValue | None]
+"""What is known where a variable is read; None for what its type says."""
+
 
 class Interpreter:
     """Interprets the expressions of one game or file.
@@ -71,10 +75,11 @@ class Interpreter:
         self,
         seats: tuple[str, ...],
         lets: Mapping[str, Let],
-        variables: Callable[[Read], AbstractValue | None] = lambda read: None,
+        variables: Variables = lambda read: None,
         largest: int | None = None,
+        referees: tuple[str, ...] = (),
     ) -> None:
-        self.seats = seats
+        self.seats = Seats(seats, (*seats, *referees))
         self._lets = lets
         self._variables = variables
         self._largest = largest
@@ -112,7 +117,7 @@ class Interpreter:
             case Local(name=name):
                 return locals.get(name) or of_type(expr.type, self.seats)
             case LastBy() | Past():
-                return of_type(expr.type, self.seats).some()
+                return (self._variables(expr) or of_type(expr.type, self.seats)).some()
             case Me() | Stream():
                 return of_type(expr.type, self.seats)
             case Apply():
@@ -132,7 +137,7 @@ class Interpreter:
             case LetCall():
                 return self._let_call(expr, locals)
             case LetMap(name=name):
-                return collection_of(len(self.seats), self._body(name, (), expr))
+                return collection_of(len(self.seats.players), self._body(name, (), expr))
             case Table(cells=cells):
                 return joined(self.value(cell, locals) for cell in cells.values())
             case Build(items=items):
@@ -147,7 +152,7 @@ class Interpreter:
         constant = all(isinstance(argument, Const) for argument in expr.arguments)
         if constant and isinstance(expr.type, Number | Bool):
             try:
-                return of_constant(evaluate(expr, Scope(self.seats)), expr.type, self.seats)
+                return of_constant(evaluate(expr, Scope(self.seats.players)), expr.type, self.seats)
             except EvaluationError:
                 return NOTHING
         row, typed = BUILTINS.get(expr.function), of_type(expr.type, self.seats)

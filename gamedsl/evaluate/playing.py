@@ -27,7 +27,7 @@ from gamedsl.policies.endpoint import EndpointError
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Env
-    from gamedsl.runtime.least import Amount
+    from gamedsl.runtime.min_payoff import Amount
 
 SIDE_BY_SIDE = 256
 """Games under way at a time."""

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb, prod
+from math import comb, floor, isinf, prod
 from typing import Literal
 
+from gamedsl.bounds.expressions import Interpreter
+from gamedsl.bounds.payoff_bounds import payoff_bounds
+from gamedsl.bounds.programs import ProgramBounds
 from gamedsl.engine.kernel import Kernel, State
-from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.lengths import highest, most
 from gamedsl.ir.program import Choose, Draw, Step, walk_steps
 from gamedsl.ir.types import List, domain, plain
 from gamedsl.runtime.env import Env
@@ -113,11 +114,11 @@ def outcomes_of(draw: Draw, seats: tuple[str, ...]) -> int | None:
     if take is None:
         values = domain(type, seats)
         return None if values is None else len(values)
-    count = highest(take)
+    highest = Interpreter(seats, {}).interval(take).high
     values = domain(type.of, seats) if isinstance(type, List) else None
-    if values is None or count is None:
+    if values is None or isinf(highest):
         return None
-    return comb(len(values) + count - 1, count)
+    return comb(len(values) + floor(highest) - 1, floor(highest))
 
 
 def require_closed(ir: GameIR) -> None:
@@ -140,11 +141,11 @@ def facts_of(
         _require_true(ir, tree, payoffs, utility)
     low, high = payoffs or _paid(ir, tree)
     kind, total = _utility(utility, tree)
-    seats = len(ir.seats)
-    length = max_length or (tree.length if tree else most(ir.turns, _is_choice, seats))
+    bounds = ProgramBounds(ir)
+    length = max_length or (tree.length if tree else bounds.total(_is_choice))
     if length is None:
         raise _unseen(ir, "how long it can be", "max_length=…")
-    draws = tree.draws if tree else most(ir.turns, _draws, seats)
+    draws = tree.draws if tree else bounds.total(_draws)
     return Facts(
         float(low), float(high), kind, total, length,
         length if draws is None else draws, tree.outcomes if tree else _outcomes(ir),
@@ -164,7 +165,7 @@ def _require_true(
 
 
 def _paid(ir: GameIR, tree: TreeFacts | None) -> tuple[Fraction, Fraction]:
-    found = (tree.low, tree.high) if tree else Payoffs(ir).interval()
+    found = (tree.low, tree.high) if tree else payoff_bounds(ir)
     if found is None:
         raise _unseen(ir, "between which amounts its payoffs lie", "payoffs=(least, most)")
     return found

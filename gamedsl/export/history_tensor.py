@@ -13,7 +13,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from gamedsl.ir.lengths import most
+from gamedsl.bounds.programs import ProgramBounds
 from gamedsl.ir.program import Binding, Choose, Draw, Show, Step, walk_steps
 from gamedsl.ir.types import domain
 from gamedsl.ir.values import name_of
@@ -47,9 +47,9 @@ class HistoryTensor:
                 kinds.setdefault(kind, len(kinds))
             if _kinds(step, seats) is None or len(kinds) > limit:
                 return None
-        longest = 0
+        longest, bounds = 0, ProgramBounds(viewer.ir)
         for seat in seats:
-            length = most(viewer.ir.turns, partial(_events, seat=seat), len(seats))
+            length = bounds.total(partial(_events, seat=seat))
             if length is None:
                 return None
             longest = max(longest, length)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
 from math import ceil, floor, inf, isinf
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from gamedsl.ir.types import (
     Bag,
@@ -121,7 +121,7 @@ class AbstractValue:
     `none`: the value may be none. `number`: it lies there if it is a number. `size`: the most items
     of a collection, copies counted, 1 for a value that is no collection; None without a bound.
     `parts`: the fields of a record or tuple, in order. `items`: each item of another collection,
-    each value of a map. None stands for parts or items of which nothing is known.
+    each value of a map. Both are None for a value without items, or of which nothing is known.
     """
 
     none: bool
@@ -136,6 +136,12 @@ class AbstractValue:
         if self.parts:
             return reduce(AbstractValue.__or__, self.parts)
         return ANYTHING if self.items is None else self.items
+
+    @property
+    def numbers(self) -> Interval:
+        """The interval of all numbers in it, of any depth."""
+        inner = self.item.numbers if self._has_items else self.number
+        return self.number | inner
 
     def part(self, index: int) -> AbstractValue:
         """The part of that index."""
@@ -153,7 +159,7 @@ class AbstractValue:
         if mine is not None and others is not None and len(mine) == len(others):
             parts = tuple(a | b for a, b in zip(mine, others, strict=True))
         items = None
-        if parts is None and self._has_items and other._has_items:
+        if parts is None and (self._has_items or other._has_items):
             items = self.item | other.item
         return AbstractValue(
             self.none or other.none,
@@ -214,10 +220,8 @@ def number_in(interval: Interval) -> AbstractValue:
     return AbstractValue(False, interval, 1, None, None)
 
 
-def collection_of(
-    size: int | None, items: AbstractValue | None, *, none: bool = False
-) -> AbstractValue:
-    """A collection of at most so many items."""
+def collection_of(size: int | None, items: AbstractValue, *, none: bool = False) -> AbstractValue:
+    """A collection of at most so many items, each like `items`."""
     return AbstractValue(none, NO_NUMBER, size, None, items)
 
 
@@ -232,8 +236,15 @@ def joined(values: Iterable[AbstractValue]) -> AbstractValue:
     return reduce(AbstractValue.__or__, values, NOTHING)
 
 
+class Seats(NamedTuple):
+    """The seats of a game: those with payoffs, and with those of referees."""
+
+    players: tuple[str, ...]
+    everyone: tuple[str, ...]
+
+
 @lru_cache(maxsize=4096)
-def of_type(type: Type, seats: tuple[str, ...]) -> AbstractValue:
+def of_type(type: Type, seats: Seats) -> AbstractValue:
     """Returns the facts of a type's values, which may be none: state is none before it is set."""
     match type:
         case Bool():
@@ -257,15 +268,16 @@ def of_type(type: Type, seats: tuple[str, ...]) -> AbstractValue:
         case Record():
             return record_of((of_type(part, seats) for part in type.types), none=True)
         case Set(of=inner):
-            values = domain(inner, seats)
+            values = domain(inner, seats.everyone)
             size = None if values is None else len(values)
             return collection_of(size, of_type(inner, seats), none=True)
         case Bag(of=inner):
             return collection_of(None, of_type(inner, seats), none=True)
-        case PerSeat(of=inner):
-            return collection_of(len(seats), of_type(inner, seats), none=True)
+        case PerSeat(of=inner, partial=partial):
+            size = len(seats.everyone if partial else seats.players)
+            return collection_of(size, of_type(inner, seats), none=True)
         case PerValue(key=key, of=inner):
-            keys = domain(key, seats)
+            keys = domain(key, seats.everyone)
             size = None if keys is None else len(keys)
             return collection_of(size, of_type(inner, seats), none=True)
         case Union(of=types):
@@ -276,7 +288,7 @@ def of_type(type: Type, seats: tuple[str, ...]) -> AbstractValue:
             assert_never(type)
 
 
-def of_constant(value: Any, type: Type, seats: tuple[str, ...]) -> AbstractValue:
+def of_constant(value: Any, type: Type, seats: Seats) -> AbstractValue:
     """Returns the facts of a constant of some type."""
     if value is None:
         return NONE_ALONE
@@ -288,7 +300,7 @@ def of_constant(value: Any, type: Type, seats: tuple[str, ...]) -> AbstractValue
     size = value.total if isinstance(value, BagValue) else len(value)
     whole = of_type(type, seats)
     if len(value) > LONGEST_CONSTANT:
-        return AbstractValue(False, NO_NUMBER, size, whole.parts, whole.items)
+        return AbstractValue(False, NO_NUMBER, size, whole.parts, whole.items or ANYTHING)
     if isinstance(value, dict) and not isinstance(value, BagValue):
         items = list(value.values())
     else:

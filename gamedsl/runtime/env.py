@@ -21,8 +21,8 @@ from gamedsl.runtime.decision import Decision, key_of
 from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.history import Position, PositionTree
 from gamedsl.runtime.kernels import kernel_of, view_code_for
-from gamedsl.runtime.least import Amount, least_payoffs
 from gamedsl.runtime.memory import Memory, initial_values, key_of_memory
+from gamedsl.runtime.min_payoff import Amount, min_payoffs
 from gamedsl.runtime.transcripts import params_as_data
 from gamedsl.runtime.views import Viewer
 
@@ -173,7 +173,7 @@ class Env:
     @cached_property
     def least(self) -> dict[str, Amount]:
         """Each seat's lowest payoff, the cost of a forfeit; None where no bound is seen."""
-        return least_payoffs(self.ir, self.kernel)
+        return min_payoffs(self.ir, self.kernel)
 
 
 def _outcomes(position: Position) -> tuple[Outcome, ...]:

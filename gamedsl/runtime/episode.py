@@ -20,8 +20,8 @@ from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime.decision import Action, Decision, Mistake, parse_reply
 from gamedsl.runtime.history import Position, entries
-from gamedsl.runtime.least import Amount
 from gamedsl.runtime.memory import Memory, memory_after
+from gamedsl.runtime.min_payoff import Amount
 from gamedsl.runtime.views import View, everything
 
 if TYPE_CHECKING:

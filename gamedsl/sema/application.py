@@ -8,7 +8,7 @@ from typing import Any
 from gamedsl.bounds.expressions import Interpreter
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
-from gamedsl.ir.abstract_values import ANYTHING, Interval, of_type
+from gamedsl.ir.abstract_values import ANYTHING, Interval, Seats, of_type
 from gamedsl.ir.builtins import BUILTINS, element, is_comparison, order_of
 from gamedsl.ir.builtins_collections import fields_of
 from gamedsl.ir.types import (
@@ -52,10 +52,8 @@ def apply(
     if function == "**" and fits(types[0], WHOLE) and _is_natural(arguments[1]):
         result = WHOLE
     if function == "..":
-        result = (
-            _range_between(*(_typed_interval(end, context.names.seats) for end in arguments))
-            or result
-        )
+        seats = Seats(context.names.seats, context.names.everyone)
+        result = _range_between(*(_typed_interval(end, seats) for end in arguments)) or result
     if function in ("other", "others"):
         return other_seats(context, node, function, arguments[0])
     if row.appended == "order of the type":
@@ -127,7 +125,7 @@ def _range_between(first: Interval, last: Interval) -> Type | None:
     return List(range_type(int(first.low), int(last.high)))
 
 
-def _typed_interval(expr: ir.Expr, seats: tuple[str, ...]) -> Interval:
+def _typed_interval(expr: ir.Expr, seats: Seats) -> Interval:
     """Returns the interval of an end of a range, as the type of the range has it: by type, but for
     constants, conditionals and the built-ins of which `Builtin.ranges_type` says so."""
     typed = of_type(expr.type, seats)
@@ -140,7 +138,7 @@ def _typed_interval(expr: ir.Expr, seats: tuple[str, ...]) -> Interval:
             return _typed_interval(then, seats) | _typed_interval(other, seats)
         case ir.Apply(function=function, arguments=arguments):
             if all(isinstance(argument, ir.Const) for argument in arguments):
-                return Interpreter(seats, {}).interval(expr)
+                return Interpreter(seats.players, {}).interval(expr)
             known = tuple(
                 replace(of_type(a.type, seats), number=_typed_interval(a, seats)) for a in arguments
             )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gamedsl.bounds.payoff_bounds import payoff_bounds
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Sequence
-from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NONE
@@ -150,7 +150,7 @@ def check_forfeit_price(ir: GameIR, node: Node | None, problems: Problems) -> No
         rule = ir.costs[seat]
         if rule.then == "void" or rule.pay is not None:
             continue
-        if Payoffs(ir, seat).interval() is not None:
+        if payoff_bounds(ir, seat) is not None:
             continue
         role = ir.role_of[seat]
         own = node if isinstance(node, Mapping) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from gamedsl.bounds.loop_bounds import pass_bound
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.ir import expr as ir
@@ -13,7 +14,6 @@ from gamedsl.ir.expr import walk
 from gamedsl.ir.program import AtBound, Block, Loop, Step
 from gamedsl.ir.types import BOOL, NEVER, SEAT, WHOLE, List, Number, Type
 from gamedsl.sema.bindings import declare_everywhere, declared_at
-from gamedsl.sema.bounds import bound_of
 from gamedsl.sema.chance import values_of
 from gamedsl.sema.decisions import read_actors
 from gamedsl.sema.options import PLAY
@@ -210,7 +210,7 @@ def _read_bound(
         return context.types.number(limit, 1, MAX_PASSES), at_bound
     if not cycle and (step.get("repeat") or step.get("each")) is not None:
         return None, at_bound
-    bound = bound_of(body, context.program.state)
+    bound = pass_bound(body, context.program.state)
     if bound is None and not context.problems.errors:
         head = step.item.entry("each") or step.item.entry("until") or step.item.entry("while")
         by_param = limit_param is not None and context.chain

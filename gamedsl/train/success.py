@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from gamedsl.ir.amounts import Payoffs
+from gamedsl.bounds.payoff_bounds import payoff_bounds
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.errors import TrainError
@@ -47,9 +47,7 @@ def bounds_of(game: Game, recipe: Recipe) -> Bounds:
 
 def spans_of(game: Game, recipe: Recipe) -> Spans:
     """As `bounds_of`, with None for a role without bounds that are seen."""
-    spans = _listed(game, recipe) or {
-        seat: Payoffs(game.ir, seat).interval() for seat in game.ir.seats
-    }
+    spans = _listed(game, recipe) or {seat: payoff_bounds(game.ir, seat) for seat in game.ir.seats}
     found: dict[str, list[Any]] = defaultdict(list)
     for seat, span in spans.items():
         role = game.ir.role_of[seat]

@@ -14,7 +14,8 @@ from open_spiel.python import policy, rl_environment
 from open_spiel.python.algorithms import cfr, expected_game_score, exploitability
 
 import gamedsl
-from gamedsl.export.facts import Payoffs, explore
+from gamedsl.bounds.payoff_bounds import payoff_bounds
+from gamedsl.export.facts import explore
 from gamedsl.export.openspiel import register
 from tests.export.games import NAMES, SMALLER, loaded, written
 
@@ -311,7 +312,7 @@ def test_what_stages_pay_is_bounded_by_their_form() -> None:
         game = gamedsl.load("repeated_prisoners_dilemma", params={"discount": discount})
         tree = explore(game.env().kernel, 100_000)
         assert (tree.low, tree.high) == (0, most)
-        low, high = Payoffs(game.ir).interval() or (1, 0)
+        low, high = payoff_bounds(game.ir) or (1, 0)
         assert low <= 0
         assert most <= high <= 25
 

@@ -13,8 +13,8 @@ from hypothesis.strategies import integers
 import gamedsl
 from gamedsl.analysis.history_prompts import sample_book, text_of
 from gamedsl.analysis.prompt_bounds import PromptBounds
+from gamedsl.bounds.programs import UnboundedError
 from gamedsl.compiler import compile_file
-from gamedsl.ir.lengths import UnboundedError
 from tests.language.test_proofs import Words
 from tests.properties.strategies import game_files
 from tests.properties.walking import load, nodes

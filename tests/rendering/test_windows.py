@@ -13,7 +13,7 @@ import gamedsl
 from gamedsl.analysis.history_prompts import sample_book
 from gamedsl.analysis.prompt_bounds import PromptBounds
 from gamedsl.compiler import compile_file
-from gamedsl.prompting.held import tokens_held
+from gamedsl.prompting.history_bounds import most_reply_tokens
 from gamedsl.runtime import Decision, Env, Game
 from gamedsl.solve.merging import merging
 
@@ -178,7 +178,7 @@ def test_prompts_stay_within_the_history_bound(tmp_path: Path, window: str, sile
         words = "\n".join(content for _, content in decision.messages).split()
         held = max(held, sum(of.get(word, 0) for word in words))
         of[f"w{len(of) + 1}"] = limits.get(decision.step, 0)
-    bound = tokens_held(game.ir)
+    bound = most_reply_tokens(game.ir)
     assert held == bound if not silent else held <= bound
 
 
@@ -198,7 +198,7 @@ on_invalid: {then: forfeit, pay: -1}
 history: {last: 1}
 """
     ir = load(tmp_path, text).ir
-    assert tokens_held(ir) == 4 * 7 + 5 * 5
+    assert most_reply_tokens(ir) == 4 * 7 + 5 * 5
 
 
 def test_proofs_say_what_a_window_forgets(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_the_page_tells_the_bounds_of_its_example(tmp_path: Path) -> None:
     found = re.search(r"```yaml\n(game: story\n.*?)```\n.*?here (\d+) .*? be ([\d,]+) ", page, re.S)
     assert found is not None
     text, narrow, whole = found.groups()
-    assert tokens_held(load(tmp_path, text).ir) == int(narrow)
-    assert tokens_held(load(tmp_path, text.replace("40", "400")).ir) == int(narrow)
+    assert most_reply_tokens(load(tmp_path, text).ir) == int(narrow)
+    assert most_reply_tokens(load(tmp_path, text.replace("40", "400")).ir) == int(narrow)
     without = re.sub("history: .*", "", text)
-    assert tokens_held(load(tmp_path, without).ir) == int(whole.replace(",", ""))
+    assert most_reply_tokens(load(tmp_path, without).ir) == int(whole.replace(",", ""))

@@ -17,8 +17,9 @@ from gamedsl.analysis.infoflow.flows import Condition, Context, Flows
 from gamedsl.analysis.infoflow.leaks import Leaks
 from gamedsl.analysis.infoflow.scope import Scope, outermost
 from gamedsl.analysis.infoflow.visibility import SeatTable, Visibility, join, seat_numbers
+from gamedsl.bounds.programs import has_pass
 from gamedsl.ir.builtins import element
-from gamedsl.ir.expr import Const, Expr, LetCall, LetMap, Read, walk
+from gamedsl.ir.expr import Expr, LetCall, LetMap, Read, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Action,
@@ -223,7 +224,7 @@ class Walk:
         after = {}
         for name in names.difference(before.known):
             known = [end.known[name] for end in ends]
-            if not _has_pass(loop):
+            if not has_pass(loop):
                 known.append(self._visibilities.variables.get(name, self.flows.public))
             after[name] = reduce(join, known)
         return before.with_known(**after) if after else before
@@ -314,13 +315,6 @@ def _is_bare(action: Action) -> bool:
     """Returns whether an action is written as statements alone: its place is that of their text."""
     first, *more = action.body
     return isinstance(first, Do) and not more and not re.search(r"\bdo\s*:", first.span.text)
-
-
-def _has_pass(loop: Loop) -> bool:
-    """Returns whether a loop surely has a pass."""
-    if loop.items is not None:
-        return isinstance(loop.items, Const) and bool(loop.items.value)
-    return loop.times is None or (isinstance(loop.times, Const) and bool(loop.times.value))
 
 
 def _are_roles(items: Expr) -> bool:

@@ -27,8 +27,9 @@ class Knowledge:
     def __init__(
         self, seats: tuple[str, ...], lets: Mapping[str, Let], most: int, sure: frozenset[str]
     ) -> None:
-        def variable(read: ex.Read) -> AbstractValue | None:
-            return of_type(read.type, seats).some() if read.name in sure else None
+        def variable(read: ex.Read | ex.LastBy | ex.Past) -> AbstractValue | None:
+            known = isinstance(read, ex.Read) and read.name in sure
+            return of_type(read.type, self.values.seats).some() if known else None
 
         self.seats = seats
         self.most = most

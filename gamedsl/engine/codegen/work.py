@@ -66,7 +66,7 @@ class Work:
             case LetCall(name=name):
                 return inside + 1 + self._let_steps(name, largest)
             case LetMap(name=name):
-                return len(self._values.seats) * (1 + self._let_steps(name, largest))
+                return len(self._values.seats.players) * (1 + self._let_steps(name, largest))
             case Table(keys=keys, cells=cells):
                 longest = max((self.steps(cell, largest) for cell in cells.values()), default=0)
                 return sum(self.steps(key, largest) for key in keys) + longest

@@ -1,8 +1,8 @@
 """The most tokens that a prompt and its reply can have, before anything is trained.
 
 What prompts hold of replies is bounded by the form of the game: how often its loops run, what its
-windows leave, how long replies may be (`gamedsl.prompting.held`). All else that a prompt says, the
-rules, names and options, is what it was in some games of random play, the replies there taken off.
+windows leave, how long replies may be (`gamedsl.prompting.history_bounds`). All else, the rules,
+names and options, is what it was in some games of random play, the replies there taken off.
 So it is near, not a proof: other plays may tell longer values, or have more turns to tell of, and a
 text may be split into other tokens where it stands in a prompt.
 """
@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from gamedsl.bounds.programs import UnboundedError
 from gamedsl.diagnostics import Problems
-from gamedsl.ir.lengths import UnboundedError
 from gamedsl.players.random import RandomPlayer
 from gamedsl.players.replying import AROUND, query_of
 from gamedsl.policies.base import Message
 from gamedsl.policies.generation import Tokenizer, Writing
-from gamedsl.prompting.held import held_at
+from gamedsl.prompting.history_bounds import reply_tokens
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.words.loop import calls_run_here
 
@@ -136,7 +136,7 @@ def _met(
 
 def _held(game: Game, seat: str) -> dict[str, int | None]:
     try:
-        return held_at(game.ir, seat)
+        return reply_tokens(game.ir, seat)
     except UnboundedError:
         return dict.fromkeys((step.id for step in game.ir.steps), None)
 

@@ -1,4 +1,4 @@
-"""The least that each seat can be paid, which is what a forfeit costs it."""
+"""The lowest payoff of each seat, which is what a forfeit costs it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import deque
 from fractions import Fraction
 from math import prod
 
+from gamedsl.bounds.payoff_bounds import PayoffBounds
 from gamedsl.engine.kernel import Kernel, State
-from gamedsl.ir.amounts import Payoffs
 from gamedsl.ir.builtins import exact
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
@@ -17,19 +17,19 @@ from gamedsl.runtime.history import Move, moved, moves
 Amount = int | Fraction | None
 """A payoff; None where there is none."""
 
-LEAST_LIMIT = 1_000_000
-"""Outcomes that are gone through to find the least payoff of a role in a plain game."""
+MAX_OUTCOMES = 1_000_000
+"""Outcomes of a plain game up to which its lowest payoffs are exact."""
 
-LEAST_HISTORIES = 20_000
-"""Histories that are gone through to find it in another one."""
+MAX_HISTORIES = 20_000
+"""Histories of any other game up to which its lowest payoffs are exact."""
 
 
-def least_payoffs(ir: GameIR, kernel: Kernel) -> dict[str, Amount]:
-    """Each seat's lowest payoff.
+def min_payoffs(ir: GameIR, kernel: Kernel) -> dict[str, Amount]:
+    """Returns each seat's lowest payoff.
 
-    Of a game with few histories it is the lowest that there is; of a larger one the lower bound
-    that its form shows (`gamedsl.ir.amounts`), and None where it shows none, or where some history
-    has no payoffs.
+    It is exact for a game with few histories. For a larger one it is the lower bound that its form
+    gives (`gamedsl.bounds.payoff_bounds`). It is None without a bound, and where some history has
+    no payoffs.
     """
     if ir.open:
         return _bounded(ir)
@@ -38,7 +38,7 @@ def least_payoffs(ir: GameIR, kernel: Kernel) -> dict[str, Amount]:
             return _of_histories(kernel) or _bounded(ir)
         except EvaluationError:
             return dict.fromkeys(ir.seats)
-    if count_outcomes(ir) > LEAST_LIMIT:
+    if count_outcomes(ir) > MAX_OUTCOMES:
         return _bounded(ir)
     least: dict[str, Amount] = {}
     for history in histories(ir):
@@ -49,13 +49,14 @@ def least_payoffs(ir: GameIR, kernel: Kernel) -> dict[str, Amount]:
 
 
 def _bounded(ir: GameIR) -> dict[str, Amount]:
-    """A lower bound of each seat's payoff, from the form of the game."""
-    spans = {seat: Payoffs(ir, seat).interval() for seat in ir.seats}
+    """Returns a lower bound on each seat's payoff, from the form of the game."""
+    bounds = PayoffBounds(ir)
+    spans = {seat: bounds.ends(seat) for seat in ir.seats}
     return {seat: None if span is None else exact(span[0]) for seat, span in spans.items()}
 
 
 def _of_histories(kernel: Kernel) -> dict[str, Amount] | None:
-    """Each seat's lowest payoff, by going through every history; None if there are too many.
+    """Returns each seat's lowest payoff over all histories; None if there are too many.
 
     Raises `gamedsl.EvaluationError` where the rules fail.
     """
@@ -72,7 +73,7 @@ def _of_histories(kernel: Kernel) -> dict[str, Amount] | None:
             found += state.outcome_count
         else:
             found += prod(len(ask.legal) for ask in state.asks)
-        if found > LEAST_HISTORIES:
+        if found > MAX_HISTORIES:
             return None
         pending.extend((state, move) for move in moves(state))
     return dict(least)

@@ -1,19 +1,19 @@
-"""How much a seat can have been told since a choice of its own, by the form of the program.
+"""How much a seat can have seen since a choice of its own, by the form of the program.
 
-The program is run on bounds in place of values: of each of a seat's last choices the most that
-steps can have weighed since then. Where two courses meet, the larger bound holds; a loop is gone
-round until nothing grows. That ends where the seat surely chooses in each pass, however many there
-are; otherwise all that the loop can weigh counts.
+The program is interpreted over bounds: for each of a seat's last choices, the most that steps can
+have weighed since. Where two courses meet, the larger bound holds; a loop is repeated until nothing
+grows. That ends where the seat surely chooses in each pass, however many there are; otherwise all
+that the loop can weigh counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
+from gamedsl.bounds.programs import ProgramBounds, exact_passes, has_pass
 from gamedsl.ir.expr import Const, Expr, Me
-from gamedsl.ir.lengths import most, passes
-from gamedsl.ir.program import Block, Choose, Loop, Stage, Step
+from gamedsl.ir.program import Block, Call, Choose, Do, Draw, Loop, Pay, Show, Stage, Step
 
 PASSES = 4096
 """Passes of loops that are gone through at most; beyond them loops count whole."""
@@ -34,26 +34,26 @@ class Weights(NamedTuple):
 
 
 def most_since(
-    steps: tuple[Step, ...], seat: str, choices: int, counts: Callable[[Choose], bool],
-    weights: Weights, seats: int,
+    bounds: ProgramBounds, steps: tuple[Step, ...], seat: str, choices: int,
+    counts: Callable[[Choose], bool], weights: Weights,
 ) -> dict[str, int | None]:  # fmt: skip
-    """For each choice of a seat, by its id, the most that steps can weigh together from the seat's
-    choice that was so many before until then; from the beginning, where there were not so many.
-    `counts` says which of its choices are counted, whatever it replies."""
-    walk = _Walk(seat, counts, weights, seats)
+    """Returns for each choice of a seat, by its id, the most that steps can weigh together from the
+    seat's choice that was `choices` before until then, or from the beginning where there were
+    fewer. `counts` says which of its choices are counted, whatever it replies."""
+    walk = _Walk(bounds, seat, counts, weights)
     walk.steps(steps, (0,) * choices)
     return walk.found
 
 
 class _Walk:
     def __init__(
-        self, seat: str, counts: Callable[[Choose], bool], weights: Weights, seats: int
+        self, bounds: ProgramBounds, seat: str, counts: Callable[[Choose], bool], weights: Weights
     ) -> None:
-        self._seat, self._counts, self._weights, self._seats = seat, counts, weights, seats
+        self._bounds, self._seat, self._counts, self._weights = bounds, seat, counts, weights
         self._acting: str | None = None
-        """Whose pass it is, where that is known."""
+        """The seat whose pass it is, where that is known."""
         self._exits: Bounds | None = None
-        """Of the stage under way, wherever it may end; None where none is or it cannot."""
+        """The bounds wherever the stage under way may end; None where none is or it cannot."""
         self._passes = 0
         self.found: dict[str, int | None] = {}
 
@@ -80,7 +80,10 @@ class _Walk:
                 return after
             case Choose():
                 return self._choice(step, bounds)
-        return _more(bounds, self._weights.all(step))
+            case Draw() | Show() | Do() | Pay() | Call():
+                return _more(bounds, self._weights.all(step))
+            case _:
+                assert_never(step)
 
     def _choice(self, step: Choose, bounds: Bounds) -> Bounds:
         if self._seat in step.actors:
@@ -90,8 +93,10 @@ class _Walk:
         if self._seat in step.actors and self._counts(step):
             begun = (self._weights.first(step), *after[:-1])
             after = begun if self._surely(step) else _either(begun, after)
-        bodies = [most(action.body, self._weights.all, self._seats) for action in step.moves]
+        bodies = [self._bounds.total(self._weights.all, action.body) for action in step.moves]
         known = [body for body in bodies if body is not None]
+        if len(known) < len(bodies):
+            return (None,) * len(after)
         actors = len(step.actors) if step.joint else 1
         return _more(after, actors * max(known, default=0))
 
@@ -100,10 +105,10 @@ class _Walk:
         if step.said is None and (not step.static or len(step.options_of(self._seat)) < 2):
             return False
         return step.condition is None and (
-            step.joint or step.actors == (self._seat,) or self._who(step.actor) == self._seat
+            step.joint or step.actors == (self._seat,) or self._actor(step.actor) == self._seat
         )
 
-    def _who(self, actor: Expr | None) -> str | None:
+    def _actor(self, actor: Expr | None) -> str | None:
         if isinstance(actor, Const):
             return str(actor.value)
         return self._acting if isinstance(actor, Me) else None
@@ -111,9 +116,9 @@ class _Walk:
     def _loop(self, loop: Loop, bounds: Bounds) -> Bounds:
         """What may be after a loop: after its last pass where their number is known, else after
         any, and where there may be none before the first."""
-        times, order, outer = passes(loop, self._seats), self._order(loop), self._acting
-        exact = _exactly(loop) if loop.until is None and loop.bound is None else None
-        now, done, found = bounds, 0, None if _goes_round(loop) else bounds
+        times, order, outer = self._bounds.passes(loop), self._order(loop), self._acting
+        exact = exact_passes(loop) if loop.until is None and loop.bound is None else None
+        now, done, found = bounds, 0, None if has_pass(loop) else bounds
         if exact is not None and exact <= FEW:
             for number in range(exact):
                 self._acting = order[number % len(order)]
@@ -139,7 +144,7 @@ class _Walk:
     def _whole(self, loop: Loop, before: Bounds, times: int | None) -> Bounds:
         """All that a loop can weigh, in all its passes, on top of what there was before."""
         self._acting = None
-        inside = most(loop.body, self._weights.all, self._seats)
+        inside = self._bounds.total(self._weights.all, loop.body)
         if inside is None or (times is None and inside):
             after: Bounds = (None,) * len(before)
         else:
@@ -152,22 +157,6 @@ class _Walk:
         if loop.in_turn and isinstance(loop.items, Const) and loop.items.value:
             return tuple(map(str, loop.items.value))
         return (None,) if loop.in_turn else (self._acting,)
-
-
-def _goes_round(loop: Loop) -> bool:
-    """Whether a loop surely has a pass."""
-    if loop.cycle:
-        return isinstance(loop.items, Const) and bool(loop.items.value)
-    return bool(_exactly(loop)) or (loop.times is None and loop.items is None)
-
-
-def _exactly(loop: Loop) -> int | None:
-    """How many passes a loop has unless `until` or a bound ends it; None where that depends."""
-    if isinstance(loop.times, Const):
-        return int(loop.times.value)
-    if isinstance(loop.items, Const) and not loop.cycle:
-        return len(loop.items.value)
-    return None
 
 
 def _more(bounds: Bounds, weight: int) -> Bounds:

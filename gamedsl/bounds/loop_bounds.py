@@ -1,4 +1,4 @@
-"""Bounds on the passes of a loop, from its own actions.
+"""Bounds on the passes of a loop from what its own actions use up, for loops that state none.
 
 A pass that must fill an empty cell of a grid, or take from a collection that nothing refills, can
 happen only as often as there are cells or items.
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Action, Choose, Do, Draw, Step, walk_steps
-from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Place, State, Statement
-from gamedsl.ir.types import Bag, Grid, PerSeat
+from gamedsl.ir.statements import Add, Assign, Drop, DropItem, Place, State, Statement, write_of
+from gamedsl.ir.types import Bag, Grid, NoneType, Option, PerSeat
 from gamedsl.ir.values import Bag as BagValue
 
 _EMPTY = ("empty", "lowest_empty")
 
 
-def bound_of(body: tuple[Step, ...], state: list[State]) -> int | None:
-    """The most passes of a loop over `body`; None where that is not seen."""
+def pass_bound(body: tuple[Step, ...], state: list[State]) -> int | None:
+    """Returns the most passes of a loop over `body`; None without a bound."""
     sizes = {s.name: s for s in state}
     bounds = [
         bound
@@ -64,7 +64,7 @@ def _reads(expr: ir.Expr, place: Place) -> bool:
 
 
 def _may_be_none(value: ir.Expr) -> bool:
-    return str(value.type) == "none" or str(value.type).endswith(" or none")
+    return isinstance(value.type, NoneType | Option)
 
 
 def _statements(steps: tuple[Step, ...]) -> list[Statement]:
@@ -76,16 +76,14 @@ def _statements(steps: tuple[Step, ...]) -> list[Statement]:
 def _refills(body: tuple[Step, ...], name: str) -> bool:
     """Whether anything in the loop puts back what moves use up."""
     for step in walk_steps(body):
-        if isinstance(step, Draw) and step.place is not None and step.place.variable == name:
+        placed = step.place if isinstance(step, Choose | Draw) else None
+        if placed is not None and placed.variable == name:
             return True
         for statement in step.statements if isinstance(step, Do) else ():
-            inner = statement.body if isinstance(statement, ForEach) else statement
-            place = getattr(inner, "place", None)
-            if isinstance(inner, Add) and place is not None and place.variable == name:
-                return True
-            if isinstance(inner, Assign) and inner.place.variable == name and (
-                not inner.place.keys or _may_be_none(inner.value)
-            ):  # fmt: skip
+            write = write_of(statement)
+            if write.place.variable != name or isinstance(write, Drop | DropItem):
+                continue
+            if isinstance(write, Add) or not write.place.keys or _may_be_none(write.value):
                 return True
     return False
 

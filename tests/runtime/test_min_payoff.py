@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import gamedsl
-from gamedsl.ir.amounts import Payoffs
+from gamedsl.bounds.payoff_bounds import payoff_bounds
 from gamedsl.runtime.env import Env
 
 
@@ -36,7 +36,7 @@ def test_a_forfeit_costs_it() -> None:
 )
 def test_payoffs_stay_within_their_bounds(name: str) -> None:
     env = gamedsl.load(name).env()
-    spans = {seat: Payoffs(env.ir, seat).interval() for seat in env.seats}
+    spans = {seat: payoff_bounds(env.ir, seat) for seat in env.seats}
     for seed in range(6):
         for seat, paid in played(env, seed).items():
             span = spans[seat]
@@ -73,7 +73,7 @@ def test_what_state_may_hold(change: str, a: object, b: object, tmp_path: Path) 
     path = tmp_path / "g.yaml"
     path.write_text(GAME.format(change=change))
     env = gamedsl.load(path).env()
-    assert [Payoffs(env.ir, seat).interval() for seat in env.seats] == [a, b]
+    assert [payoff_bounds(env.ir, seat) for seat in env.seats] == [a, b]
     paid = played(env, 1)
     for span, seat in ((a, "a"), (b, "b")):
         assert span is None or span[0] <= paid[seat] <= span[1]
