@@ -13,7 +13,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from gamedsl.players import PLAYERS
 from gamedsl.prompting.labels import STYLES
 from gamedsl.recipe.methods import METHODS, default_of, table
 from gamedsl.recipe.schema import train_schema
+from gamedsl.tables.markdown import markdown_rows
+from gamedsl.tables.model import Table, text_columns
 
 SCHEMAS = Path(gamedsl.__file__).parent / "frontend" / "schema"
 REFERENCE = Path(__file__).with_name("reference.md")
@@ -90,10 +93,7 @@ def reference() -> Iterator[str]:
 def sections(kind: str) -> Iterator[str]:
     schema = json.loads((SCHEMAS / f"{kind}.schema.json").read_text(encoding="utf-8"))
     yield f"\n## Keys of a {kind} file\n"
-    yield "| key | what it is | example |"
-    yield "| --- | --- | --- |"
-    for key, value in schema["properties"].items():
-        yield row(key, resolved(value, kind))
+    yield from keys(schema, kind)
 
 
 def definition(file: str, name: str) -> dict[str, Any]:
@@ -122,18 +122,22 @@ def action() -> Iterator[str]:
 
 def keys(whole: dict[str, Any], file: str) -> Iterator[str]:
     """A table of the keys of a map."""
-    yield "| key | what it is | example |"
-    yield "| --- | --- | --- |"
-    for key, value in whole["properties"].items():
-        yield row(key, resolved(value, file))
+    described = {key: resolved(value, file) for key, value in whole["properties"].items()}
+    rows = [row(key, value) for key, value in described.items()]
+    yield from rows_of(("key", "what it is", "example"), rows)
 
 
-def row(key: str, described: dict[str, Any]) -> str:
+def rows_of(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """The lines of a table."""
+    return markdown_rows(Table(text_columns(*heads), list(rows)))
+
+
+def row(key: str, described: dict[str, Any]) -> tuple[str, ...]:
     title, about = described.get("title", ""), described.get("description", "")
     examples = described.get("examples", [])
     example = f"`{flow(examples[0])}`" if examples else ""
     text = f"{title}. {about}" if title and about else title or about
-    return f"| `{key}` | {cell(text)} | {cell(example)} |"
+    return f"`{key}`", text, example
 
 
 def library() -> Iterator[str]:
@@ -143,14 +147,14 @@ def library() -> Iterator[str]:
 
     for kind, plural in (("protocol", "Protocols"), ("reward", "Rewards")):
         yield f"\n## {plural}\n"
-        yield f"| {kind} | what it does | params |"
-        yield "| --- | --- | --- |"
+        rows = []
         for name in shipped(kind):
             document = load_document(resolve_argument(f"{plural.lower()}/{name}.yaml"), Problems())
             assert document is not None
             about, params = document.root.get("about"), document.root.get("params")
             shown = ", ".join(f"`{entry.key.text}`" for entry in params or ())
-            yield f"| `{name}` | {cell(getattr(about, 'text', ''))} | {shown} |"
+            rows.append((f"`{name}`", getattr(about, "text", ""), shown))
+        yield from rows_of((kind, "what it does", "params"), rows)
 
 
 def resolved(value: dict[str, Any], file: str) -> dict[str, Any]:
@@ -175,10 +179,6 @@ def flow(value: Any) -> str:
     return json.dumps(value) if not isinstance(value, str) else value.strip().split("\n")[0]
 
 
-def cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def expressions() -> Iterator[str]:
     yield "\n## Expressions\n"
     yield "Numbers are exact: `0.1` is one tenth. Comparisons do not chain. `a if test else b`,"
@@ -191,43 +191,38 @@ def expressions() -> Iterator[str]:
 
 def builtins(kind: str, rows: list[Builtin]) -> Iterator[str]:
     """Yields the table of some built-ins, each with its example."""
-    yield f"| {kind} | meaning | example |"
-    yield "| --- | --- | --- |"
-    for row in rows:
-        text, value = row.example
-        yield f"| `{cell(row.usage)}` | {cell(row.about)} | `{cell(text)}` is `{cell(value)}` |"
+    examples = (f"`{text}` is `{value}`" for text, value in (row.example for row in rows))
+    found = [(f"`{r.usage}`", r.about, text) for r, text in zip(rows, examples, strict=True)]
+    yield from rows_of((kind, "meaning", "example"), found)
 
 
 def calls() -> Iterator[str]:
     yield "\n## Functions that `call:` steps name\n"
     yield "All are pure. [calls.md](calls.md) says more, and how to add one."
     yield ""
-    yield "| function | meaning | version |"
-    yield "| --- | --- | --- |"
-    for found in filter(None, map(lookup, SHIPPED)):
-        yield f"| `{cell(found.usage)}` | {cell(found.doc)} | {found.version} |"
+    found = filter(None, map(lookup, SHIPPED))
+    rows = [(f"`{one.usage}`", one.doc, str(one.version)) for one in found]
+    yield from rows_of(("function", "meaning", "version"), rows)
 
 
 def labels() -> Iterator[str]:
     yield "\n## Styles of masked labels\n"
-    yield "| style | labels |"
-    yield "| --- | --- |"
-    for style in STYLES.values():
-        yield f"| `{style.name}` | {style.about} |"
+    rows = [(f"`{style.name}`", style.about) for style in STYLES.values()]
+    yield from rows_of(("style", "labels"), rows)
 
 
 def recipe() -> Iterator[str]:
     yield "\n## Keys of a recipe\n"
     yield "Written under `train:` in a game file, or as `--set key=value`."
     yield ""
-    yield "| key | default | accepts | meaning |"
-    yield "| --- | --- | --- | --- |"
+    rows = []
     for key in table().values():
         default = f"`{default_text(key.default)}`"
         for method in METHODS:
             if (own := default_of(key, method)) != key.default:
                 default += f"; `{method}`: `{default_text(own)}`"
-        yield f"| `{key.name}` | {default} | {cell(key.accepts())} | {cell(key.doc)} |"
+        rows.append((f"`{key.name}`", default, key.accepts(), key.doc))
+    yield from rows_of(("key", "default", "accepts", "meaning"), rows)
 
 
 def default_text(default: Any) -> str:
@@ -240,18 +235,14 @@ def players() -> Iterator[str]:
     yield "\n## Players\n"
     yield "Who may hold a seat; [players.md](players.md) says more."
     yield ""
-    yield "| player | plays | fits |"
-    yield "| --- | --- | --- |"
-    for row in PLAYERS.values():
-        yield f"| `{row.usage}` | {cell(row.doc)} | {cell(row.fits)} |"
+    rows = [(f"`{row.usage}`", row.doc, row.fits) for row in PLAYERS.values()]
+    yield from rows_of(("player", "plays", "fits"), rows)
 
 
 def commands() -> Iterator[str]:
     yield "\n## Commands\n"
-    yield "| command | what it does |"
-    yield "| --- | --- |"
-    for name, about in COMMANDS.items():
-        yield f"| `gamedsl {name}` | {about} |"
+    rows = [(f"`gamedsl {name}`", about) for name, about in COMMANDS.items()]
+    yield from rows_of(("command", "what it does"), rows)
     yield ""
     yield "`gamedsl COMMAND --help` lists the options. Exit codes: 0 clean, 1 problems, 2 usage."
 
@@ -261,24 +252,19 @@ def proofs() -> Iterator[str]:
     yield "What is said of every game, with its grade (`gamedsl validate --report text`), and the"
     yield "problems that refute it or say what is less than it should be."
     yield ""
-    yield "| name | claim | problems |"
-    yield "| --- | --- | --- |"
-    for row in PASSES:
-        yield f"| `{row.name}` | {cell(row.claim)} | {', '.join(row.codes)} |"
+    rows = [(f"`{row.name}`", row.claim, ", ".join(row.codes)) for row in PASSES]
+    yield from rows_of(("name", "claim", "problems"), rows)
 
 
 def diagnostics() -> Iterator[str]:
     yield "\n## Diagnostics\n"
     yield "`gamedsl explain CODE` prints the long form, with a wrong and a right example."
-    band = ""
-    for code in codes.codes():
-        if code[2:4] != band:
-            band = code[2:4]
-            yield f"\n### {BANDS[band]}\n"
-            yield "| code | problem |"
-            yield "| --- | --- |"
-        title = codes.explain(code).partition("\n")[0].removeprefix("# ")
-        yield f"| {code} | {cell(title)} |"
+    bands = groupby(codes.codes(), lambda code: code[2:4])
+    for band, members in bands:
+        yield f"\n### {BANDS[band]}\n"
+        titles = ((code, codes.explain(code).partition("\n")[0]) for code in members)
+        rows = [(code, title.removeprefix("# ")) for code, title in titles]
+        yield from rows_of(("code", "problem"), rows)
 
 
 if __name__ == "__main__":

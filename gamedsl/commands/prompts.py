@@ -13,6 +13,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.tables.model import Table, text_columns
+from gamedsl.tables.text import rendered, table_lines
 
 if TYPE_CHECKING:
     from gamedsl.ir.game import GameIR
@@ -96,7 +98,7 @@ def describe(
                 "seat": past.seat,
                 "role": ir.role_of[past.seat],
                 "step": step.id,
-                "after": [told(ir, event) for event in past.seen],
+                "after": [event_text(ir, event) for event in past.seen],
                 "messages": [{"role": role, "content": content} for role, content in messages],
                 "answers": {
                     book.label(name): name for name in (past.legal if step.said is None else ())
@@ -117,7 +119,7 @@ def describe(
     }
 
 
-def told(ir: GameIR, event: Event) -> str:
+def event_text(ir: GameIR, event: Event) -> str:
     """An event in words, by canonical names."""
     if any(step.id == event.step and step.said is not None for step in ir.steps):
         return f"{event.seat} said {event.name or 'nothing'}"
@@ -153,9 +155,8 @@ def text(report: dict[str, Any]) -> str:
         else ""
     )
     lines.append(f"labels: {report['labels']['kind']}{drawn} (not sent)")
-    width = max(map(len, names.values()), default=0)
-    lines += [f"  {label:<{width}}  {name}" for name, label in names.items()]
-    return "\n".join(lines)
+    pairs = Table(text_columns("", ""), [(label, name) for name, label in names.items()])
+    return "\n".join([*lines, rendered(table_lines(pairs, indent=2))])
 
 
 def tokenizer_of(name: str) -> HFTokenizer:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.diagnostics.model import Diagnostic
 from gamedsl.diagnostics.render import render
+from gamedsl.tables.model import Table, text_columns
+from gamedsl.tables.text import rendered, table_lines
 
 if TYPE_CHECKING:
     from gamedsl.analysis.history_prompts import Tokenizer
@@ -129,7 +131,7 @@ def _print(file: _Checked, args: argparse.Namespace) -> None:
     elif args.report:
         print(f"{file.name}: problems")
     if args.report:
-        print("\n".join(_report(file.result.proofs)))
+        print(_report(file.result.proofs))
     elif file.passed and file.result.proofs and args.format == "pretty":
         print(_facts(file.result.proofs))
 
@@ -157,16 +159,15 @@ def _facts(proofs: tuple[Proof, ...]) -> str:
     return f"  {first} ({counts})"
 
 
-def _report(proofs: tuple[Proof, ...]) -> list[str]:
-    """Every proof: its grade and claim, how far it was looked at, and what refutes it."""
-    lines = []
+def _report(proofs: tuple[Proof, ...]) -> str:
+    """Every proof: its grade and claim, the extent of the check, and the witness against it."""
+    rows: list[tuple[str, str]] = []
     for proof in sorted(proofs, key=lambda proof: GRADES.index(proof.grade)):
         codes = f" {' '.join(proof.codes)}" if proof.codes else ""
-        lines.append(f"  {proof.grade:<10}  {proof.name}: {proof.claim}{codes}")
-        if proof.extent:
-            lines.append(f"  {'':<10}    {proof.extent}")
-        lines += [f"  {'':<10}    | {line}" for line in proof.witness]
-    return lines
+        rows.append((proof.grade, f"{proof.name}: {proof.claim}{codes}"))
+        rows += [("", f"  {proof.extent}")] if proof.extent else []
+        rows += [("", f"  | {line}") for line in proof.witness]
+    return rendered(table_lines(Table(text_columns("", ""), rows), indent=2))
 
 
 def _as_data(file: _Checked) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from gamedsl.prompting.labels import LabelBook
 from gamedsl.solve import one_shot, predict_basin, tabulate, uniform
 from gamedsl.view.report.game import payoff_matrix
 from gamedsl.view.report.page import write_report
+from gamedsl.view.report.parts import Section, paragraph
 from gamedsl.view.report.portrait import picture
 from gamedsl.view.report.run_data import read_run
+from gamedsl.view.report.sections import SECTIONS
 
 HARE = {"hunter_1:move": "hare", "hunter_2:move": "hare"}
 
@@ -218,6 +220,16 @@ def test_the_command_names_what_differs_from_the_defaults(stag):
     assert "--set model=tiny" in command
     assert "--set seed=3" in command
     assert "games=" not in command
+
+
+def test_one_row_adds_a_section(stag, monkeypatch):
+    def seat_section(run):
+        return Section("Seats", [paragraph(", ".join(run.game.ir.seats) + " & <all>")])
+
+    monkeypatch.setattr("gamedsl.view.report.page.SECTIONS", (*SECTIONS, seat_section))
+    text = page(stag[0])
+    assert "<h2>Seats</h2>" in text
+    assert '<p class="small">hunter_1, hunter_2 &amp; &lt;all&gt;</p>' in text
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
