@@ -10,12 +10,32 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.diagnostics import Problems
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.ir.rows import is_held_out
-from gamedsl.ir.types import NUMBER, Bool, Enum, Number, Option, Record, Seat, Text, Type
+from gamedsl.ir.types import (
+    NUMBER,
+    Bag,
+    Bool,
+    Enum,
+    Grid,
+    List,
+    Never,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Set,
+    Text,
+    Tuple,
+    Type,
+    Union,
+)
 from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import DataName, report_taken
 from gamedsl.sema.types import Types
@@ -146,6 +166,7 @@ def _value(value: Any) -> Any:
 
 
 def _is_of(value: Any, type: Type, seats: tuple[str, ...]) -> bool:
+    """Whether a value of a data file is one of a field's type."""
     match type:
         case Bool():
             return isinstance(value, bool)
@@ -163,4 +184,10 @@ def _is_of(value: Any, type: Type, seats: tuple[str, ...]) -> bool:
             return value in seats
         case Option(of=inner):
             return value is None or _is_of(value, inner, seats)
-    return False
+        case (
+            NoneType() | List() | Tuple() | Set() | Record() | Bag() | Grid() | PerSeat()
+            | PerValue() | Union() | Never()
+        ):  # fmt: skip
+            return False
+        case _:
+            assert_never(type)

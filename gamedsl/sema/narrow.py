@@ -6,6 +6,8 @@ that is written twice has one value; it is known by its text (names, roles and i
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from gamedsl.frontend.syntax import ast
 
 Facts = frozenset[str]
@@ -13,7 +15,7 @@ Facts = frozenset[str]
 
 
 def key(node: ast.Node) -> str:
-    """The text of a name, or of an entry of one; empty for any other expression."""
+    """Returns the text of a name, or of an entry of one; empty for any other expression."""
     match node:
         case ast.Name(id=name):
             return name
@@ -22,7 +24,13 @@ def key(node: ast.Node) -> str:
         case ast.Index(of=of, keys=keys):
             inner = [key(k) or (str(k.value) if isinstance(k, ast.Literal) else "") for k in keys]
             return f"{key(of)}[{', '.join(inner)}]" if key(of) and all(inner) else ""
-    return ""
+        case (
+            ast.Literal() | ast.Operator() | ast.Conditional() | ast.Call() | ast.Comprehension()
+            | ast.Display()
+        ):  # fmt: skip
+            return ""
+        case _:
+            assert_never(node)
 
 
 def facts(test: ast.Node, holds: bool) -> Facts:

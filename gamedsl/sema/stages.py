@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.spans import Span
@@ -19,23 +19,30 @@ from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.ir import expr as ir
 from gamedsl.ir import program, statements
 from gamedsl.ir.builtins import element
-from gamedsl.ir.game import GameIR, Let
+from gamedsl.ir.game import GameIR
 from gamedsl.ir.types import (
     NUMBER,
     SEAT,
     WHOLE,
     Bag,
+    Bool,
+    Enum,
     Grid,
     List,
+    Never,
+    NoneType,
+    Number,
     Option,
     PerSeat,
     PerValue,
     Record,
     Seat,
     Set,
+    Text,
     Tuple,
     Type,
     Union,
+    domain,
 )
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import instance_name, name_of
@@ -77,7 +84,8 @@ def read_stage(context: StepContext, node: Node, name: Scalar) -> tuple[program.
     if seen is None:
         return (stage,)
     readers = read_step_readers(seen, context.typer)
-    return (replace(stage, body=tuple(_seen_by(step, readers) for step in stage.body)),)
+    body = program.map_steps(stage.body, lambda step: _hide_choice(step, readers))
+    return (replace(stage, body=body),)
 
 
 def _build(context: StepContext, name: Scalar, given: dict[str, Entry]) -> GameIR | None:
@@ -128,8 +136,8 @@ def _embed(context: StepContext, inner: GameIR, weight: ir.Expr, span: Span) -> 
     )
 
 
-def _seen_by(step: program.Step, readers: statements.Readers) -> program.Step:
-    """Returns a step of a stage; a public choice is seen by some alone."""
+def _hide_choice(step: program.Step, readers: statements.Readers) -> program.Step:
+    """Returns a step with its readers, where it is a public choice that writes no state."""
     if isinstance(step, program.Choose) and step.readers.kind == "all" and step.place is None:
         return replace(step, readers=readers)
     return step
@@ -140,20 +148,26 @@ def _roles(count: int) -> str:
 
 
 def _bound_names(steps: tuple[program.Step, ...]) -> list[str]:
-    """Returns the names that steps bind."""
-    found: list[str] = []
+    """Returns the names that steps bind, those of declared state left out."""
+    names: list[str] = []
     for step in program.walk_steps(steps):
-        if isinstance(step, program.Choose | program.Draw | program.Show):
-            place = None if isinstance(step, program.Show) else step.place
-            found += [] if place is not None else [step.variable]
-        if isinstance(step, program.Loop):
-            found += [name for name in (step.item, step.count) if name is not None]
-    return found
+        match step:
+            case program.Choose() | program.Draw():
+                names += [step.variable] if step.place is None else []
+            case program.Show() | program.Call():
+                names.append(step.variable)
+            case program.Loop():
+                names += [name for name in (step.item, step.count) if name is not None]
+            case program.Do() | program.Pay() | program.Block() | program.Stage():
+                pass
+            case _:
+                assert_never(step)
+    return names
 
 
 @dataclass
 class Renamer:
-    """Copies IR with its variables and lets under a prefix, and seats for seats."""
+    """Copies IR with its variables and lets under a prefix, seats for seats and new step ids."""
 
     prefix: str
     seats: dict[str, str]
@@ -162,69 +176,100 @@ class Renamer:
     def __call__(self, value: Any) -> Any:
         if isinstance(value, tuple):
             return value if isinstance(value, Span) else tuple(map(self, value))
-        if isinstance(value, dict):
-            return type(value)((self(k), self(v)) for k, v in value.items())
-        if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        if not dataclasses.is_dataclass(value) or isinstance(value, Type | type):
             return value
         changes: dict[str, Any] = {}
         for part in dataclasses.fields(value):
             old = getattr(value, part.name)
-            if isinstance(old, tuple) or (dataclasses.is_dataclass(old) and _holds_names(old)):
+            if isinstance(old, tuple) or dataclasses.is_dataclass(old):
                 changes[part.name] = self(old)
-        changes |= self.own(value)
+        if isinstance(value, program.Step):
+            changes |= {"id": self.number(value.id)} | self.of_step(value)
+        elif isinstance(value, ir.Expr):
+            changes |= self.of_expression(value)
+        else:
+            changes |= self.of_part(value)
         return replace(value, **changes) if changes else value
 
-    def own(self, value: Any) -> dict[str, Any]:
-        """Returns the changed fields of one node itself."""
+    def of_step(self, step: program.Step) -> dict[str, Any]:
+        """Returns the fields of a step that name variables or seats, renamed."""
         named = self.named
-        match value:
-            case ir.Read() | ir.LastBy() | ir.Past() | ir.LetCall() | ir.LetMap():
-                return {"name": named(value.name)}
-            case ir.Const():
-                return {"value": self.value(value.value, value.type)}
-            case ir.Table():
-                return {"cells": {self.key(k, value): self(v) for k, v in value.cells.items()}}
+        match step:
             case program.Choose():
-                seats = tuple(self.seats[s] for s in value.actors)
-                return {"id": self.number(value.id), "variable": named(value.variable),
-                        "actors": seats, "options": self.options(value)}  # fmt: skip
+                actors = tuple(self.seats[seat] for seat in step.actors)
+                options = self.options(step)
+                return {"variable": named(step.variable), "actors": actors, "options": options}
             case program.Draw():
-                per = tuple(tuple(self.seats.get(v, v) if value.by_seat and not i else v
-                                  for v in index) for i, index in enumerate(value.per))  # fmt: skip
-                source = self(value.source)
-                weights = tuple((self.value(v, value.type), odds) for v, odds in source.weights)
-                return {"id": self.number(value.id), "variable": named(value.variable), "per": per,
-                        "source": replace(source, weights=weights)}  # fmt: skip
-            case program.Show():
-                return {"id": self.number(value.id), "variable": named(value.variable)}
-            case statements.State():
-                return {"name": named(value.name), "start": self.value(value.start, value.type)}
+                source = self(step.source)
+                weights = tuple((self.value(v, step.type), odds) for v, odds in source.weights)
+                return {
+                    "variable": named(step.variable),
+                    "per": tuple(map(self.indices, step.per)),
+                    "source": replace(source, weights=weights),
+                }
+            case program.Show() | program.Call():
+                return {"variable": named(step.variable)}
             case program.Loop():
-                return {"id": self.number(value.id), "item": value.item and named(value.item),
-                        "count": value.count and named(value.count),
-                        "resets": tuple(map(named, value.resets))}  # fmt: skip
-            case program.Do() | program.Pay() | program.Block() | program.Stage():
-                return self.step(value)
+                return {
+                    "item": step.item and named(step.item),
+                    "count": step.count and named(step.count),
+                    "resets": tuple(map(named, step.resets)),
+                }
+            case program.Pay():
+                return {"amounts": self.amounts(step.amounts)}
+            case program.Stage():
+                resets = tuple(map(named, step.resets))
+                return {"payoffs": self.amounts(step.payoffs), "resets": resets}
+            case program.Do() | program.Block():
+                return {}
+            case _:
+                assert_never(step)
+
+    def of_expression(self, expr: ir.Expr) -> dict[str, Any]:
+        """Returns the fields of an expression that name variables, lets or seats, renamed."""
+        match expr:
+            case ir.Read() | ir.LastBy() | ir.Past() | ir.LetCall() | ir.LetMap():
+                return {"name": self.named(expr.name)}
+            case ir.Const():
+                return {"value": self.value(expr.value, expr.type)}
+            case ir.Table():
+                types = [key.type for key in expr.keys]
+                return {
+                    "cells": {
+                        tuple(map(self.value, key, types)): self(cell)
+                        for key, cell in expr.cells.items()
+                    }
+                }
+            case (
+                ir.Local() | ir.Me() | ir.Stream() | ir.Apply() | ir.Logic() | ir.If() | ir.Get()
+                | ir.Field() | ir.Cell() | ir.Build() | ir.Collect()
+            ):  # fmt: skip
+                return {}
+            case _:
+                assert_never(expr)
+
+    def of_part(self, part: Any) -> dict[str, Any]:
+        """Returns the fields of a part of a step that name variables or seats, renamed."""
+        match part:
+            case statements.State():
+                start = self.value(part.start, part.type)
+                return {"name": self.named(part.name), "start": start}
             case statements.Place():
-                return {"variable": named(value.variable)}
-            case program.Action():
-                return {"name": value.name, "parameters": tuple(
-                    (named(name), self(source)) for name, source in value.parameters)}  # fmt: skip
+                return {"variable": self.named(part.variable)}
             case statements.Readers():
-                return {"seats": tuple(self.seats[s] for s in value.seats)}
+                return {"seats": tuple(self.seats[seat] for seat in part.seats)}
+            case program.Action():
+                parameters = ((self.named(name), self(source)) for name, source in part.parameters)
+                return {"parameters": tuple(parameters)}
         return {}
 
-    def step(self, value: Any) -> dict[str, Any]:
-        changes: dict[str, Any] = {"id": self.number(value.id)}
-        if isinstance(value, program.Pay):
-            changes["amounts"] = self.paid(value.amounts)
-        if isinstance(value, program.Stage):
-            changes["payoffs"] = self.paid(value.payoffs)
-            changes["resets"] = tuple(map(self.named, value.resets))
-        return changes
-
-    def paid(self, amounts: tuple[tuple[str, ir.Expr], ...]) -> tuple[tuple[str, ir.Expr], ...]:
+    def amounts(self, amounts: tuple[tuple[str, ir.Expr], ...]) -> tuple[tuple[str, ir.Expr], ...]:
         return tuple((self.seats[seat], self(amount)) for seat, amount in amounts)
+
+    def indices(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Returns the values of one index of a draw: of seats those of the game around."""
+        by_seat = all(isinstance(value, str) and value in self.seats for value in values)
+        return tuple(self.seats[value] for value in values) if by_seat else values
 
     def options(self, step: program.Choose) -> tuple[tuple[program.Choice, ...], ...]:
         given = {action.name: [element(source.type) or SEAT for _, source in action.parameters]
@@ -236,7 +281,7 @@ class Renamer:
     def choice(
         self, choice: program.Choice, type: Type, given: dict[str, list[Type]]
     ) -> program.Choice:
-        """An option with the seats in it exchanged: a value, or an action with its arguments."""
+        """Returns an option with its seats exchanged: a value, or an action with its arguments."""
         if not given:
             value = self.value(choice.value, type)
             named = name_of(choice.value) == choice.name
@@ -247,41 +292,35 @@ class Renamer:
         arguments = tuple(map(self.value, old, given[name]))
         return replace(choice, name=instance_name(name, arguments), value=(name, *arguments))
 
-    def key(self, key: tuple[Any, ...], table: ir.Table) -> tuple[Any, ...]:
-        return tuple(self.value(k, e.type) for k, e in zip(key, table.keys, strict=True))
-
     def named(self, name: str) -> str:
         return self.prefix + name
 
     def value(self, value: Any, type: Type) -> Any:
-        """A value with the seats in it exchanged."""
+        """Returns a value of a type with the seats in it exchanged."""
+        if value is None:
+            return None
         match type:
-            case Seat() if value is not None:
+            case Seat():
                 return self.seats.get(value, value)
-            case Option(of=inner) if value is not None:
+            case Option(of=inner):
                 return self.value(value, inner)
-            case List(of=inner) | Grid(of=inner) if isinstance(value, tuple):
+            case List(of=inner) | Grid(of=inner):
                 return tuple(self.value(v, inner) for v in value)
-            case Record(types=types) | Tuple(of=types) if isinstance(value, tuple):
+            case Record(types=types) | Tuple(of=types):
                 return tuple(map(self.value, value, types))
-            case Union(of=parts) if isinstance(value, str) and Seat() in parts:
-                return self.seats.get(value, value)
-            case Bag(of=inner) if isinstance(value, dict):
+            case Union(of=parts):
+                seats = tuple(self.seats)
+                own = [part for part in parts if value in (domain(part, seats) or ())]
+                return self.value(value, own[0]) if own else value
+            case Bag(of=inner):
                 return BagValue({self.value(k, inner): count for k, count in value.items()})
-            case Set(of=inner) if isinstance(value, frozenset):
+            case Set(of=inner):
                 return frozenset(self.value(v, inner) for v in value)
-            case PerSeat(of=inner) if isinstance(value, dict):
+            case PerSeat(of=inner):
                 return {self.seats.get(k, k): self.value(v, inner) for k, v in value.items()}
-            case PerValue(of=inner) if isinstance(value, dict):
-                return {k: self.value(v, inner) for k, v in value.items()}
-        return value
-
-
-def _holds_names(value: Any) -> bool:
-    return isinstance(
-        value,
-        ir.Expr | Let | program.Source | statements.Place | statements.Key | statements.Readers
-        | program.Choose | program.Draw | program.Show | program.Do | program.Pay | program.Block
-        | program.Loop | program.Stage | program.Action | statements.Assign | statements.Add
-        | statements.Drop | statements.DropItem | statements.ForEach | statements.State,
-    )  # fmt: skip
+            case PerValue(key=key, of=inner):
+                return {self.value(k, key): self.value(v, inner) for k, v in value.items()}
+            case Bool() | Number() | Enum() | NoneType() | Text() | Never():
+                return value
+            case _:
+                assert_never(type)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Sequence
@@ -17,6 +17,8 @@ from gamedsl.ir.types import (
     SEAT,
     WHOLE,
     Bag,
+    Bool,
+    Enum,
     Grid,
     List,
     Never,
@@ -26,10 +28,12 @@ from gamedsl.ir.types import (
     PerSeat,
     PerValue,
     Record,
+    Seat,
     Set,
     Text,
     Tuple,
     Type,
+    Union,
     fits,
 )
 from gamedsl.ir.values import Bag as BagValue
@@ -279,4 +283,10 @@ def _holds(type: Type, value: Any) -> bool:
             return all(_holds(inner, v) for v in value)
         case Tuple(of=types) | Record(types=types):
             return all(map(_holds, types, value))
-    return True
+        case (
+            Number() | Bool() | Enum() | Seat() | NoneType() | Text() | Bag() | Grid() | PerSeat()
+            | PerValue() | Union() | Never()
+        ):  # fmt: skip
+            return True
+        case _:
+            assert_never(type)

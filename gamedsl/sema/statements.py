@@ -19,6 +19,8 @@ from gamedsl.ir import statements
 from gamedsl.ir.types import (
     NEVER,
     Bag,
+    Bool,
+    Enum,
     Grid,
     List,
     Never,
@@ -28,9 +30,12 @@ from gamedsl.ir.types import (
     PerSeat,
     PerValue,
     Record,
+    Seat,
     Set,
+    Text,
     Tuple,
     Type,
+    Union,
     fits,
     join,
     plain,
@@ -296,13 +301,19 @@ def _wanted(place: statements.Place) -> Type | None:
 
 
 def _inside(type: Type, key: statements.Key) -> Type:
-    """The type of a part."""
+    """Returns the type of a part of a value; `Never` where it has no such part."""
     match type:
         case PerSeat(of=of) | PerValue(of=of) | List(of=of) | Grid(of=of):
             return of
-        case Record(types=types) | Tuple(of=types) if key.kind == "field":
-            return types[key.size[0]]
-    return NEVER
+        case Record(types=types) | Tuple(of=types):
+            return types[key.size[0]] if key.kind == "field" else NEVER
+        case (
+            Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Option() | Set() | Bag()
+            | Union() | Never()
+        ):  # fmt: skip
+            return NEVER
+        case _:
+            assert_never(type)
 
 
 def _shown(node: ast.Node) -> str:

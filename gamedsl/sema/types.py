@@ -39,6 +39,7 @@ from gamedsl.ir.types import (
     domain,
     join,
     range_type,
+    walk_types,
 )
 from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import Names, ParamName, TypeName, report_taken
@@ -112,8 +113,8 @@ class Types:
 
     def claim(self, found: TypeName, node: Node) -> None:
         """The members of an enum are names that an expression may use."""
-        for enum in _enums(found.type):
-            if enum in self.names.enums:
+        for enum in walk_types(found.type):
+            if not isinstance(enum, Enum) or enum in self.names.enums:
                 continue
             self.names.enums.append(enum)
             items = node.items if isinstance(node, Sequence) else ()
@@ -377,16 +378,3 @@ class Types:
             help=f"did you mean `{guess}`?" if guess
             else "known: " + ", ".join([*known, *WORDS]),
         )  # fmt: skip
-
-
-def _enums(type: Type) -> list[Enum]:
-    match type:
-        case Enum():
-            return [type]
-        case Option(of=inner) | Set(of=inner) | List(of=inner) | Bag(of=inner):
-            return _enums(inner)
-        case Record():
-            return [enum for part in type.types for enum in _enums(part)]
-        case Union(of=parts) | Tuple(of=parts):
-            return [enum for part in parts for enum in _enums(part)]
-    return []
