@@ -7,22 +7,21 @@ no bound is found. Nothing is sampled.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, floor, isinf, prod
-from typing import Literal
+from typing import Literal, assert_never
 
 from gamedsl.bounds.expressions import Interpreter
 from gamedsl.bounds.payoff_bounds import payoff_bounds
 from gamedsl.bounds.programs import ProgramBounds
-from gamedsl.engine.kernel import Kernel, State
+from gamedsl.engine.kernel import Kernel
+from gamedsl.engine.walk import ChanceNode, EndNode, JointNode, Truncated, walk
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, Step, walk_steps
 from gamedsl.ir.types import List, domain, plain
 from gamedsl.runtime.env import Env
-from gamedsl.runtime.history import Move, moved, moves
 
 HISTORIES = 20_000
 """Histories of a tree that is gone through."""
@@ -76,27 +75,21 @@ def explore(kernel: Kernel, limit: int) -> TreeFacts | None:
 
 
 def _explored(kernel: Kernel, limit: int) -> TreeFacts | None:
-    pending: deque[tuple[State, Move | None, int, int]] = deque([(kernel.start(), None, 0, 0)])
-    found, length, draws, outcomes = 1, 0, 0, 1
+    length, draws, outcomes = 0, 0, 1
     payoffs: set[tuple[Fraction, ...]] = set()
-    while pending:
-        before, move, depth, drawn = pending.popleft()
-        state = moved(before, move)
-        if state.kind == "end":
-            payoffs.add(tuple(Fraction(amount) for amount in state.payoffs.values()))
-            length, draws = max(length, depth), max(draws, drawn)
-            continue
-        if state.kind == "chance":
-            many = state.outcome_count
-            drawn += many > 1
-            outcomes = max(outcomes, many)
-        else:
-            many = prod(len(ask.legal) for ask in state.asks)
-            depth += many > 1
-        found += many
-        if found > limit:
-            return None
-        pending.extend((state, after, depth, drawn) for after in moves(state))
+    for node in walk(kernel.start(), limit):
+        match node:
+            case Truncated():
+                return None
+            case ChanceNode(size=many):
+                outcomes = max(outcomes, many)
+            case JointNode():
+                pass
+            case EndNode(point=state):
+                payoffs.add(tuple(Fraction(amount) for amount in state.payoffs.values()))
+                length, draws = max(length, node.choices), max(draws, node.draws)
+            case _:
+                assert_never(node)
     totals = {sum(amounts, Fraction()) for amounts in payoffs}
     every = [amount for amounts in payoffs for amount in amounts]
     return TreeFacts(

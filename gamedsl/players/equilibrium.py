@@ -40,10 +40,11 @@ def equilibrium(game: Game) -> SavedPolicy:
 
 
 def _solve(game: Game) -> SavedPolicy:
-    from gamedsl.runtime.positions import count_histories, seen_by_all
+    from gamedsl.engine.walk import count_histories
+    from gamedsl.runtime.positions import seen_by_all
     from gamedsl.solve.auto import LIMIT, Unfit, solve
 
-    large = count_histories(game.kernel(), LIMIT) is None
+    large = count_histories(game.kernel().start(), LIMIT) is None
     command = f"gamedsl solve {game.name} --method mccfr --save FILE"
     sampled = f"`{command}` samples a policy; play it with `policy:FILE`"
     if large and not seen_by_all(game.ir):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.engine.kernel import Outcome, State
+from gamedsl.engine.kernel import Kind, Outcome, State
 from gamedsl.prompting.events import SILENCE, Seen, information
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.replies import ParseFailure
@@ -95,6 +95,16 @@ class Episode:
     def outcome_count(self) -> int:
         """The number of `chance` outcomes, without listing them."""
         return 0 if self.payoffs else self._position.state.outcome_count
+
+    @property
+    def kind(self) -> Kind:
+        """What happens now, as states have it: seats decide, chance draws, or it is over."""
+        return "end" if self.payoffs else self._position.state.kind
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many legal actions each of `decisions` has."""
+        return tuple([len(decision.legal) for decision in self.decisions])
 
     @property
     def drawing(self) -> tuple[str, tuple[str, ...]]:
@@ -220,6 +230,19 @@ class Episode:
     def table(self) -> str:
         """The whole state as text, as the referee sees it. Not for players."""
         return everything(self.env.viewer, self._position.state)
+
+    def apply(self, number: int, *others: int) -> None:
+        """Move by numbers, as states do: each of `decisions` takes the legal action of its number,
+        or chance brings the outcome of this one. Raises as `step` and `draw`."""
+        if self.outcome_count:
+            self.draw(number)
+        else:
+            taken = zip(self.decisions, (number, *others), strict=True)
+            self.step({d.seat: Action(d.legal[option]) for d, option in taken})
+
+    def copy(self) -> Episode:
+        """As `fork`, by the name that states have for it: a walk takes either."""
+        return self.fork()
 
     def fork(self) -> Episode:
         """Returns an independent copy at the same point."""

@@ -8,8 +8,7 @@ that no two plays are alike, an episode leaves little behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import product
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -128,23 +127,3 @@ class Position:
                 turn = Turn(ask.step, ask.legal, seen, name)
                 talk[ask.seat] = (*talk.get(ask.seat, ()), turn)
         return talk
-
-
-def moved(before: State, move: Move | None) -> State:
-    """Returns the state one move on, or the same. A caller that walks a tree level by level makes
-    states late, so that a tree that is too large is given up soon."""
-    if move is None:
-        return before
-    state = before.copy()
-    if isinstance(move, int):
-        state.draw(move)
-    else:
-        state.choose(move)
-    return state
-
-
-def moves(state: State) -> Iterable[Move]:
-    """Returns all moves in a state that is not the end."""
-    if state.kind == "chance":
-        return range(state.outcome_count)
-    return product(*(ask.legal for ask in state.asks))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from fractions import Fraction
-from math import prod
+from typing import assert_never
 
 from gamedsl.bounds.payoff_bounds import PayoffBounds
-from gamedsl.engine.kernel import Kernel, State
+from gamedsl.engine.kernel import Kernel
+from gamedsl.engine.walk import ChanceNode, EndNode, JointNode, Truncated, walk
 from gamedsl.ir.builtins import exact
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import count_outcomes, histories, payoffs_of
-from gamedsl.runtime.history import Move, moved, moves
 
 Amount = int | Fraction | None
 """A payoff; None where there is none."""
@@ -61,19 +60,15 @@ def _of_histories(kernel: Kernel) -> dict[str, Amount] | None:
     Raises `gamedsl.EvaluationError` where the rules fail.
     """
     least: dict[str, int | Fraction] = {}
-    pending: deque[tuple[State, Move | None]] = deque([(kernel.start(), None)])
-    found = 1
-    while pending:
-        state = moved(*pending.popleft())
-        if state.kind == "end":
-            for seat, payoff in state.payoffs.items():
-                least[seat] = min(payoff, least.get(seat, payoff))
-            continue
-        if state.kind == "chance":
-            found += state.outcome_count
-        else:
-            found += prod(len(ask.legal) for ask in state.asks)
-        if found > MAX_HISTORIES:
-            return None
-        pending.extend((state, move) for move in moves(state))
+    for node in walk(kernel.start(), MAX_HISTORIES):
+        match node:
+            case Truncated():
+                return None
+            case EndNode(point=state):
+                for seat, payoff in state.payoffs.items():
+                    least[seat] = min(payoff, least.get(seat, payoff))
+            case ChanceNode() | JointNode():
+                pass
+            case _:
+                assert_never(node)
     return dict(least)

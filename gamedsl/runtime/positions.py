@@ -7,15 +7,13 @@ its histories only where every seat has seen everything.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from functools import lru_cache
-from itertools import product
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.engine.interpreter import History, Interpreter
-from gamedsl.engine.kernel import Kernel, State
+from gamedsl.engine.kernel import State
 from gamedsl.ir.expr import LastBy, Past, Read, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding, Choose, Draw, walk_steps
@@ -23,7 +21,7 @@ from gamedsl.ir.program import Binding, Choose, Draw, walk_steps
 if TYPE_CHECKING:
     from gamedsl.engine.codegen.play import Play
 
-__all__ = ["State", "acting", "count_histories", "position", "seen_by_all"]
+__all__ = ["State", "acting", "position", "seen_by_all"]
 
 
 def seen_by_all(ir: GameIR) -> bool:
@@ -93,30 +91,6 @@ def frozen(value: Any) -> Hashable:
     if isinstance(value, Mapping):
         return tuple([(frozen(k), frozen(v)) for k, v in value.items()])
     raise TypeError(f"{type(value).__name__} is no value of a game")
-
-
-def count_histories(kernel: Kernel, limit: int) -> int | None:
-    """Returns the number of histories of a game, the empty one and those that are over included;
-    None for more than `limit`. Raises `gamedsl.EvaluationError` where the rules fail.
-
-    Histories are made level by level, so that a game that is too large is given up soon.
-    """
-    pending: deque[tuple[State, tuple[int, ...]]] = deque([(kernel.start(), ())])
-    found = 1
-    while pending:
-        state, counts = pending.popleft()
-        for numbers in product(*map(range, counts)):
-            after = state.copy()
-            if counts:
-                after.apply(*numbers)
-            if after.kind == "end":
-                continue
-            options = (after.outcome_count,) if after.kind == "chance" else after.counts
-            found += prod(options)
-            if found > limit:
-                return None
-            pending.append((after, options))
-    return found
 
 
 @lru_cache(maxsize=64)

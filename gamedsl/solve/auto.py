@@ -85,14 +85,15 @@ def solve(
     """
     if method not in METHODS:
         raise KeyError(method)
-    from gamedsl.runtime.positions import count_histories, seen_by_all
+    from gamedsl.engine.walk import count_histories
+    from gamedsl.runtime.positions import seen_by_all
 
     began = perf_counter()
     job = Job(game, utility, iterations, seed, limit, progress or (lambda *_: None))
     found: dict[str, Any] | None = None
     size = {}
     if method != "mccfr":
-        count = count_histories(game.kernel(), limit)
+        count = count_histories(game.kernel().start(), limit)
         by_position = seen_by_all(game.ir) and (count is None or count > SMALL)
         if method in ("auto", "backward") and by_position:
             found = positions(job, needed=method == "backward")

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
+from gamedsl.engine.walk import ChanceNode, EndNode, ExtensiveNode, SeatNode, descend, seat_by_seat
 from gamedsl.runtime.decision import key_of
 
 if TYPE_CHECKING:
-    from gamedsl.engine.kernel import Ask, State
+    from gamedsl.engine.kernel import State
     from gamedsl.runtime import Env
 
 TERMINAL = -1
@@ -248,82 +249,44 @@ class _Writer:
     """Plays all histories of a game through its kernel, which knows of no labels or prompts."""
 
     def __init__(self, env: Env, limit: int, forced: bool) -> None:
-        self._kernel = env.kernel
+        self._start = env.kernel.start
         self._seats, self._role_of = tuple(env.ir.seats), env.ir.role_of
         self._asked_as = env.ir.asked_as
         self._limit, self._forced = limit, forced
         self._builder = TreeBuilder(self._seats, [self._role_of[s] for s in self._seats], limit)
-        self._links: list[list[int]] = []
-        self._pending: list[tuple[int, State, tuple[Ask, ...], list[int], tuple[int, ...]]] = []
-        """A node to go on from: its state; who is asked there, and which of them have a choice;
-        the options that those before it have taken."""
+        self._pending: list[tuple[int, ChanceNode[State] | SeatNode]] = []
 
     def write(self, *, forgetful: bool) -> Tree:
-        self._arrive(self._kernel.start())
+        self._add(seat_by_seat(self._start(), forced=self._forced))
         while self._pending:
-            node, state, asks, movers, chosen = self._pending.pop()
-            if state.kind == "chance":
-                for outcome in range(state.outcome_count):
-                    self._links[node].append(self._after(state, (outcome,)))
-                continue
-            for option in range(len(asks[movers[len(chosen)]].legal)):
-                picked = (*chosen, option)
-                if len(picked) < len(movers):
-                    child = self._decision(state, asks, movers, picked)
-                else:
-                    taken = dict(zip(movers, picked, strict=True))
-                    child = self._after(state, [taken.get(i, 0) for i in range(len(asks))])
-                self._links[node].append(child)
-        for node, children in enumerate(self._links):
-            self._builder.link(node, children)
+            number, node = self._pending.pop()
+            below = (descend(node, option, forced=self._forced) for option in range(node.size))
+            self._builder.link(number, [self._add(one) for one in below])
         return self._builder.tree(forgetful=forgetful)
 
-    def _after(self, state: State, move: Sequence[int]) -> int:
-        """The node that a move leads to."""
-        after = state.copy()
-        after.apply(*move)
-        return self._arrive(after)
-
-    def _arrive(self, state: State) -> int:
-        """Play on as far as nobody is asked, and add a node for what is there."""
-        while state.kind != "end":
-            if state.kind == "chance":
-                count = state.outcome_count
-                if count > 1 or self._forced:
-                    if count > self._limit:
-                        raise TooLarge(self._limit)
-                    names, odds = zip(*state.outcomes, strict=True)
-                    node = self._builder.chance(odds, names)
-                    return self._opened(node, state, (), [], ())
-                state.apply(0)
-            else:
-                asks = state.asks
-                movers = [i for i, ask in enumerate(asks) if len(ask.legal) > 1 or self._forced]
-                if movers:
-                    return self._decision(state, asks, movers, ())
-                state.apply(*[0] * len(asks))
-        payoffs, rewards = state.payoffs, state.rewards
-        self._links.append([])
-        return self._builder.terminal(
-            [payoffs[seat] for seat in self._seats], [rewards[seat] for seat in self._seats]
-        )
-
-    def _decision(
-        self, state: State, asks: tuple[Ask, ...], movers: list[int], chosen: tuple[int, ...]
-    ) -> int:
-        """A node for the next who has a choice."""
-        ask = asks[movers[len(chosen)]]
-        info_set = InfoSet(
-            key_of(state, ask), ask.seat, self._role_of[ask.seat],
-            self._asked_as.get(ask.step, ask.step), ask.legal,
-        )  # fmt: skip
-        node = self._builder.decision(info_set)
-        return self._opened(node, state, asks, movers, chosen)
-
-    def _opened(self, node: int, *rest: Any) -> int:
-        self._pending.append((node, *rest))
-        self._links.append([])
-        return node
+    def _add(self, node: ExtensiveNode) -> int:
+        """The number of a node, which is gone on from unless it is an end."""
+        match node:
+            case EndNode(point=state):
+                payoffs, rewards = state.payoffs, state.rewards
+                return self._builder.terminal(
+                    [payoffs[seat] for seat in self._seats], [rewards[seat] for seat in self._seats]
+                )
+            case ChanceNode(point=state, size=size):
+                if size > self._limit:
+                    raise TooLarge(self._limit)
+                names, odds = zip(*state.outcomes, strict=True)
+                number = self._builder.chance(odds, names)
+            case SeatNode(point=state, ask=ask):
+                info_set = InfoSet(
+                    key_of(state, ask), ask.seat, self._role_of[ask.seat],
+                    self._asked_as.get(ask.step, ask.step), ask.legal,
+                )  # fmt: skip
+                number = self._builder.decision(info_set)
+            case _:
+                assert_never(node)
+        self._pending.append((number, node))
+        return number
 
 
 def require_recall(tree: Tree) -> None:

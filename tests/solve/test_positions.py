@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 import gamedsl
 from gamedsl.engine import generated
 from gamedsl.engine.kernel import State
-from gamedsl.runtime.positions import count_histories, position, seen_by_all, unread
+from gamedsl.engine.walk import count_histories
+from gamedsl.runtime.positions import position, seen_by_all, unread
 from gamedsl.solve import backward_induction, solve_positions, tabulate
 from gamedsl.solve.backward import perfect_information
 from tests.properties.strategies import game_files
@@ -69,7 +70,7 @@ def test_equal_positions_have_equal_futures(backend):
         game = load(text)
         try:
             kernel = game.kernel(backend)
-            if count_histories(kernel, MOST) is None:
+            if count_histories(kernel.start(), MOST) is None:
                 return
             future(kernel.start(), {}, met)
         except gamedsl.EvaluationError:
@@ -97,7 +98,7 @@ def test_equal_positions_of_shipped_games_have_equal_futures(name, params):
     met: Counter[str] = Counter()
     kernel = gamedsl.load(name, params).kernel()
     future(kernel.start(), {}, met)
-    assert met["histories"] == count_histories(kernel, 10_000)
+    assert met["histories"] == count_histories(kernel.start(), 10_000)
 
 
 def test_unread_state_is_outside_positions():
@@ -108,6 +109,6 @@ def test_unread_state_is_outside_positions():
 
 def test_histories_are_counted_up_to_a_limit():
     kernel = gamedsl.load("kuhn_poker").kernel()
-    assert count_histories(kernel, 58) == 58
-    assert count_histories(kernel, 57) is None
-    assert count_histories(gamedsl.load("hanabi").kernel(), 10_000) is None
+    assert count_histories(kernel.start(), 58) == 58
+    assert count_histories(kernel.start(), 57) is None
+    assert count_histories(gamedsl.load("hanabi").kernel().start(), 10_000) is None

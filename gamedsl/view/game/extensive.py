@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise, permutations
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, assert_never
 
+from gamedsl.engine.walk import ChanceNode, EndNode, ExtensiveNode, SeatNode, descend, seat_by_seat
 from gamedsl.prompting.events import known_in
 from gamedsl.runtime.decision import key_of
 
@@ -142,34 +143,24 @@ def draw_tree(kernel: Kernel, *, limit: int = 200, depth: int | None = None) -> 
 
 
 class _Open(NamedTuple):
-    """A node to go on from: who is asked in its state, which of them have a choice (none of them at
-    chance), and the options that those before it have taken."""
+    """A node to go on from, with the state that it stands for."""
 
     node: DrawnNode
     row: int
-    state: State
-    asks: tuple[Ask, ...] = ()
-    movers: tuple[int, ...] = ()
-    chosen: tuple[int, ...] = ()
-
-    @property
-    def legal(self) -> tuple[str, ...]:
-        """The options of the one whose node it is."""
-        return self.asks[self.movers[len(self.chosen)]].legal
-
-    @property
-    def size(self) -> int:
-        """The number of children."""
-        return len(self.legal) if self.asks else self.state.outcome_count
+    here: ChanceNode[State] | SeatNode
 
     def names(self, cut: int) -> list[tuple[str, Fraction | None]]:
         """The names of the first `cut` children with their probabilities. Long lists have none, as
         they are slow to write out."""
-        if self.asks:
-            return [(name, None) for name in self.legal[:cut]]
-        if self.size > LISTED:
-            return [(self.state.copy().draw(place), None) for place in range(cut)]
-        return [(outcome.name, outcome.probability) for outcome in self.state.outcomes[:cut]]
+        match self.here:
+            case SeatNode(ask=ask):
+                return [(name, None) for name in ask.legal[:cut]]
+            case ChanceNode(point=state, size=size):
+                if size > LISTED:
+                    return [(state.copy().draw(place), None) for place in range(cut)]
+                return [(outcome.name, outcome.probability) for outcome in state.outcomes[:cut]]
+            case _:
+                assert_never(self.here)
 
 
 class _Growth:
@@ -182,72 +173,49 @@ class _Growth:
         self.rows: list[list[DrawnNode]] = []
         self.whole, self.count = True, 0
         self._pending: deque[_Open] = deque()
-        self.root = self._arrive(kernel.start(), 0)
+        self.root = self._grown(seat_by_seat(kernel.start()), 0)
         while self._pending:
-            here = self._pending.popleft()
-            node, size = here.node, here.size
+            open = self._pending.popleft()
+            node, size = open.node, open.here.size
             cut = FEW if size > MANY and not wide else size
             if self.count + cut > most:
                 self.whole, node.beyond = False, None
                 if wide:
                     return
                 continue
-            for place, (edge, odds) in enumerate(here.names(cut)):
-                child = self._grown(here, place)
+            for place, (edge, odds) in enumerate(open.names(cut)):
+                child = self._grown(descend(open.here, place), open.row + 1)
                 child.edge, child.odds = edge, odds
                 node.children.append(child)
             if cut < size:
                 self.whole = False
                 more = DrawnNode("more", beyond=size - cut)
-                node.children.append(self._placed(more, here.row + 1))
+                node.children.append(self._placed(more, open.row + 1))
 
-    def _grown(self, here: _Open, place: int) -> DrawnNode:
-        """The node that the option or outcome of this number leads to."""
-        asks, movers, picked = here.asks, here.movers, (*here.chosen, place)
-        if asks and len(picked) < len(movers):
-            return self._decision(here.row + 1, here.state, asks, movers, picked)
-        after = here.state.copy()
-        if asks:
-            taken = dict(zip(movers, picked, strict=True))
-            after.apply(*(taken.get(i, 0) for i in range(len(asks))))
-        else:
-            after.apply(place)
-        return self._arrive(after, here.row + 1)
+    def _grown(self, here: ExtensiveNode, row: int) -> DrawnNode:
+        """The node that is drawn for one of the game's."""
+        match here:
+            case EndNode(point=state):
+                payoffs = state.payoffs
+                amounts = tuple(Fraction(payoffs[seat]) for seat in self._ir.seats)
+                return self._placed(DrawnNode("end", payoffs=amounts), row)
+            case ChanceNode(point=state):
+                node = self._placed(DrawnNode("chance", step=state.draws[0]), row)
+            case SeatNode(point=state, ask=ask):
+                node = self._decision(row, state, ask)
+            case _:
+                assert_never(here)
+        self._pending.append(_Open(node, row, here))
+        return node
 
-    def _arrive(self, state: State, row: int) -> DrawnNode:
-        """Play on as far as nobody is asked, and place a node for what is there."""
-        while state.kind != "end":
-            if state.kind == "chance":
-                if state.outcome_count > 1:
-                    node = self._placed(DrawnNode("chance", step=state.draws[0]), row)
-                    self._pending.append(_Open(node, row, state))
-                    return node
-                state.apply(0)
-                continue
-            asks = state.asks
-            movers = tuple(i for i, ask in enumerate(asks) if len(ask.legal) > 1)
-            if movers:
-                return self._decision(row, state, asks, movers, ())
-            state.apply(*[0] * len(asks))
-        payoffs = state.payoffs
-        return self._placed(
-            DrawnNode("end", payoffs=tuple(Fraction(payoffs[seat]) for seat in self._ir.seats)), row
-        )
-
-    def _decision(
-        self, row: int, state: State, asks: tuple[Ask, ...], movers: tuple[int, ...],
-        chosen: tuple[int, ...],
-    ) -> DrawnNode:  # fmt: skip
-        ask = asks[movers[len(chosen)]]
+    def _decision(self, row: int, state: State, ask: Ask) -> DrawnNode:
         seat, step, _, legal, declared, _ = ask
         number, step = self._ir.seats.index(seat), self._ir.asked_as.get(step, step)
         key = key_of(state, ask)
         known = state.known(seat) if declared is None else known_in(key)
         new = len(self.info), InfoSetLabel(number, step, known, legal, declared is not None)
         info = self.info.setdefault(key, new)[0]
-        node = self._placed(DrawnNode("decision", seat=number, info=info, step=step), row)
-        self._pending.append(_Open(node, row, state, asks, movers, chosen))
-        return node
+        return self._placed(DrawnNode("decision", seat=number, info=info, step=step), row)
 
     def _placed(self, node: DrawnNode, row: int) -> DrawnNode:
         self.count += node.kind != "more"
