@@ -18,12 +18,12 @@ from gamedsl.engine.codegen.module import write_game
 from gamedsl.engine.generated import Generated
 from gamedsl.engine.interpreter import Interpreter as ReferenceKernel
 from gamedsl.engine.kernel import Kernel
+from gamedsl.engine.walk import EndNode, walk
 from gamedsl.ir.abstract_values import AbstractValue, Interval, number_in
 from gamedsl.ir.builtins import BUILTINS, UndefinedError
 from gamedsl.ir.builtins_base import COMPUTES, TAKES_SOME, Arguments, Builtin
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.types import WHOLE, List, Number, Type, range_type
-from gamedsl.runtime.history import moved, moves
 from tests.docs.test_docs import ROOT
 
 GAME = """\
@@ -56,14 +56,8 @@ def game(folder: Path, payoffs: str, text: str = GAME) -> GameIR:
 
 def payoffs(kernel: Kernel) -> list[dict[str, Any]]:
     """The payoffs of every play."""
-    found, pending = [], [(kernel.start(), None)]
-    while pending:
-        state = moved(*pending.pop())
-        if state.kind == "end":
-            found.append(dict(state.payoffs))
-        else:
-            pending += [(state, move) for move in moves(state)]
-    return found
+    nodes = walk(kernel.start(), 1_000)
+    return [dict(node.point.payoffs) for node in nodes if isinstance(node, EndNode)]
 
 
 @pytest.mark.parametrize("row", BUILTINS.values(), ids=BUILTINS)

@@ -95,8 +95,10 @@ def test_simultaneous_moves_are_joint_or_by_seat() -> None:
 
 
 def test_forced_moves_have_nodes_when_asked_for() -> None:
+    nim = gamedsl.load("nim", {"piles": [1, 2]}).kernel()
+
     def nodes(forced: bool) -> int:
-        pending: list[ExtensiveNode] = [seat_by_seat(start("nim"), forced=forced)]
+        pending: list[ExtensiveNode] = [seat_by_seat(nim.start(), forced=forced)]
         found = 0
         while pending:
             node = pending.pop()
