@@ -89,6 +89,7 @@ class Interpreter:
         self.budget = budget
         self.caller = caller
         self.flow = flow.flatten(ir)
+        self.handlers = tuple(map(handler_of, self.flow.ops))
         self.options = LegalOptions(ir, spoken)
         self.drawing = Drawing(ir)
 
@@ -170,54 +171,22 @@ class History(NamedMoves):
 
         An operation answers where to go on, or None to stop at it.
         """
-        ops, budget = self._kernel.flow.ops, self._kernel.budget
+        ops, budget, handlers = self._kernel.flow.ops, self._kernel.budget, self._kernel.handlers
         try:
             while place is not None:
                 self._place = place
                 op = ops[place]
                 if budget is not None:
                     budget.spend(1 + len(self._frames), flow.span_of(op) or self._kernel.ir.span)
-                place = self._carry_out(op)
+                place = handlers[place](self, op)
         except SpentError as error:
             raise locate_spent(self._frames, error) from None
 
-    def _carry_out(self, op: flow.Op) -> int | None:
-        match op:
-            case flow.Branch():
-                return self._test(op)
-            case flow.EnterLoop():
-                return self._enter(op)
-            case flow.BeginPass():
-                return self._pass(op)
-            case flow.EndPass():
-                return self._again(op)
-            case flow.Decide():
-                return self._ask(op)
-            case flow.ReturnFromBody():
-                return self._return()
-            case flow.DrawOutcome():
-                return self._chance(op)
-            case flow.Reveal():
-                return self._show(op)
-            case flow.Execute():
-                return self._do(op)
-            case flow.CallFunction():
-                return self._consult(op)
-            case flow.PayNow():
-                return self._pay(op)
-            case flow.EnterStage():
-                return self._begin(op)
-            case flow.LeaveStage():
-                return self._close(op)
-            case flow.CheckEnd():
-                return self._check(op)
-            case flow.Stop():
-                self.kind = "end"
-                return None
-        assert_never(op)
-
     def _test(self, op: flow.Branch) -> int:
         return self._place + 1 if self._state.holds(op.condition, self._me) else op.otherwise
+
+    def _stop(self, op: flow.Stop) -> None:
+        self.kind = "end"
 
     def _check(self, op: flow.CheckEnd) -> int:
         return op.over if self._state.holds(op.end, self._me) else self._place + 1
@@ -409,9 +378,9 @@ class History(NamedMoves):
             if action is not None and action.body:
                 waiting.append((seat, dict(op.bodies)[action.name], arguments(action, value)))
         self._frames = (*self._frames, BodyFrame(tuple(waiting), self._place + 1, self._me))
-        self._run(self._return())
+        self._run(self._return(op))
 
-    def _return(self) -> int:
+    def _return(self, op: flow.ReturnFromBody | flow.Decide) -> int:
         """Begins the next of the waiting bodies, or goes on after the choice."""
         *frames, call = self._frames
         assert isinstance(call, BodyFrame)
@@ -483,3 +452,43 @@ class History(NamedMoves):
         self._drawn = () if last else (*self._drawn, value)
         self._run(self._place + 1 if last else self._place)
         return name_of(value)
+
+
+Handler = Callable[[History, Any], int | None]
+"""Carries out an operation of one kind. Returns where to go on, or None to stop at it."""
+
+
+def handler_of(op: flow.Op) -> Handler:
+    """Returns the handler of an operation."""
+    match op:
+        case flow.Branch():
+            return History._test
+        case flow.EnterLoop():
+            return History._enter
+        case flow.BeginPass():
+            return History._pass
+        case flow.EndPass():
+            return History._again
+        case flow.Decide():
+            return History._ask
+        case flow.ReturnFromBody():
+            return History._return
+        case flow.DrawOutcome():
+            return History._chance
+        case flow.Reveal():
+            return History._show
+        case flow.Execute():
+            return History._do
+        case flow.CallFunction():
+            return History._consult
+        case flow.PayNow():
+            return History._pay
+        case flow.EnterStage():
+            return History._begin
+        case flow.LeaveStage():
+            return History._close
+        case flow.CheckEnd():
+            return History._check
+        case flow.Stop():
+            return History._stop
+    assert_never(op)
