@@ -23,7 +23,6 @@ from gamedsl.runtime.history import Position, PositionTree
 from gamedsl.runtime.kernels import kernel_of, view_code_for
 from gamedsl.runtime.memory import Memory, initial_values, key_of_memory
 from gamedsl.runtime.min_payoff import Amount, min_payoffs
-from gamedsl.runtime.transcripts import params_as_data
 from gamedsl.runtime.views import Viewer
 
 MEMORIES = 64
@@ -112,6 +111,8 @@ class Env:
     @cached_property
     def params(self) -> dict[str, Any]:
         """Its params as JSON-able data that `gamedsl.load` takes."""
+        from gamedsl.runtime.transcripts import params_as_data
+
         return params_as_data({param.name: param.value for param in self.ir.params})
 
     @cached_property
