@@ -32,9 +32,11 @@ from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
 from gamedsl.train.cast import assemble
+from gamedsl.train.metrics import reply_metrics
+from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import open_run
-from gamedsl.train.words.loop import said_in, writer
-from gamedsl.train.words.rollout import Trial, play
+from gamedsl.train.sessions import Sessions, writer
+from gamedsl.train.trajectories import Trajectory
 
 GAME, MODEL, RUN = "games/debate_by_rule.yaml", "smollm2-135m", Path("runs/debate")
 
@@ -63,14 +65,16 @@ def measured(game: Game, recipe: Recipe, folder: Path, step: int, episodes: int)
     player = run_player(f"{folder}@{step}", game, lambda spec: sys.exit(spec), seed=recipe.seed)
     env = game.env(run_seed=recipe.seed, tokenizer=player.policy.tokenizer)
     alone = replace(recipe, games=episodes, group_size=1)
-    trials = play(env, writer(player.policy), alone, recipe.steps + 1, assemble(game, recipe))
+    batch = play(
+        env, Sessions(writer(player.policy)), alone, recipe.steps + 1, assemble(game, recipe)
+    )
     won: dict[str, list[float]] = defaultdict(list)
-    for trial in trials:
+    for trial in batch.trajectories:
         won[topic_of(trial)].append(share_of(trial))
     every = [share for shares in won.values() for share in shares]
     found = mean(np.array([np.mean(shares) for shares in won.values()]))
     assert found is not None
-    said = said_in(trials)
+    said = reply_metrics(batch)
     return {
         "step": step, "episodes": len(every), "topics": len(won),
         "win_rate": round(float(np.mean(every)), 4),
@@ -82,13 +86,13 @@ def measured(game: Game, recipe: Recipe, folder: Path, step: int, episodes: int)
     }  # fmt: skip
 
 
-def topic_of(trial: Trial) -> str:
+def topic_of(trial: Trajectory) -> str:
     """The question of a game."""
     row: str = trial.episode.transcript["steps"][0]["chance"]["topic"]
     return row.rsplit(",", 3)[0]
 
 
-def share_of(trial: Trial) -> float:
+def share_of(trial: Trajectory) -> float:
     """Returns the better-placed side's share of wins."""
     placed = trial.episode.paid["well_placed"]
     (better,) = (seat for seat, there in placed.items() if there)

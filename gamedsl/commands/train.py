@@ -228,7 +228,7 @@ def _train(job: Job, args: argparse.Namespace) -> int:
     from gamedsl.train.engine import open_policy, set_threads
     from gamedsl.train.interrupt import Interrupt
     from gamedsl.train.runfolder import create
-    from gamedsl.train.words.loop import train_words, writer
+    from gamedsl.train.sessions import writer
     from gamedsl.view.report.page import write_report
 
     recipe, threads = job.recipe, job.recipe.threads
@@ -243,14 +243,10 @@ def _train(job: Job, args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         observers = [_observer(stack, job, args.format), *_trackers(stack, folder, args.log)]
         interrupt = stack.enter_context(Interrupt())
-        watched: dict[str, Any] = {
-            "observers": observers, "conclude": _conclude, "interrupt": interrupt,
-            "cast": job.cast,
-        }  # fmt: skip
-        if recipe.in_words(job.game.ir):
-            outcome = train_words(job.game, recipe, folder, writer(policy), **watched)
-        else:
-            outcome = climb(job.game, recipe, folder, policy, load=gamedsl.load, **watched)
+        outcome = climb(
+            job.game, recipe, folder, policy, observers=observers, conclude=_conclude,
+            interrupt=interrupt, cast=job.cast, load=gamedsl.load,
+        )  # fmt: skip
     report = write_report(folder.path)
     return _close(outcome, folder, report, args.format)
 
@@ -258,7 +254,7 @@ def _train(job: Job, args: argparse.Namespace) -> int:
 def _readable(job: Job, policy: Writing, form: str) -> bool:
     """Whether the model reads prompts as long as the game's can be; else that is printed."""
     from gamedsl.diagnostics import Problems
-    from gamedsl.train.words.context import check_context
+    from gamedsl.train.context import check_context
 
     problems = Problems()
     check_context(job.game, job.recipe, policy, problems)

@@ -2,7 +2,7 @@
 
 The trainer's model scores and is trained; vLLM has the same base weights in the same number format,
 and gets each adapter anew once its weights were written to. Both compute the same probabilities but
-for rounding, which `train.words.update` corrects: a reply was drawn with what vLLM says, and the
+for rounding, which `train.losses` corrects: a reply was drawn with what vLLM says, and the
 ratio to what the trainer says is truncated.
 """
 

@@ -19,9 +19,11 @@ import numpy as np
 from gamedsl.players.random import RandomPlayer
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Env
+from gamedsl.train.bundles import Bundles
 from gamedsl.train.cast import Cast, Lineup
-from gamedsl.train.rollout import Batch, generator, play
+from gamedsl.train.rollout import generator, play
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.trajectories import Batch
 
 FEW = 4
 """Roles up to which every coalition is played."""
@@ -43,7 +45,7 @@ def contributions(
         if coalition not in known:
             others = {role: RandomPlayer() for role in roles if role not in coalition}
             playing = Cast(env.ir, recipe, {**cast.players, **others}).only(Lineup())
-            known[coalition] = _total(play(env, scorer, recipe, step, cast=playing))
+            known[coalition] = _total(play(env, Bundles(scorer), recipe, step, playing))
         return known[coalition]
 
     if len(roles) <= FEW:
@@ -92,10 +94,10 @@ def shapley_of_orders(
 def _total(batch: Batch) -> Fraction:
     """What all seats earned together in a game, on average over those that were not void."""
     total, games = Fraction(0), 0
-    for history in batch.histories:
-        rewards = history.episode.rewards.values()
+    for one in batch.trajectories:
+        rewards = one.episode.rewards.values()
         amounts = [Fraction(reward) for reward in rewards if reward is not None]
         if len(amounts) == len(rewards):
-            total += history.games * sum(amounts)
-            games += history.games
+            total += one.games * sum(amounts)
+            games += one.games
     return total / games if games else total

@@ -33,9 +33,11 @@ import numpy as np
 
 from gamedsl.players.replying import query_of
 from gamedsl.recipe.table import Recipe
+from gamedsl.train.bundles import draw_joint
 from gamedsl.train.cast import Answers, Cast, Lineup
-from gamedsl.train.rollout import Batch, History, Sample, draw_joint, generator
+from gamedsl.train.rollout import generator
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.trajectories import Batch, Sample, Trajectory
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Query
@@ -89,9 +91,9 @@ class Replays:
         for number, sample in samples:
             key = self._key(number, sample)
             if key not in courses:
-                history = batch.histories[number]
-                script = _script(batch, history) if self._held else {}
-                courses[key] = list(_alternatives(batch, sample, script, batch.lineup(history)))
+                trajectory = batch.trajectories[number]
+                script = _script(batch, trajectory) if self._held else {}
+                courses[key] = list(_alternatives(batch, sample, script, batch.lineup(trajectory)))
         self._follow([course for each in courses.values() for course in each], rng)
         return [
             self._advantage(batch, sample, courses[self._key(number, sample)])
@@ -100,8 +102,8 @@ class Replays:
 
     def _key(self, number: int, sample: Sample) -> Any:
         """What two samples have in common whose alternatives are the same."""
-        assert sample.asked is not None
-        episode, moves = sample.asked
+        assert sample.point is not None
+        episode, moves = sample.point
         others = tuple((seat, str(move)) for seat, move in moves.items() if seat != sample.seat)
         return (number if self._held else None, id(episode), sample.seat, others)
 
@@ -109,16 +111,17 @@ class Replays:
         if self._held:
             q_A = np.array([course.mean_S().mean() for course in courses])
         else:
-            own = batch.histories[0].episode.env.ir.seats.index(sample.seat)
+            own = batch.trajectories[0].episode.env.ir.seats.index(sample.seat)
             q_A = np.array([course.mean_S()[own] for course in courses])
-        pi_A = self._scorer.probabilities(batch.queries[sample.query])
+        query, action = sample.scored
+        pi_A = self._scorer.probabilities(batch.queries[query])
         void_A = np.isnan(q_A)
-        if void_A[sample.action]:
+        if void_A[action]:
             return 0.0
         if void_A.any():
             pi_A = np.where(void_A, 0.0, pi_A)
             q_A, pi_A = np.nan_to_num(q_A), pi_A / pi_A.sum()
-        return float(q_A[sample.action] - pi_A @ q_A)
+        return float(q_A[action] - pi_A @ q_A)
 
     def _follow(self, courses: Sequence[_Course], rng: np.random.Generator) -> None:
         """Play all courses to their ends, decision by decision, all at once."""
@@ -191,11 +194,12 @@ class Replays:
             yield joint, float(prod(row[a] for row, a in zip(rows, joint, strict=True)))
 
 
-def _script(batch: Batch, history: History) -> Script:
+def _script(batch: Batch, trajectory: Trajectory) -> Script:
     """What the policy chose in a game."""
+    chosen = [(sample, *sample.scored) for sample in trajectory.samples]
     return {
-        (s.seat, s.step, s.occurrence): batch.places[s.query].legal[s.action]
-        for s in history.samples
+        (s.seat, s.step, s.occurrence): batch.places[query].legal[action]
+        for s, query, action in chosen
     }
 
 
@@ -205,10 +209,10 @@ def _alternatives(
     """A course for each action that could have been taken at a sample's decision, one move on."""
     from gamedsl.runtime import Action
 
-    assert sample.asked is not None
-    before, moves = sample.asked
+    assert sample.point is not None
+    before, moves = sample.point
     seats = len(before.env.ir.seats)
-    for name in batch.places[sample.query].legal:
+    for name in batch.places[sample.scored[0]].legal:
         episode = before.fork()
         episode.step({**moves, sample.seat: Action(name)})
         course = _Course(script, np.zeros(seats), lineup)

@@ -17,10 +17,11 @@ from gamedsl.diagnostics.errors import CompileError
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
+from gamedsl.train.bundles import Bundles
 from gamedsl.train.cast import Cast, assemble, budget_of
 from gamedsl.train.errors import TrainError
-from gamedsl.train.gauge import earned
 from gamedsl.train.loop import Conclude, Observer, Outcome, train
+from gamedsl.train.metrics import role_means
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.scoring import Scorer
@@ -106,8 +107,10 @@ def climb(
         other = games[level]
         env = other.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
         scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
-        batch = play(env, scorer, recipe, recipe.steps + 1, cast=assemble(other, recipe, budget))
-        record = earned(batch)
+        batch = play(
+            env, Bundles(scorer), recipe, recipe.steps + 1, assemble(other, recipe, budget)
+        )
+        record = role_means(batch)
         return {**record, "success": success(record, reached.bounds[level])}
 
     def concluded(folder: RunFolder, tree: Any, end: Record) -> Record:

@@ -14,24 +14,24 @@ from typing import Any
 import yaml
 
 from gamedsl.diagnostics import Problems
-from gamedsl.players.replying import text_of
 from gamedsl.policies.base import Notify, Policy
 from gamedsl.policies.chunked import ChunkedPolicy
 from gamedsl.policies.generation import Writing
 from gamedsl.policies.multi_model import models_of
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
-from gamedsl.train.begin import learning
+from gamedsl.train.bundles import Bundles
 from gamedsl.train.cast import Cast
+from gamedsl.train.context import Context, check_context
 from gamedsl.train.engine import open_policy, set_threads
-from gamedsl.train.gauge import Gauge
 from gamedsl.train.imitation import described
+from gamedsl.train.loop import env_of
+from gamedsl.train.metrics import PolicyMetrics
+from gamedsl.train.optimizer import trained_parameters
 from gamedsl.train.rollout import play
 from gamedsl.train.rows import row_sampler
 from gamedsl.train.scoring import Scorer
-from gamedsl.train.words import rollout as words
-from gamedsl.train.words.context import Context, check_context
-from gamedsl.train.words.loop import writer
+from gamedsl.train.sessions import Sessions, writer
 
 _SHOWN = 4
 _PASSES = 3
@@ -49,25 +49,25 @@ def dry_run(
         written = writer(policy)
         context = check_context(game, recipe, written, Problems() if problems is None else problems)
         return _in_words(game, recipe, cast, written, threads, context)
-    env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
-    gauge = Gauge(env, recipe, cast)
+    env = env_of(game, recipe, policy, cast)
+    metrics = PolicyMetrics(env, recipe, cast)
     scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
     seconds, rows = [], row_sampler(game, recipe)
     for _ in range(2):  # the first pass also warms up
         scorer.forget()
         started = time.perf_counter()
-        batch = play(env, scorer, recipe, 1, known=gauge.queries, cast=cast, rows=rows)
+        batch = play(env, Bundles(scorer, metrics.queries), recipe, 1, cast, rows)
         seconds.append(time.perf_counter() - started)
 
     trained = _size(policy)
     step = _PASSES * seconds[-1] * recipe.inner_steps
-    decisions = sum(h.games * len(h.samples) for h in batch.histories)
+    decisions = sum(h.games * len(h.samples) for h in batch.trajectories)
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
         *_models(policy),
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games, {decisions:,} decisions"),
-        ("distinct prompts", f"{len(gauge.queries) or len(batch.queries):,} a step"),
+        ("distinct prompts", f"{len(metrics.queries) or len(batch.queries):,} a step"),
         ("distinct tokens", f"{batch.tokens:,} a step"),
         *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
         *_memory(policy, trained),
@@ -76,8 +76,8 @@ def dry_run(
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
     ]  # fmt: skip
     lines: list[str] = []
-    queries = gauge.queries or batch.queries
-    for query, place in list(zip(queries, gauge.places or batch.places, strict=True))[:_SHOWN]:
+    queries = metrics.queries or batch.queries
+    for query, place in list(zip(queries, metrics.places or batch.places, strict=True))[:_SHOWN]:
         lines += ["", f"━━ {place.information_set} ━━"]
         lines += [line for role, text in query.messages for line in (f"[{role}]", text)]
         named = zip(query.labels, place.legal, strict=True)
@@ -91,15 +91,15 @@ def _in_words(
     game: Game, recipe: Recipe, cast: Cast, policy: Writing, threads: int, context: Context | None
 ) -> str:
     """The same of a game in which replies are written; one group of its games is played."""
-    env = words.env_of(game, recipe, policy, cast)
+    env = env_of(game, recipe, policy, cast)
     started = time.perf_counter()
     group, rows = replace(recipe, games=recipe.group_size), row_sampler(game, recipe)
-    trials = words.play(env, policy, group, 1, cast, rows=rows)
+    batch = play(env, Sessions(policy), group, 1, cast, rows)
     step = (1 + _PASSES) * (time.perf_counter() - started) * recipe.games / recipe.group_size
-    said = [one for trial in trials for one in trial.utterances]
+    said = [sample for _, sample in batch.samples]
     written = [one.written for one in said if one.written is not None]
     tokens = sum(len(reply.reply_ids) for reply in written)
-    trained = sum(p.numel() for p in learning(policy, cast))
+    trained = sum(p.numel() for p in trained_parameters(policy, cast))
     valid = sum(one.invalid is None for one in said)
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
@@ -116,7 +116,7 @@ def _in_words(
     lines: list[str] = []
     for one in said[:_SHOWN]:
         why = "" if one.invalid is None else f" (invalid: {one.invalid.reason})"
-        text = text_of(one.written, one.choice)
+        text = batch.text(one)
         lines += ["", f"━━ {one.seat} · {one.step}{why} ━━", text]
     return _text(facts, lines, recipe)
 

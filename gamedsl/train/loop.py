@@ -1,9 +1,13 @@
-"""The training loop, top to bottom: play, weigh, update, measure.
+"""The training loop, top to bottom: begin or resume, then play, weigh, update, measure, keep.
 
-Departures from the textbook: nothing is decoded and no game is played on its own (see `rollout`);
-the update works on sums per (query, action) (see `advantages`, `losses`); and the games of the
-next step are played right after the update, because the pass that scores them also measures the
-policy that this step made. A step that has ended is therefore one complete line of metrics.
+One loop trains on scored and on written replies. The kinds differ in three parts that it is made
+of: the engine that plays (`gamedsl.train.rollout`), the loss (`gamedsl.train.losses`), and the
+records (`gamedsl.train.records`).
+
+Departures from the textbook, where replies are scored: nothing is decoded and no game is played on
+its own (see `gamedsl.train.bundles`); the update works on sums per (query, action); and the games
+of the next step are played right after the update, because the pass that scores them also measures
+the policy that this step made. A step that has ended is one complete line of metrics.
 
 The numbers of a run depend on the game's hash, the recipe and the versions alone, so going on
 from a checkpoint gives those of a run that was never stopped.
@@ -12,26 +16,55 @@ from a checkpoint gives those of a run that was never stopped.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
+import torch
+
+from gamedsl.players.base import Player, PlayerError
 from gamedsl.policies.base import Policy
-from gamedsl.policies.budget import BudgetSpent
-from gamedsl.recipe.table import Recipe
+from gamedsl.policies.budget import Budget, BudgetSpent
+from gamedsl.prompting.tokenizers import by_role
+from gamedsl.recipe.methods import method_spec
+from gamedsl.recipe.table import Recipe, Until
+from gamedsl.runtime import Env
 from gamedsl.runtime.game import Game
+from gamedsl.train import checkpoint as checkpoints
+from gamedsl.train.advantages import Advantages
+from gamedsl.train.bundles import Bundles
 from gamedsl.train.cast import Cast, assemble
-from gamedsl.train.ending import Goal
+from gamedsl.train.checkpoint import Checkpoint, Lasting, adapters_of, put_back, state_of
+from gamedsl.train.contributions import contributions, wanted
+from gamedsl.train.credit import Replays
+from gamedsl.train.errors import TrainError
+from gamedsl.train.estimators import Estimator, Experience, estimator_of
+from gamedsl.train.imitation import imitate
 from gamedsl.train.interrupt import Interrupt
-from gamedsl.train.methods.base import Record, idle
+from gamedsl.train.methods import method_of
+from gamedsl.train.methods.base import Learner, Method, Record
+from gamedsl.train.metrics import PolicyMetrics
+from gamedsl.train.optimizer import optimizer_of, trained_parameters
+from gamedsl.train.pool import Pool, pool_of
+from gamedsl.train.population import Arena, account
+from gamedsl.train.records import Records, ScoredRecords, WrittenRecords
+from gamedsl.train.reference import Reference
+from gamedsl.train.rollout import Engine, play
+from gamedsl.train.rows import RowSampler, row_sampler
 from gamedsl.train.runfolder import RunFolder, write_adapters
-from gamedsl.train.training import Levels, Training, prepare
-from gamedsl.train.transcripts import transcripts
+from gamedsl.train.schedule import Schedule
+from gamedsl.train.scoring import GRAPH_TOKENS, Scorer
+from gamedsl.train.sessions import Lineages, Sessions, check_calls, writer
+from gamedsl.train.telling.bound import Bounds
+from gamedsl.train.telling.lines import Lines
+from gamedsl.train.trajectories import Batch, transcripts
+from gamedsl.train.warm_start import Fitted, warm_start
 
 
 class Observer(Protocol):
-    """Someone who is told what happens; the loop knows nothing else about it."""
+    """Hears of every record of a run; the loop knows nothing else about it."""
 
     def warm_up(self, record: Record) -> None: ...
 
@@ -42,15 +75,26 @@ class Observer(Protocol):
     def end(self, record: Record) -> None: ...
 
 
+class Levels(Lasting, Protocol):
+    """A game that is trained level by level; see `gamedsl.train.curriculum`."""
+
+    @property
+    def level(self) -> Any: ...
+
+    def see(self, record: Record) -> Record:
+        """Takes a step's record, after which the level may be another; returns what it adds."""
+        ...
+
+
 Conclude = Callable[[RunFolder, Any, Record], Record]
-"""What the end record says in words, from the run, the game's `gamedsl.solve.Tree` (None where
-there is none), and what the record says so far."""
+"""Makes the summary of the end record, from the run, the game's `gamedsl.solve.Tree` (None where
+there is none), and the record so far."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call of `train` ended: the last step done, whether all were, and whether that was for
-    want of calls to endpoints."""
+    """The end of a call of `train`: the last step done, whether all were, and the spent budget
+    where endpoints could not be asked any more."""
 
     step: int
     finished: bool
@@ -62,83 +106,348 @@ def train(
     observers: Sequence[Observer] = (), conclude: Conclude = lambda run, tree, end: {},
     interrupt: Interrupt | None = None, cast: Cast | None = None, levels: Levels | None = None,
 ) -> Outcome:  # fmt: skip
-    """Train `policy` in `game`, from the run's last checkpoint if it has one. `conclude` adds
+    """Trains `policy` in `game`, from the run's last checkpoint if it has one. `conclude` adds
     to the end record. It ends early where `levels` go on to another game. Raises TrainError, and
     CastError where no `cast` is given."""
     game = game.of("training")
-    hear, stop = partial(tell, observers), interrupt or Interrupt()
+    notify, stop = partial(_notify, observers), interrupt or Interrupt()
     cast = cast or assemble(game, recipe)
-    at = prepare(game, recipe, run, policy, cast, levels, hear, lambda: stop.asked)
-    if at is None:
+    training = Training.of(game, recipe, run, policy, cast, levels)
+    if not training.begin(notify, lambda: stop.asked):
         return Outcome(0, finished=False)
     try:
-        return _steps(at, run, observers, conclude, stop, levels)
+        return _steps(training, notify, conclude, stop)
     except BudgetSpent as spent:
-        step = at.fall_back()
+        step = training.fall_back()
         write_adapters(run, policy)
         return Outcome(step, finished=False, spent=spent)
 
 
 def _steps(
-    at: Training, run: RunFolder, observers: Sequence[Observer], conclude: Conclude,
-    stop: Interrupt, levels: Levels | None,
-) -> Outcome:  # fmt: skip
-    """All steps that are left, and the end. Raises BudgetSpent, in a state to fall back from."""
-    recipe, hear = at.recipe, partial(tell, observers)
-    step, level = at.beginning.step, levels and levels.level
+    at: Training, notify: Callable[[Record], None], conclude: Conclude, stop: Interrupt
+) -> Outcome:
+    """Takes all steps that are left, and ends the run. Raises BudgetSpent, in a state to fall back
+    from."""
+    recipe, run, step, level = at.recipe, at.run, at.step, at.level
     at.mark(step)
-    batch = at.play(step + 1)
+    batch = at.play(step + 1) if at.records.measures_next else None
     if not run.records():
         run.append(at.opening(batch))
         at.keep(step)
     else:
-        at.gauge.recall(run.records(), level)
+        at.records.resume(run.records(), level)
     goal = Goal(recipe.until, run.records())
-    hear(run.records()[0])
+    notify(run.records()[0])
 
-    while step < recipe.steps and not (stop.asked or goal.reached or left(levels, level)):
+    while step < recipe.steps and not (stop.asked or goal.reached or at.level != level):
         started = time.perf_counter()
         step += 1
-        if at.schedule.due(step):
-            at.schedule.judge(at.contributions(step))
-        queries, weights = at.estimate(batch, at.scorer, at.schedule.learns(step))
-        if weights.samples:
-            updated = at.method.update(queries, weights, step, at.schedule.held(step))
+        batch = batch or at.play(step)
+        experience = at.weigh(step, batch)
+        if experience.samples:
+            updated = at.method.update(experience)
         else:
-            updated = idle(at.scorer)
-        seen = at.seen(step, batch)
-        if at.gauge.learned != at.gauge.queries or not at.gauge.known:
-            at.scorer.forget()  # so that passes are packed alike wherever a run is resumed
-        ahead = at.play(step + 1)
-        record = at.told(step, batch, weights, updated, ahead) | seen
+            updated = at.learner.idle(step)
+        seen = at.after(step, batch)
+        ahead = at.play(step + 1) if at.records.measures_next else None
+        record = at.record(experience, updated, ahead) | seen
         record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)
         goal.see(record)
         if step == recipe.steps or goal.reached or step % recipe.transcripts_every == 0:
-            run.write_transcripts(step, transcripts(batch))
+            run.write_transcripts(step, transcripts(batch, replies=at.learner.written))
         if step % recipe.checkpoint_every == 0:
             at.keep(step)
-        hear(record)
+        notify(record)
         at.mark(step)
         batch = ahead
 
     at.keep(step)
-    write_adapters(run, at.policy)
+    write_adapters(run, at.learner.policy)
     finished = step >= recipe.steps or goal.reached
     if finished:
         end = at.closing(step)
-        end |= conclude(run, at.gauge.tree, end)
+        end |= conclude(run, at.tree, end)
         run.append(end)
-        hear(end)
+        notify(end)
     return Outcome(step, finished)
 
 
-def tell(observers: Sequence[Observer], record: Record) -> None:
-    """Have all observers hear of a record, by the name of its event."""
+def _notify(observers: Sequence[Observer], record: Record) -> None:
+    """Has all observers hear of a record, by the name of its event."""
     for observer in observers:
         getattr(observer, record["event"])(record)
 
 
-def left(levels: Levels | None, level: Any) -> bool:
-    """Whether the level that is trained is no longer the one that is due."""
-    return levels is not None and levels.level != level
+class Goal:
+    """The condition on which a run ends before its last step: exploitability that stays low. It
+    counts the steps, up to the last, at which it was low enough. It follows from the run's records
+    alone, so that a resumed run ends where one that was never stopped does."""
+
+    def __init__(self, until: Until, records: Iterable[Record]) -> None:
+        self._until = until
+        self._low = 0
+        for record in records:
+            self.see(record)
+
+    def see(self, record: Record) -> None:
+        """Takes a record of the run; those of steps count."""
+        if record["event"] == "step" and self._until.exploitability is not None:
+            low = record["exploitability"] <= self._until.exploitability
+            self._low = self._low + 1 if low else 0
+
+    @property
+    def reached(self) -> bool:
+        """Whether it was low enough for as long as was asked for."""
+        return self._until.exploitability is not None and self._low >= self._until.over
+
+
+@dataclass
+class Training:
+    """The parts of a run. `lasting` are those that checkpoints hold, by name; `metrics` is None
+    where replies are written."""
+
+    game: Game
+    recipe: Recipe
+    run: RunFolder
+    cast: Cast
+    env: Env
+    metrics: PolicyMetrics | None
+    records: Records
+    engine: Engine
+    lineages: Lineages
+    schedule: Schedule
+    estimate: Estimator
+    learner: Learner
+    levels: Levels | None
+    rows: RowSampler | None
+    lasting: dict[str, Lasting]
+    method: Method = field(init=False)
+    pool: Pool | None = None
+    step: int = 0
+    """The steps that were done when training began."""
+    warm: Fitted | None = None
+    imitated: Record | None = None
+    _marked: Checkpoint | None = None
+    """The state to fall back to, where there may be need of one."""
+
+    @classmethod
+    def of(
+        cls, game: Game, recipe: Recipe, run: RunFolder, policy: Policy, cast: Cast,
+        levels: Levels | None,
+    ) -> Training:  # fmt: skip
+        """Puts a run together. Raises TrainError where it cannot be trained."""
+        written = recipe.in_words(game.ir)
+        env = env_of(game, recipe, policy, cast)
+        lineages, rows = Lineages(), row_sampler(game, recipe)
+        if written:
+            check_calls(game)
+            metrics, scorer = None, Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
+            engine: Engine = Sessions(writer(policy), lineages)
+            records: Records = WrittenRecords(policy, cast)
+        else:
+            metrics = PolicyMetrics(env, recipe, cast)
+            scorer = scorer_of(policy, recipe, metrics.known)
+            engine = Bundles(scorer, metrics.queries)
+            bounds = Bounds(game, env, recipe, cast, exact=metrics.tree is not None)
+            records = ScoredRecords(metrics, bounds, Lines(game, env, recipe, cast), scorer)
+        advantages = Advantages(recipe, Replays(recipe, scorer, cast), written=written)
+        schedule = Schedule(game.ir, recipe)
+        estimate = estimator_of(env, recipe, metrics, advantages, scorer)
+        learner = Learner(
+            policy, optimizer_of(policy, cast, recipe), scorer, Reference(policy, {}), recipe,
+            metrics.learned if metrics is not None else (), written,
+            partial(_open_player, game, cast.budget),
+        )  # fmt: skip
+        lasting: dict[str, Lasting] = {
+            "advantages": advantages, "schedule": schedule, "budget": cast.budget,
+            **({"lineages": lineages} if written else {}),
+            **({} if levels is None else {"curriculum": levels}),
+            **({} if rows is None else {"rows": rows}),
+        }  # fmt: skip
+        return cls(
+            game, recipe, run, cast, env, metrics, records, engine, lineages, schedule, estimate,
+            learner, levels, rows, lasting,
+        )  # fmt: skip
+
+    def begin(self, notify: Callable[[Record], None], asked_to_stop: Callable[[], bool]) -> bool:
+        """Puts policy and run folder into the state of the last checkpoint, or of step 0, after its
+        warm-up. `notify` hears of each epoch of that. Returns False where it was asked to stop, and
+        must begin anew. Raises TrainError."""
+        policy, found = self.learner.policy, checkpoints.latest(self.run)
+        if found is not None:
+            take_up(self.run, found, policy, self.learner.optimizer)
+            self.step, first = found.step, found.reference
+            self.learner.forget()
+        else:
+            self.run.rewind(None)
+            if not self._warm_up(notify, asked_to_stop):
+                return False
+            first = adapters_of(policy) if self.recipe.kl else {}
+        self.learner = replace(self.learner, reference=Reference(policy, first))
+        known = () if self.metrics is None else self.metrics.queries
+        self.method = method_of(self.learner)
+        self.pool = pool_of(self.run, self.recipe, policy, self.cast, known)
+        self.lasting = {"method": self.method, **self.lasting}
+        if self.pool is not None:
+            self.lasting["pool"] = self.pool
+        checkpoints.restore(self.lasting, {} if found is None else found.parts)
+        if self.pool is not None and not self.pool.members:
+            self.pool.take(self.step)
+        return True
+
+    def _warm_up(self, notify: Callable[[Record], None], asked_to_stop: Callable[[], bool]) -> bool:
+        """Imitates the recipe's expert, and puts the policy where it says, before the first
+        step."""
+        recipe, policy, metrics = self.recipe, self.learner.policy, self.metrics
+        if recipe.warm_up.expert is not None:
+            self.imitated = imitate(
+                self.game, self.env, recipe, self.cast, policy,
+                trained_parameters(policy, self.cast), tell=notify, asked_to_stop=asked_to_stop,
+            )  # fmt: skip
+            if self.imitated is None:
+                return False
+        if recipe.start or recipe.prior == "uniform":
+            if metrics is None or not metrics.known:
+                raise TrainError(
+                    "a warm start needs a game whose decisions can be listed; here they are too"
+                    " many",
+                    "leave `start` and `prior` out, or lower the game's params",
+                )
+            self.warm = warm_start(policy, recipe, metrics.queries, metrics.places)
+        return True
+
+    @property
+    def level(self) -> Any:
+        """The level of the curriculum that is due; None without one."""
+        return None if self.levels is None else self.levels.level
+
+    @property
+    def tree(self) -> Any:
+        """The game's tree; None where there is none."""
+        return None if self.metrics is None else self.metrics.tree
+
+    def play(self, step: int) -> Batch:
+        """Plays the games of a step, by the policy as it is. Raises BudgetSpent."""
+        return play(self.env, self.engine, self.recipe, step, self.cast, self.rows)
+
+    def weigh(self, step: int, batch: Batch) -> Experience:
+        """Returns the advantages of a step's games."""
+        if self.schedule.due(step):
+            self.schedule.judge(self.contributions(step))
+        return self.estimate(batch, self.schedule.learns(step), self.schedule.held(step))
+
+    def after(self, step: int, batch: Batch) -> Record:
+        """Keeps what the draws of later steps need of a step's games; returns its part of the
+        record."""
+        self.lineages.carry_on(batch.trajectories)
+        if self.pool is not None:
+            self.pool.after(step, batch)
+        if self.metrics is None or not self.metrics.all_learned:
+            self.learner.forget()  # so that passes are packed alike wherever a run is resumed
+        return {} if self.rows is None else self.rows.see(batch)
+
+    def contributions(self, step: int) -> dict[str, float]:
+        """Returns what each role adds to what all earn together."""
+        return contributions(self.env, self.learner.scorer, self.recipe, step, self.cast)
+
+    def opening(self, batch: Batch | None) -> Record:
+        """Returns the record of the start; `batch` are games of the first policy."""
+        record = self.records.opening(batch, self.warm)
+        record |= {} if self.imitated is None else {"warm_up": self.imitated}
+        return record | ({} if self.levels is None else {"level": self.level})
+
+    def record(self, experience: Experience, updated: Record, ahead: Batch | None) -> Record:
+        """Returns the record of a step: of its games, the update by them, and the policy that it
+        made, which played the batch `ahead`."""
+        record: Record = {"event": "step", "step": experience.step}
+        record |= self.records.step(experience, updated, ahead)
+        record |= self.schedule.told(experience.step)
+        record |= self.pool.told() if self.pool is not None else {}
+        record |= self.cast.spent()
+        return record | (self.levels.see(record) if self.levels is not None else {})
+
+    def closing(self, step: int) -> Record:
+        """Returns the record of the end: what each role added, and what came of a pool."""
+        record: Record = {"event": "end", "step": step}
+        if self.metrics is not None and wanted(
+            self.env, self.recipe, self.metrics.known, self.cast
+        ):
+            record["contributions"] = self.contributions(step + 1)
+        if self.pool is not None:
+            members = self.pool.last(step)
+            arena = Arena(self.env, self.recipe, self.cast, self.learner.scorer, self.tree, members)
+            record |= account(arena, self.cast, self.recipe)
+        return record
+
+    def keep(self, step: int) -> None:
+        """Writes the checkpoint of a step."""
+        checkpoints.save(self.run, self._state(step), self.recipe.keep_checkpoints)
+
+    def mark(self, step: int) -> None:
+        """Remembers a step to fall back to, where endpoints may run out of calls in the next."""
+        if self.cast.budget.in_use:
+            state = self._state(step)
+            optimizer, parts = deepcopy(state.optimizer), deepcopy(state.parts)
+            self._marked = replace(state, optimizer=optimizer, parts=parts)
+
+    def fall_back(self) -> int:
+        """Puts the policy back to the step that was remembered, and writes its checkpoint, with
+        what endpoints have used up since; returns the step."""
+        state = self._marked
+        assert state is not None, "only endpoints have a budget, and steps with them are marked"
+        state.parts["budget"] = self.cast.budget.state()
+        put_back(self.learner.policy, state.adapters)
+        checkpoints.save(self.run, state, self.recipe.keep_checkpoints)
+        return state.step
+
+    def _state(self, step: int) -> Checkpoint:
+        learner = self.learner
+        learned = adapters_of(learner.policy), learner.optimizer.state_dict()
+        first, parts = learner.reference.adapters, state_of(self.lasting)
+        return Checkpoint(step, self.game.hash, *learned, first, parts)
+
+
+def _open_player(game: Game, budget: Budget, spec: str, seed: int) -> Player:
+    """Returns the player of a name. Raises TrainError where there is none."""
+    from gamedsl.players.table import open_player
+
+    try:
+        return open_player(spec, game, seed=seed, budget=budget)
+    except PlayerError as error:
+        raise TrainError(error.message, error.help) from error
+
+
+def env_of(game: Game, recipe: Recipe, policy: Policy, cast: Cast) -> Env:
+    """Returns the environment of a run's games. A written reply is measured by the tokenizer of the
+    model that writes it."""
+    tokenizer = policy.tokenizer
+    if recipe.in_words(game.ir):
+        written = writer(policy)
+        roles = {role: written.tokenizer_of(name) for role, name in cast.adapters.items()}
+        tokenizer = by_role(tokenizer, roles)
+    return game.env(run_seed=recipe.seed, tokenizer=tokenizer)
+
+
+def scorer_of(policy: Policy, recipe: Recipe, known: bool) -> Scorer:
+    """Returns the scorer of a policy. It keeps no graph where another policy is scored during an
+    update, by swapping adapters: a graph would not survive that. `known`: all decisions are."""
+    swaps = method_spec(recipe.method).swaps_adapters
+    swapped = recipe.kl or recipe.keeps_pool or (not known and swaps(recipe))
+    graph_tokens = 0 if swapped else GRAPH_TOKENS
+    return Scorer(policy, temperature=recipe.temperature, graph_tokens=graph_tokens)
+
+
+def take_up(
+    run: RunFolder, found: Checkpoint, policy: Policy, optimizer: torch.optim.Optimizer
+) -> None:
+    """Puts policy, optimiser and run folder into the state of a checkpoint. Raises TrainError."""
+    try:
+        put_back(policy, found.adapters)
+        optimizer.load_state_dict(found.optimizer)
+    except (KeyError, ValueError) as error:
+        raise TrainError(
+            f"the checkpoint of `{run.path}` does not fit the model: {error}",
+            "resume with the model and the adapters that the run was started with",
+        ) from error
+    run.rewind(found.step)

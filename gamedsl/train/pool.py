@@ -33,8 +33,8 @@ from gamedsl.train.checkpoint import Adapters, adapters_of
 from gamedsl.train.errors import TrainError
 from gamedsl.train.files import write_atomically
 from gamedsl.train.reference import Reference
-from gamedsl.train.rollout import Batch
 from gamedsl.train.runfolder import RunFolder, number_in
+from gamedsl.train.trajectories import Batch
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Episode
@@ -208,14 +208,14 @@ def _results(batch: Batch) -> tuple[dict[int, Fraction], dict[int, int]]:
     """Per member, by its step, the games that the policy won against it and all that counted."""
     won: dict[int, Fraction] = defaultdict(Fraction)
     games: dict[int, int] = defaultdict(int)
-    for history in batch.histories:
-        lineup, payoffs = batch.lineup(history), history.episode.payoffs
+    for one in batch.trajectories:
+        lineup, payoffs = batch.lineup(one), one.episode.payoffs
         if lineup.member is None or any(payoff is None for payoff in payoffs.values()):
             continue
         own = Fraction(payoffs[str(lineup.learner)] or 0)
         others = sum(Fraction(payoffs[seat] or 0) for seat in lineup.seats) / len(lineup.seats)
-        won[lineup.member] += history.games * Fraction(1 + (own > others) - (own < others), 2)
-        games[lineup.member] += history.games
+        won[lineup.member] += one.games * Fraction(1 + (own > others) - (own < others), 2)
+        games[lineup.member] += one.games
     return won, games
 
 

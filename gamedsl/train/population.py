@@ -23,11 +23,13 @@ import numpy as np
 from gamedsl.players.base import Player
 from gamedsl.players.mix import MixPlayer
 from gamedsl.recipe.table import Recipe
+from gamedsl.train.bundles import Bundles
 from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.pool import Member
-from gamedsl.train.rollout import History, play
+from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.survey import measured
+from gamedsl.train.trajectories import Trajectory
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Env, Episode
@@ -101,21 +103,21 @@ class Arena:
         games = -(-recipe.pool.games // recipe.group_size) * recipe.group_size
         cast = self._cast.only(Lineup("match", seats=held))
         number = recipe.steps + 1 + sum(c * len(self.members) ** k for k, c in enumerate(chosen))
-        batch = play(self._env, self._scorer, replace(recipe, games=games), number, cast=cast)
-        return [_mean(batch.histories, side) for side in sides]
+        batch = play(self._env, Bundles(self._scorer), replace(recipe, games=games), number, cast)
+        return [_mean(batch.trajectories, side) for side in sides]
 
 
-def _mean(histories: Sequence[History], side: Sequence[str]) -> tuple[float, float]:
+def _mean(trajectories: Sequence[Trajectory], side: Sequence[str]) -> tuple[float, float]:
     """The mean reward of a side over games, and half its 95% interval; games that are void for one
     of its seats are left out."""
     total = squares = games = 0.0
-    for history in histories:
-        got = [history.episode.rewards[seat] for seat in side]
+    for one in trajectories:
+        got = [one.episode.rewards[seat] for seat in side]
         if all(reward is not None for reward in got):
             mean = float(sum(Fraction(reward or 0) for reward in got)) / len(side)
-            total += history.games * mean
-            squares += history.games * mean * mean
-            games += history.games
+            total += one.games * mean
+            squares += one.games * mean * mean
+            games += one.games
     if games < 2:
         return total / max(games, 1), float("inf")
     variance = max(squares - total * total / games, 0.0) / (games - 1)

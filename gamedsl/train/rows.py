@@ -38,7 +38,7 @@ from gamedsl.train.success import Record, Spans, spans_of
 from gamedsl.train.telling.words import STANDINGS
 
 if TYPE_CHECKING:
-    from gamedsl.train.rollout import Batch, History
+    from gamedsl.train.trajectories import Batch, Trajectory
 
 UNSEEN = 0.5
 """Games of success, and as many of failure, that a row has had before its first: Jeffreys' prior.
@@ -94,11 +94,11 @@ class RowSampler:
         """Take a step's games; returns what its record says of them."""
         self._widen(batch)
         step_RLT = np.zeros_like(self._tally_RLT)
-        for history in batch.histories:
-            if history.row is not None:
-                for place, amount in self._paid(batch, history):
+        for one in batch.trajectories:
+            if one.row is not None:
+                for place, amount in self._paid(batch, one):
                     paid = min(max(amount, self._ends[place, 0]), self._ends[place, 1])
-                    step_RLT[history.row, place] += history.games * np.array([1.0, paid, paid**2])
+                    step_RLT[one.row, place] += one.games * np.array([1.0, paid, paid**2])
         drawn = step_RLT[:, :, 0].any(axis=1)
         self._tally_RLT[drawn] = KEPT * self._tally_RLT[drawn] + step_RLT[drawn]
         return {"rows": self._told(step_RLT) | {"teach": _teaching(batch, self._roles)}}
@@ -114,21 +114,21 @@ class RowSampler:
 
     def _widen(self, batch: Batch) -> None:
         """Know what roles without bounds are paid, but for forfeits."""
-        for history in batch.histories:
-            if not history.episode.failures:
-                for place, amount in self._paid(batch, history):
+        for one in batch.trajectories:
+            if not one.episode.failures:
+                for place, amount in self._paid(batch, one):
                     if not self._known[place]:
                         low, high = self._ends[place]
                         self._ends[place] = min(low, amount), max(high, amount)
 
-    def _paid(self, batch: Batch, history: History) -> Iterator[tuple[int, float]]:
-        """What the policy's seats were paid in a history, by the place of their roles; of roles of
-        which nothing is known yet only what is no forfeit."""
-        role_of, others = history.episode.env.ir.role_of, batch.lineup(history).seats
-        for seat, amount in history.episode.payoffs.items():
+    def _paid(self, batch: Batch, one: Trajectory) -> Iterator[tuple[int, float]]:
+        """Yields what the policy's seats were paid in a trajectory, by the place of their roles;
+        of roles of which nothing is known yet only what is no forfeit."""
+        role_of, others = one.episode.env.ir.role_of, batch.lineup(one).seats
+        for seat, amount in one.episode.payoffs.items():
             if amount is not None and seat not in others and role_of[seat] in self._roles:
                 place = self._roles.index(role_of[seat])
-                if not history.episode.failures or self._ends[place, 0] <= self._ends[place, 1]:
+                if not one.episode.failures or self._ends[place, 0] <= self._ends[place, 1]:
                     yield place, float(amount)
 
     def _success(self, tally_RLT: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -187,9 +187,9 @@ def _teaching(batch: Batch, roles: Collection[str]) -> float:
     """The share of a step's games whose group differs in what a role that learns is rewarded."""
     games: dict[Hashable, int] = defaultdict(int)
     earned: dict[Hashable, set[tuple[Any, ...]]] = defaultdict(set)
-    for history in batch.histories:
-        role_of, group = history.episode.env.ir.role_of, (history.group, history.row)
-        rewards = history.episode.rewards.items()
-        games[group] += history.games
+    for one in batch.trajectories:
+        role_of, group = one.episode.env.ir.role_of, (one.group, one.row)
+        rewards = one.episode.rewards.items()
+        games[group] += one.games
         earned[group].add(tuple(paid for seat, paid in rewards if role_of[seat] in roles))
     return sum(games[group] for group in games if len(earned[group]) > 1) / sum(games.values())

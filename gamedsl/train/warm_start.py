@@ -21,7 +21,7 @@ import torch
 from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.table import Recipe, Start
 from gamedsl.train.errors import TrainError
-from gamedsl.train.rollout import Place
+from gamedsl.train.trajectories import Place
 
 TOLERANCE = 0.01
 """How near every wanted probability must come."""

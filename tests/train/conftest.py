@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,17 +12,18 @@ import torch
 
 import gamedsl
 from gamedsl.diagnostics import Problems
-from gamedsl.policies.base import Policy
+from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
 from gamedsl.train import checkpoint
-from gamedsl.train.advantages import Advantages, Weights
+from gamedsl.train.advantages import Advantages
 from gamedsl.train.engine import open_policy
+from gamedsl.train.estimators import ActionSums, Experience, action_sums
 from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.loop import Outcome, train
-from gamedsl.train.rollout import Batch
 from gamedsl.train.runfolder import RunFolder, create, open_run
+from gamedsl.train.trajectories import Batch
 
 DILEMMA = """
 game: dilemma
@@ -116,16 +117,25 @@ def weighed(
     kept: dict[str, Any] | None = None,
     alternatives: Any = None,
     **settings: Any,
-) -> Weights:
-    """The advantages of a batch; all roles are trained, and all learn unless said. `kept`: from the
-    steps before."""
+) -> Any:
+    """The sums of a batch's advantages, with `samples` and `void`; all roles are trained, and all
+    learn unless said. `kept`: from the steps before."""
     given = {"baseline": "mean", "scale": "none", "compare": "turn", "credit": "own", **settings}
     given["part"] = lambda role: SimpleNamespace(learns=True)
     advantages = Advantages(SimpleNamespace(**given), alternatives)
     if kept is not None:
         advantages.restore(kept)
-    roles = {sample.role for history in batch.histories for sample in history.samples}
-    return advantages.weigh(batch, roles if learns is None else learns)
+    roles = {sample.role for _, sample in batch.samples}
+    found = advantages.weigh(batch, roles if learns is None else learns)
+    sums = action_sums(batch.queries, found.advantages)
+    return SimpleNamespace(**vars(sums), sums_A=sums.sums_A, void=found.void)
+
+
+def experience(
+    queries: Sequence[Query], sums: ActionSums, step: int = 1, batch: Batch | None = None
+) -> Experience:
+    """What a method is given of scored replies."""
+    return Experience(step, batch or Batch(step=step), queries, sums, samples=sums.samples)
 
 
 def untimed(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

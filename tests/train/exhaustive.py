@@ -14,7 +14,7 @@ from gamedsl.solve import tabulate
 from gamedsl.solve.worth import action_worth
 from gamedsl.train.cast import Cast
 from gamedsl.train.credit import Replays
-from gamedsl.train.rollout import Asked, Batch, History, Sample, place_of
+from gamedsl.train.trajectories import Batch, DecisionPoint, Sample, Trajectory, place_of
 from tests.train.conftest import recipe_of, weighed
 
 
@@ -39,8 +39,8 @@ class Exhaustive:
 
     def gradient(self, way: tuple[int, ...], **settings: Any) -> np.ndarray:
         """Of the sum of advantages times log-probabilities, by all logits, if the games go so."""
-        histories = [History(0, 1, self.ways[w][0], self.ways[w][1]) for w in way]
-        batch = Batch(queries=self.queries, places=self.places, histories=histories)
+        histories = [Trajectory(0, 1, self.ways[w][0], self.ways[w][1]) for w in way]
+        batch = Batch(queries=self.queries, places=self.places, trajectories=histories)
         recipe = recipe_of(self.game, **{k: v for k, v in settings.items() if k != "kept"})
         replays = Replays(recipe, self, Cast(self.game.ir, recipe))
         sums = weighed(batch, alternatives=replays, **settings).sums_A
@@ -109,7 +109,7 @@ class Exhaustive:
                 continue
             paid = rewards_so_far(self.game.ir, episode.paid)
             for child, chance, taken in self._next(episode):
-                asked = Asked(episode, {d.seat: Action(d.legal[a]) for d, a in taken})
+                asked = DecisionPoint(episode, {d.seat: Action(d.legal[a]) for d, a in taken})
                 more = tuple(
                     Sample(self._number[d.information_set], a, d.role, d.seat, d.step,
                            d.occurrence, 0, paid.get(d.seat, 0), asked)

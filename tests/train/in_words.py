@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Writing
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
+from gamedsl.train.advantages import Advantage, Advantages, Weighed
+from gamedsl.train.estimators import ActionSums, Experience
+from gamedsl.train.loop import train
+from gamedsl.train.losses import TokenBatch, descend, surrogate
+from gamedsl.train.methods.base import Learner
+from gamedsl.train.reference import Reference
 from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.words.loop import train_words, writer
+from gamedsl.train.scoring import Scorer
+from gamedsl.train.sessions import writer
+from gamedsl.train.trajectories import Batch
 from tests.train import conftest
 
 
@@ -27,7 +39,7 @@ def run_of(game: Game, recipe: Recipe, folder: Path) -> tuple[RunFolder, Writing
     """A run to its end, and the policy as it is then."""
     policy = opened(game, recipe)
     run = create(game, recipe, folder, {}, policy.tokenizer, 1)
-    assert train_words(game, recipe, run, policy).finished
+    assert train(game, recipe, run, policy).finished
     return run, policy
 
 
@@ -35,3 +47,28 @@ def steps_of(game: Game, recipe: Recipe, folder: Path) -> list[dict[str, Any]]:
     """The records of the steps of a run to its end."""
     run, _ = run_of(game, recipe, folder)
     return [record for record in run.records() if record["event"] == "step"]
+
+
+def weighed(batch: Batch, recipe: Recipe, learners: Collection[str]) -> Weighed:
+    """The advantages of written replies."""
+    return Advantages(recipe, written=True).weigh(batch, learners)
+
+
+def tokens_of(batch: Batch, advantages: Sequence[Advantage], temperature: float = 1.0,
+              **given: Any) -> TokenBatch:  # fmt: skip
+    """The rows of tokens that replies of a batch train."""
+    return TokenBatch(advantages, batch.queries, temperature, **given)
+
+
+def learn(
+    policy: Writing, optimizer: torch.optim.Optimizer, advantages: Sequence[Advantage],
+    queries: Sequence[Query], recipe: Recipe, step: int,
+) -> dict[str, Any]:  # fmt: skip
+    """One step's update by replies and their advantages; `queries` are those of their batch."""
+    scorer, reference = Scorer(policy, graph_tokens=0), Reference(policy, {})
+    learner = Learner(policy, optimizer, scorer, reference, recipe, written=True)
+    if not advantages:
+        return learner.idle(step)
+    batch = Batch(queries=list(queries), step=step)
+    found = Experience(step, batch, (), ActionSums([], [], [], 0), advantages)
+    return descend(learner, surrogate(learner, found), found)

@@ -14,7 +14,7 @@ from gamedsl.policies.factory import PolicyOptions
 from gamedsl.policies.generation import Writing
 from gamedsl.runtime import Game
 from gamedsl.train.runfolder import RunFolder
-from gamedsl.train.words.loop import writer
+from gamedsl.train.sessions import writer
 from tests.train import in_words
 from tests.train.in_words import run_of
 

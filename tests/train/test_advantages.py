@@ -11,23 +11,23 @@ import pytest
 
 from gamedsl.policies.base import Query
 from gamedsl.runtime import Action
-from gamedsl.train.rollout import Batch, History, Sample
+from gamedsl.train.trajectories import Batch, Sample, Trajectory
 from tests.train.conftest import weighed
 
 LABELS = ("a", "b")
 
 
-def history(games: int, *samples: Sample, group: int = 0, **rewards: object) -> History:
-    return History(group, games, samples, SimpleNamespace(rewards=rewards))
+def history(games: int, *samples: Sample, group: int = 0, **rewards: object) -> Trajectory:
+    return Trajectory(group, games, samples, SimpleNamespace(rewards=rewards))
 
 
 def sample(query: int, action: int, seat: str, occurrence: int = 0, step: str = "s") -> Sample:
     return Sample(query, action, seat.split("_")[0], seat, step, occurrence)
 
 
-def batch(*histories: History, queries: int = 2) -> Batch:
+def batch(*histories: Trajectory, queries: int = 2) -> Batch:
     made = [Query((("user", str(number)),), LABELS, "shared") for number in range(queries)]
-    return Batch(queries=made, histories=list(histories))
+    return Batch(queries=made, trajectories=list(histories))
 
 
 def test_mean_of_the_group_weighted_by_games() -> None:
@@ -204,7 +204,7 @@ def test_gradients_of_teams_by_hand(compiled, rewards: str, earned: dict) -> Non
         episode.step({"mate": Action(help)})
         bold, yes = int(plan == "safe"), int(help == "no")
         taken = sample(0, bold, "lead", step="plan"), sample(1 + bold, yes, "mate", step="help")
-        histories.append(History(0, 1, taken, episode))
+        histories.append(Trajectory(0, 1, taken, episode))
         amounts = [float(episode.rewards[seat]) for seat in ("lead", "mate")]
         assert amounts == [earned["lead"][number], earned["mate"][number]]
     found = weighed(batch(*histories, queries=3)).sums_A

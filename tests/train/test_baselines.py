@@ -15,7 +15,8 @@ import gamedsl
 from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.runtime import Action
 from gamedsl.train import checkpoint
-from gamedsl.train.baselines import Earned, Running
+from gamedsl.train.advantages import Return, Running
+from gamedsl.train.bundles import Bundles
 from gamedsl.train.loop import train
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
@@ -75,8 +76,8 @@ def test_what_was_paid_already_is_no_return(compiled) -> None:
     game = compiled(PAID)
     recipe = recipe_of(game, games=64)
     policy = policy_of(game, recipe)
-    batch = play(game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1)
-    for history in batch.histories:
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1)
+    for history in batch.trajectories:
         kept = history.samples[0].action == 0
         assert [s.paid for s in history.samples] == [0, 0 if kept else 6, 6 if kept else 0]
     found = weighed(batch, compare="turn")
@@ -140,7 +141,7 @@ def test_a_running_mean_by_hand() -> None:
     running, found = Running(), []
     for step in range(1, 13):
         rewards = (Fraction(2), Fraction(8)) if step == 1 else (Fraction(1), Fraction(1))
-        games = [Earned(0, 0, 1, n, "p", None, reward) for n, reward in enumerate(rewards)]
+        games = [Return("p", 1, reward, None, None, n) for n, reward in enumerate(rewards)]
         found.append(float(running.over(games)[0]))
     means = [5, 5, 3, 7 / 3, 2, 9 / 5, 10 / 6, 11 / 7, 12 / 8, 13 / 9, 14 / 10]
     means.append(14 / 10 * 0.9 + 0.1)

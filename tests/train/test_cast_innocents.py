@@ -10,13 +10,16 @@ import torch
 
 from gamedsl.runtime import Action, Decision, Episode, ParseFailure
 from gamedsl.train.advantages import Advantages
+from gamedsl.train.bundles import Bundles
 from gamedsl.train.cast import Cast
-from gamedsl.train.gauge import earned, entropy
+from gamedsl.train.estimators import action_sums
 from gamedsl.train.loop import train
 from gamedsl.train.losses import backward, objective
-from gamedsl.train.rollout import Batch, play
+from gamedsl.train.metrics import role_entropy, role_means
+from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import create
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.trajectories import Batch
 from tests.train.conftest import OFFER, policy_of, recipe_of, untimed
 
 ROLES = {"responder": {"player": "random"}}
@@ -38,12 +41,13 @@ class Misbehaving:
 def _played(game, recipe, one_of: int, policy) -> tuple[Batch, Scorer]:
     cast = Cast(game.ir, recipe, {"responder": Misbehaving(one_of)})
     scorer = Scorer(policy)
-    return play(game.env(tokenizer=policy.tokenizer), scorer, recipe, 1, cast=cast), scorer
+    return play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1, cast=cast), scorer
 
 
 def _gradient(policy, recipe, batch: Batch) -> list[torch.Tensor]:
     """Of the update, with the statistics of a run that begins here."""
-    weights = Advantages(recipe).weigh(batch, {"proposer"})
+    found = Advantages(recipe).weigh(batch, {"proposer"})
+    weights = action_sums(batch.queries, found.advantages)
     for parameter in policy.parameters():
         parameter.grad = None
     backward(policy, batch.queries, objective(policy.log_probs(batch.queries), weights))
@@ -54,7 +58,7 @@ def test_the_author_pays(compiled) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(game, roles=ROLES, games=99)
     batch, _ = _played(game, recipe, 3, policy_of(game, recipe))
-    failed = [history for history in batch.histories if history.episode.failures]
+    failed = [history for history in batch.trajectories if history.episode.failures]
     assert sum(history.games for history in failed) == 33
     for history in failed:
         assert history.episode.rewards == {"proposer": None, "responder": 0}
@@ -66,9 +70,9 @@ def test_the_gradient_is_that_of_the_games_without(compiled, baseline: str) -> N
     recipe = recipe_of(game, roles=ROLES, games=300, model="tiny", baseline=baseline)
     policy = policy_of(game, recipe)
     batch, _ = _played(game, recipe, 3, policy)
-    whole = [history for history in batch.histories if not history.episode.failures]
-    assert 0 < len(whole) < len(batch.histories)
-    without = replace(batch, histories=whole)
+    whole = [history for history in batch.trajectories if not history.episode.failures]
+    assert 0 < len(whole) < len(batch.trajectories)
+    without = replace(batch, trajectories=whole)
     for one, other in zip(
         _gradient(policy, recipe, batch), _gradient(policy, recipe, without), strict=True
     ):
@@ -80,10 +84,10 @@ def test_statistics_are_those_of_the_games_without(compiled) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(game, roles=ROLES, games=300, baseline="running")
     batch, scorer = _played(game, recipe, 3, policy_of(game, recipe))
-    whole = [history for history in batch.histories if not history.episode.failures]
-    without = replace(batch, histories=whole)
-    assert entropy(scorer, batch) == entropy(scorer, without)
-    assert earned(batch)["reward"]["proposer"] == earned(without)["reward"]["proposer"]
+    whole = [history for history in batch.trajectories if not history.episode.failures]
+    without = replace(batch, trajectories=whole)
+    assert role_entropy(scorer, batch) == role_entropy(scorer, without)
+    assert role_means(batch)["reward"]["proposer"] == role_means(without)["reward"]["proposer"]
     one, other = Advantages(recipe), Advantages(recipe)
     weights, left = one.weigh(batch, {"proposer"}), other.weigh(without, {"proposer"})
     assert (weights.samples, weights.void, left.void) == (200, 100, 0)

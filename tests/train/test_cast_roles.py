@@ -15,6 +15,7 @@ from gamedsl.diagnostics import Problems
 from gamedsl.players.base import DrawingPlayer, Player
 from gamedsl.recipe.resolve import override, parse_overrides, resolve
 from gamedsl.runtime import Action, Decision, Episode
+from gamedsl.train.bundles import Bundles
 from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.loop import train
 from gamedsl.train.rollout import play
@@ -127,15 +128,15 @@ def test_a_player_who_tells_its_odds_splits_bundles(compiled) -> None:
     policy, player = policy_of(game, recipe), Leaning(0.3)
     scorer, cast = Scorer(policy), _cast(game, recipe, player)
     env = game.env(tokenizer=policy.tokenizer)
-    batch = play(env, scorer, recipe, 1, cast=cast)
-    assert len(batch.histories) == 6
-    assert {sample.role for history in batch.histories for sample in history.samples} == {
+    batch = play(env, Bundles(scorer), recipe, 1, cast=cast)
+    assert len(batch.trajectories) == 6
+    assert {sample.role for history in batch.trajectories for sample in history.samples} == {
         "proposer"
     }
-    accepted = sum(h.games for h in batch.histories if h.episode.payoffs["proposer"])
+    accepted = sum(h.games for h in batch.trajectories if h.episode.payoffs["proposer"])
     assert accepted / 100_000 == pytest.approx(0.3, abs=0.01)
     assert player.asked == 3
-    play(env, scorer, recipe, 2, cast=cast)
+    play(env, Bundles(scorer), recipe, 2, cast=cast)
     assert player.asked == 3  # once for each information set
 
 
@@ -144,10 +145,10 @@ def test_any_other_player_is_asked_once_a_game(compiled) -> None:
     recipe = recipe_of(game, games=1000, roles={"responder": {"player": "random"}})
     policy, player = policy_of(game, recipe), Counting()
     env = game.env(tokenizer=policy.tokenizer)
-    batch = play(env, Scorer(policy), recipe, 1, cast=_cast(game, recipe, player))
+    batch = play(env, Bundles(Scorer(policy)), recipe, 1, cast=_cast(game, recipe, player))
     assert player.asked == 1000
-    assert len(batch.histories) == 6
-    accepted = sum(h.games for h in batch.histories if h.episode.payoffs["proposer"])
+    assert len(batch.trajectories) == 6
+    accepted = sum(h.games for h in batch.trajectories if h.episode.payoffs["proposer"])
     assert abs(accepted - 500) <= 3  # each of three bundles in turn
 
 

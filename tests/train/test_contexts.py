@@ -11,7 +11,7 @@ from gamedsl.cli import CLEAN, PROBLEMS, main
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.runtime import Game
-from gamedsl.train.words.context import Context, check_context, largest
+from gamedsl.train.context import Context, check_context, largest
 from tests.train.in_words import opened, recipe_of
 
 STORY = """

@@ -10,15 +10,15 @@ import pytest
 import torch
 
 import gamedsl
-from gamedsl.train.advantages import Weights
-from gamedsl.train.gauge import Gauge
+from gamedsl.train.estimators import ActionSums
 from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner
 from gamedsl.train.methods.floor import GAIN, EntropyFloor
 from gamedsl.train.methods.project import target
+from gamedsl.train.metrics import PolicyMetrics
 from gamedsl.train.reference import Reference
 from gamedsl.train.scoring import Scorer
-from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of
+from tests.train.conftest import DILEMMA, experience, policy_of, recipe_of, run_of
 
 
 def _step(game, **settings) -> tuple[list[float], list[float]]:
@@ -26,7 +26,7 @@ def _step(game, **settings) -> tuple[list[float], list[float]]:
     the scorer and by the policy itself."""
     recipe = recipe_of(game, lr=0.003, **settings)
     policy = policy_of(game, recipe)
-    queries = Gauge(game.env(tokenizer=policy.tokenizer), recipe).queries
+    queries = PolicyMetrics(game.env(tokenizer=policy.tokenizer), recipe).queries
     optimizer = torch.optim.AdamW(policy.parameters(), lr=recipe.lr, betas=recipe.betas)
     scorer = Scorer(policy)
     scorer.score(queries)
@@ -35,7 +35,7 @@ def _step(game, **settings) -> tuple[list[float], list[float]]:
     sums = [np.array([0.0, 4.0]), np.array([0.0, 1.0])]
     losses = [np.array([-4.0, 0.0]), np.array([-1.0, 0.0])]
     counts = [np.array([5.0, 5.0]) for _ in queries]
-    method_of(learner).update(queries, Weights(sums, losses, counts, 20, 0), 1)
+    method_of(learner).update(experience(queries, ActionSums(sums, losses, counts, 20)))
     moved = [
         [float(row[1] - row[0] - was[1] + was[0]) for row, was in zip(rows, before, strict=True)]
         for rows in (learner.scores(queries), policy.log_probs(queries))
@@ -96,12 +96,12 @@ def test_the_weight_of_the_entropy_by_hand() -> None:
     sums = [np.array([2.0, -2.0]), np.array([-3.0, 0.0]), np.zeros(3), np.zeros(1)]
     counts = [np.array([4.0, 4.0]), np.array([1.0, 9.0]), np.ones(3), np.ones(1)]
     nothing = [np.zeros_like(row) for row in sums]
-    found = floor.weights(rows, Weights(sums, nothing, counts, 20, 0))
+    found = floor.weights(rows, ActionSums(sums, nothing, counts, 20))
     share = -(0.01 * math.log(0.01) + 0.99 * math.log(0.99)) / math.log(2)
     assert found == pytest.approx([0, GAIN * 3 * (0.5 / share - 1), 0, 0], rel=1e-4)
-    again = floor.weights(rows[1:2], Weights(nothing[1:2], nothing[1:2], counts[1:2], 10, 0))
+    again = floor.weights(rows[1:2], ActionSums(nothing[1:2], nothing[1:2], counts[1:2], 10))
     assert again == pytest.approx(found[1:2])
-    assert EntropyFloor(0).weights(rows, Weights(sums, nothing, counts, 20, 0)) is None
+    assert EntropyFloor(0).weights(rows, ActionSums(sums, nothing, counts, 20)) is None
 
 
 @pytest.mark.parametrize(

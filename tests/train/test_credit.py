@@ -13,11 +13,13 @@ from gamedsl.diagnostics import Problems
 from gamedsl.recipe.resolve import parse_overrides, resolve
 from gamedsl.runtime import Action, Decision, Episode
 from gamedsl.train.advantages import Advantages
+from gamedsl.train.bundles import Bundles
 from gamedsl.train.cast import Cast
 from gamedsl.train.credit import Replays, _thinned
 from gamedsl.train.loop import train
-from gamedsl.train.rollout import Batch, History, play
+from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.trajectories import Batch, Trajectory
 from tests.train.conftest import OFFER, policy_of, recipe_of, run_of, untimed, weighed
 from tests.train.exhaustive import Exhaustive
 from tests.train.test_baselines import ASK, PAID, PAIR
@@ -145,11 +147,11 @@ def _of_one_game(game, credit: str, pi: dict[str, float]):
     replays = Replays(recipe, every, Cast(game.ir, recipe))
     ways = [w for w in every.ways if w[0][0].action == 0]
     ways.sort(key=lambda way: way[0][1].action)
-    batch = Batch(queries=every.queries, places=every.places,
-                  histories=[History(0, 1, samples, end) for samples, end, _ in ways])  # fmt: skip
-    samples = [(n, sample) for n, one in enumerate(batch.histories) for sample in one.samples]
+    played = [Trajectory(0, 1, samples, end) for samples, end, _ in ways]
+    batch = Batch(queries=every.queries, places=every.places, trajectories=played)
+    samples = [(n, sample) for n, one in enumerate(batch.trajectories) for sample in one.samples]
     found = iter(replays.advantages(batch, samples))
-    return [[next(found) for _ in history.samples] for history in batch.histories]
+    return [[next(found) for _ in history.samples] for history in batch.trajectories]
 
 
 def test_credit_by_hand(compiled) -> None:
@@ -175,7 +177,7 @@ def test_sampled_replays_agree_with_whole_tree(compiled) -> None:
     recipe = recipe_of(game, credit="counterfactual", games=200_000, group_by="deal")
     policy = policy_of(game, recipe)
     scorer, cast = Scorer(policy), Cast(game.ir, recipe)
-    batch = play(game.env(tokenizer=policy.tokenizer), scorer, recipe, 1)
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1)
     replays = Replays(recipe, scorer, cast)
     found = weighed(batch, credit="counterfactual", alternatives=replays)
     every = Exhaustive(game)
@@ -206,11 +208,11 @@ def test_void_replays_are_left_out(compiled, credit: str, share: int) -> None:
     recipe = recipe_of(game, credit=credit, games=64, roles={"responder": {"player": "random"}})
     policy = policy_of(game, recipe)
     scorer, cast = Scorer(policy), Cast(game.ir, recipe, {"responder": Refusing()})
-    batch = play(game.env(tokenizer=policy.tokenizer), scorer, recipe, 1, cast=cast)
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1, cast=cast)
     pi = scorer.probabilities(batch.queries[0])
     mean = (5 * pi[1] + 2 * pi[2]) / (pi[1] + pi[2])
     wanted = {"low": 0.0, "fair": share * (5 - mean), "high": share * (2 - mean)}
-    samples = [(n, sample) for n, one in enumerate(batch.histories) for sample in one.samples]
+    samples = [(n, sample) for n, one in enumerate(batch.trajectories) for sample in one.samples]
     for (_, sample), found in zip(
         samples, Replays(recipe, scorer, cast).advantages(batch, samples), strict=True
     ):
@@ -228,7 +230,7 @@ def test_only_who_learns_is_replayed(compiled, given: dict) -> None:
     recipe = recipe_of(game, credit="counterfactual", games=64, **given)
     policy = policy_of(game, recipe)
     scorer, cast = Scorer(policy), Cast(game.ir, recipe)
-    batch = play(game.env(tokenizer=policy.tokenizer), scorer, recipe, 1, cast=cast)
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1, cast=cast)
     replays, replayed = Replays(recipe, scorer, cast), []
 
     class Heard:
@@ -237,7 +239,7 @@ def test_only_who_learns_is_replayed(compiled, given: dict) -> None:
             return replays.advantages(batch, samples)
 
     weights = Advantages(recipe, Heard()).weigh(batch, {"responder"})
-    assert replayed == ["responder"] * len(batch.histories)
+    assert replayed == ["responder"] * len(batch.trajectories)
     assert weights.samples == 64
 
 

@@ -21,12 +21,11 @@ from gamedsl.train.cast import Cast
 from gamedsl.train.dryrun import dry_run
 from gamedsl.train.errors import TrainError
 from gamedsl.train.loop import train
-from gamedsl.train.rollout import Batch, History
 from gamedsl.train.rows import KEPT, UNSEEN, RowSampler, row_sampler
 from gamedsl.train.runfolder import RunFolder, create
 from gamedsl.train.screen import measures
 from gamedsl.train.telling.words import STANDINGS
-from gamedsl.train.words.loop import train_words
+from gamedsl.train.trajectories import Batch, Trajectory
 from gamedsl.view.report.page import write_report
 from tests.train import in_words
 from tests.train.conftest import policy_of, recipe_of, run_of, same
@@ -158,7 +157,7 @@ def written(game: Game, folder: Path, *, steps: int, lr: float = 1e-9) -> RunFol
     run = RunFolder(folder)
     if not folder.exists():
         run = create(game, recipe, folder, {}, policy.tokenizer, 1)
-    assert train_words(game, recipe, run, policy, cast=cast_of(game, recipe)).finished
+    assert train(game, recipe, run, policy, cast=cast_of(game, recipe)).finished
     return run
 
 
@@ -193,8 +192,8 @@ def batch_of(game: Game, plays: Sequence[tuple[int, int, str]]) -> Batch:
         episode.step({"player": Action(guess)})
         if not episode.done:
             episode.step({"rival": Action("yes")})
-        histories.append(History(0, games, (), episode, row))
-    return Batch(histories=histories)
+        histories.append(Trajectory(0, games, (), episode, row))
+    return Batch(trajectories=histories)
 
 
 @pytest.mark.parametrize("text", [QUIZ, DUEL], ids=["alone", "against"])
@@ -251,8 +250,8 @@ def test_a_forfeit_is_a_failure(of_rows: Build) -> None:
         episode.step({"player": reply})
         if not episode.done:
             episode.step({"teller": "fine"})
-        histories.append(History(0, games, (), episode, EASY))
-    told = rows.see(Batch(histories=histories))["rows"]
+        histories.append(Trajectory(0, games, (), episode, EASY))
+    told = rows.see(Batch(trajectories=histories))["rows"]
     assert told["success"] == {str(EASY + 1): 0.3}
 
 

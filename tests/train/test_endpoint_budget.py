@@ -17,7 +17,7 @@ from gamedsl.train import checkpoint
 from gamedsl.train.cast import assemble
 from gamedsl.train.curriculum import climb
 from gamedsl.train.dryrun import dry_run
-from gamedsl.train.imitation import holders_of
+from gamedsl.train.imitation_data import players_of
 from gamedsl.train.runfolder import create, open_run
 from tests.evaluate.serving import Body, Reply, Served, options_in, serving
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, untimed
@@ -128,7 +128,7 @@ def test_endpoints_of_a_run_share_what_there_is(compiled: Callable[[str], Game])
             warm_up__expert=other, warm_up__games=4,
         )  # fmt: skip
         cast = assemble(game, recipe)
-        (holders,), _ = holders_of(game, recipe, cast)
+        (holders,), _ = players_of(game, recipe, cast)
         episode = game.env().reset()
         asked = [decision for _ in range(3) for decision in episode.decisions]
         for decision in asked[:5]:

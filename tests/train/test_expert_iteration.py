@@ -10,9 +10,9 @@ import pytest
 
 from gamedsl.players import table
 from gamedsl.runtime import Action
-from gamedsl.train.examples import best
 from gamedsl.train.loop import train
-from gamedsl.train.rollout import Batch, History, Sample
+from gamedsl.train.methods.expert import best
+from gamedsl.train.trajectories import Batch, Sample, Trajectory
 from tests.train.conftest import DILEMMA, OFFER, policy_of, recipe_of, run_of, untimed
 
 
@@ -23,7 +23,7 @@ def _batch(*games: tuple[int, int, int]) -> Batch:
     for group, action, reward in games:
         sample = Sample(0, action, "role", "seat", "step", 0)
         episode = SimpleNamespace(rewards={"seat": Fraction(reward)})
-        batch.histories.append(History(group, 10, (sample,), episode))
+        batch.trajectories.append(Trajectory(group, 10, (sample,), episode))
     return batch
 
 

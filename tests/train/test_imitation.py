@@ -18,9 +18,9 @@ from gamedsl.runtime import Action
 from gamedsl.train.cast import assemble
 from gamedsl.train.dryrun import dry_run
 from gamedsl.train.errors import TrainError
-from gamedsl.train.imitation import imitate, lessons_of, warm_up
+from gamedsl.train.imitation import imitate, warm_up
+from gamedsl.train.imitation_data import ASKED, PromptDataset, gather, prompts_of
 from gamedsl.train.interrupt import Interrupt
-from gamedsl.train.lessons import ASKED, Lessons, gather
 from gamedsl.train.loop import train
 from gamedsl.train.rollout import generator
 from tests.train.conftest import (
@@ -58,7 +58,7 @@ class Silent:
         return Action(decision.legal[self.asked % 2])
 
 
-def _played(game, players, *, taught=None, explore=0.0, games=2000) -> Lessons:
+def _played(game, players, *, taught=None, explore=0.0, games=2000) -> PromptDataset:
     cast = players if isinstance(players, dict) else dict.fromkeys(game.ir.seats, players)
     seats = frozenset(taught or game.ir.seats)
     rng = generator(0, 0, "test")
@@ -67,12 +67,12 @@ def _played(game, players, *, taught=None, explore=0.0, games=2000) -> Lessons:
     )
 
 
-def _lessons(game, recipe, policy=None) -> tuple[Lessons, Lessons]:
+def _lessons(game, recipe, policy=None) -> tuple[PromptDataset, PromptDataset]:
     env = game.env(tokenizer=policy and policy.tokenizer)
-    return lessons_of(game, env, recipe, assemble(game, recipe))
+    return prompts_of(game, env, recipe, assemble(game, recipe), None, 1)
 
 
-def _found(lessons: Lessons) -> dict[str, list[float]]:
+def _found(lessons: PromptDataset) -> dict[str, list[float]]:
     """What was learned, by the end of each prompt."""
     named = zip(lessons.queries, lessons.targets, strict=True)
     return {query.messages[-1][1]: target.tolist() for query, target in named}
@@ -206,7 +206,7 @@ def test_warm_up_stops_early_with_best_weights(compiled) -> None:
     recipe = recipe_of(game, **{**WARM, "warm_up__patience": 2})
     policy = policy_of(game, recipe)
     learned, _ = _lessons(game, recipe, policy)
-    wrong = Lessons(1)
+    wrong = PromptDataset(1)
     for query, target in zip(learned.queries, learned.targets, strict=True):
         wrong.add(query, 1 - target.numpy(), 1)
     before = wrong.fit(policy).loss
@@ -271,7 +271,7 @@ def test_after_the_first_round_the_policy_leads(compiled) -> None:
         prompts.append(record["prompts"])
         games.append(record["games"] + record["held_out_games"])
     assert (prompts, games) == ([2, 4], [64, 128])
-    learned, _ = lessons_of(*parts, 2, policy)
+    learned, _ = prompts_of(*parts, policy, 2)
     assert sorted(_found(learned).values()) == [[0, 1, 0], [1, 0], [1, 0], [1, 0]]
 
 
@@ -281,7 +281,7 @@ def test_the_policy_leads_in_taught_seats_alone(compiled) -> None:
     recipe = recipe_of(game, roles={"proposer": {"player": "fixed:low"}}, **given)
     policy = policy_of(game, recipe)
     parts = game, game.env(tokenizer=policy.tokenizer), recipe, assemble(game, recipe)
-    learned, _ = lessons_of(*parts, 2, policy)
+    learned, _ = prompts_of(*parts, policy, 2)
     assert list(_found(learned).values()) == [[1, 0]]
 
 
@@ -295,7 +295,7 @@ def test_labels_of_their_own_for_each_game(compiled) -> None:
 
 def test_few_prompts_are_a_part_of_all(compiled) -> None:
     lessons = _played(compiled(HIDDEN), Wary())
-    few = lessons.few(3)
+    few = lessons.subset(3)
     assert len(few) == 3
     rows = dict(zip(lessons.queries, lessons.targets, strict=True))
     for query, target in zip(few.queries, few.targets, strict=True):
@@ -304,7 +304,7 @@ def test_few_prompts_are_a_part_of_all(compiled) -> None:
 
 def test_equal_prompts_are_one_lesson(compiled) -> None:
     """Wherever the odds differ under one prompt, the lesson is their mean over the games."""
-    lessons = Lessons(4)
+    lessons = PromptDataset(4)
     query = _played(compiled(OFFER), open_player(FAIR, compiled(OFFER), seed=0)).queries[0]
     lessons.add(query, [1.0, 0.0, 0.0], 3)
     lessons.add(query, [0.0, 0.0, 1.0], 1)

@@ -8,21 +8,22 @@ import numpy as np
 import pytest
 import torch
 
-from gamedsl.train.advantages import Weights
+from gamedsl.train.bundles import Bundles
+from gamedsl.train.estimators import ActionSums
 from gamedsl.train.losses import backward, objective
 from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner
 from gamedsl.train.reference import Reference
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
-from tests.train.conftest import DILEMMA, OFFER, policy_of, recipe_of, weighed
+from tests.train.conftest import DILEMMA, OFFER, experience, policy_of, recipe_of, weighed
 
 HALF = torch.tensor([0.5, 0.5]).log()
 
 
-def weights(gains: list[float], losses: list[float], counts: list[int]) -> Weights:
+def weights(gains: list[float], losses: list[float], counts: list[int]) -> ActionSums:
     arrays = [[np.array(x, dtype=float)] for x in (gains, losses, counts)]
-    return Weights(*arrays, samples=sum(counts), void=0)
+    return ActionSums(*arrays, samples=sum(counts))
 
 
 def test_on_policy_it_is_the_policy_gradient() -> None:
@@ -59,7 +60,7 @@ def test_queries_have_weights_of_entropy_of_their_own() -> None:
     now = [torch.tensor([0.25, 0.75]).log(), torch.tensor([0.1, 0.9]).log()]
     counts = [np.array([6.0, 2.0]), np.array([4.0, 0.0])]
     nothing = [np.zeros(2), np.zeros(2)]
-    weights = Weights(nothing, nothing, counts, samples=12, void=0)
+    weights = ActionSums(nothing, nothing, counts, samples=12)
     entropy = [float(torch.special.entr(row.exp()).sum()) for row in now]
     found = objective(now, weights, entropy=0.5, entropies=[0, 3.0])(now)
     wanted = -(8 * 0.5 * entropy[0] + 4 * 3.5 * entropy[1]) / 12
@@ -84,10 +85,10 @@ def test_sums_have_the_gradient_of_8192_single_games(
     policy = policy_of(game, recipe)
     env = game.env(tokenizer=policy.tokenizer)
     scorer = Scorer(policy, graph_tokens=graph_tokens)
-    batch = play(env, scorer, recipe, 1)
+    batch = play(env, Bundles(scorer), recipe, 1)
     optimizer = torch.optim.SGD(policy.parameters(), lr=0.0)
     learner = Learner(policy, optimizer, scorer, Reference(policy, {}), recipe)
-    method_of(learner).update(batch.queries, weighed(batch), 1)
+    method_of(learner).update(experience(batch.queries, weighed(batch)))
     summed = torch.cat([p.grad.flatten() for p in policy.parameters()])
 
     policy_gradient = _per_sample_loss(policy, batch)
@@ -102,7 +103,7 @@ def _per_sample_loss(policy, batch) -> torch.Tensor:
     """The textbook's loss: one term for each decision of each game."""
     samples = [
         (s, float(h.episode.rewards[s.seat]))
-        for h in batch.histories
+        for h in batch.trajectories
         for _ in range(h.games)
         for s in h.samples
     ]
@@ -120,7 +121,7 @@ def test_bounded_memory_gives_the_same_gradient(compiled) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(game, model="tiny", games=64)
     policy = policy_of(game, recipe)
-    batch = play(game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1)
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1)
     old = [score + 0.1 for score in policy.log_probs(batch.queries)]
     loss = objective(old, weighed(batch), entropy=0.3)
     direct = loss(policy.forward(batch.queries))

@@ -9,16 +9,16 @@ import pytest
 import torch
 
 import gamedsl
-from gamedsl.train.gauge import Gauge
 from gamedsl.train.loop import train
 from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner
 from gamedsl.train.methods.fitting import TOGETHER, Adam, Goal
 from gamedsl.train.methods.project import ProjectSettings
+from gamedsl.train.metrics import PolicyMetrics
 from gamedsl.train.reference import Reference
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.survey import MANY_DECISIONS, survey
-from tests.train.conftest import DILEMMA, StopAfter, policy_of, recipe_of, run_of, same
+from tests.train.conftest import DILEMMA, StopAfter, experience, policy_of, recipe_of, run_of, same
 from tests.train.test_methods import _weights
 
 PARITY = """
@@ -41,14 +41,14 @@ def test_every_decision_is_measured_on_request(leduc) -> None:
     """936 decisions; uniform play of Leduc poker has a NashConv of 1709/360."""
     recipe = recipe_of(leduc, games=64, exploitability="on")
     policy = policy_of(leduc, recipe)
-    gauge = Gauge(leduc.env(tokenizer=policy.tokenizer), recipe)
-    assert len(gauge.queries) == 936 > MANY_DECISIONS
+    metrics = PolicyMetrics(leduc.env(tokenizer=policy.tokenizer), recipe)
+    assert len(metrics.queries) == 936 > MANY_DECISIONS
     scorer = Scorer(policy)
-    scorer.score(gauge.queries)
-    found = gauge.exploitability(gauge.shown(scorer, None))
+    scorer.score(metrics.queries)
+    found = metrics.exploitability(metrics.shown(scorer, None))
     assert found == pytest.approx(1709 / 720)
     left_open = recipe_of(leduc, exploitability="auto")
-    assert not Gauge(leduc.env(tokenizer=policy.tokenizer), left_open).known
+    assert not PolicyMetrics(leduc.env(tokenizer=policy.tokenizer), left_open).known
 
 
 def test_language_of_32_words_is_measured_exactly() -> None:
@@ -58,26 +58,26 @@ def test_language_of_32_words_is_measured_exactly() -> None:
     assert [sum(d.role == role for d in found) for role in ("sender", "receiver")] == [32, 32]
 
 
-def _learner(game, **settings) -> tuple[Learner, Gauge]:
+def _learner(game, **settings) -> tuple[Learner, PolicyMetrics]:
     given = {"method": "project", "magnet__weight": [0, 0], "project__eta": [1, 1], **settings}
     recipe = recipe_of(game, **given)
     policy = policy_of(game, recipe)
-    gauge = Gauge(game.env(tokenizer=policy.tokenizer), recipe)
+    metrics = PolicyMetrics(game.env(tokenizer=policy.tokenizer), recipe)
     optimizer = torch.optim.AdamW(policy.parameters(), lr=recipe.lr, betas=recipe.betas)
     scorer = Scorer(policy)
-    scorer.score(gauge.queries)
+    scorer.score(metrics.queries)
     reference = Reference(policy, {})
-    return Learner(policy, optimizer, scorer, reference, recipe, gauge.queries), gauge
+    return Learner(policy, optimizer, scorer, reference, recipe, metrics.queries), metrics
 
 
 def _fitted(game, **settings) -> tuple[float, float]:
     """What was wanted of a fit to alternate targets by three tries, and what was left."""
     given = {"model": "words", "lr": 0.004, "betas": [0.9, 0.99], "inner_steps": 3, **settings}
-    learner, gauge = _learner(game, **given)
-    aims = [torch.tensor([0.9, 0.1] if n % 2 else [0.1, 0.9]) for n in range(len(gauge.queries))]
+    learner, metrics = _learner(game, **given)
+    aims = [torch.tensor([0.9, 0.1] if n % 2 else [0.1, 0.9]) for n in range(len(metrics.queries))]
     project = learner.recipe.of(ProjectSettings)
     targets = [aim.double().log() for aim in aims]
-    goal = Goal(learner, gauge.queries, targets, share=project.fit)
+    goal = Goal(learner, metrics.queries, targets, share=project.fit)
     record = Adam(learner, adapts=True, batch=project.batch).fit(goal, 1)
     assert record["fitted"] == 3
     return record["wanted"], record["loss"]
@@ -91,11 +91,11 @@ def test_small_batches_fit_what_one_step_does_not(compiled) -> None:
 
 
 def test_fit_batches_group_prompts_by_prefix(compiled) -> None:
-    learner, gauge = _learner(compiled(PARITY), model="words", project__batch=8)
-    goal, adam = Goal(learner, gauge.queries, []), Adam(learner, adapts=True, batch=8)
+    learner, metrics = _learner(compiled(PARITY), model="words", project__batch=8)
+    goal, adam = Goal(learner, metrics.queries, []), Adam(learner, adapts=True, batch=8)
     passes = [list(adam._parts(goal, step, tries)) for step, tries in ((1, 0), (1, 0), (1, 1))]
     assert passes[0] == passes[1] != passes[2]
-    prompts = [learner.policy.encode(query).prompt for query in gauge.queries]
+    prompts = [learner.policy.encode(query).prompt for query in metrics.queries]
     rank = {place: n for n, place in enumerate(sorted(range(30), key=prompts.__getitem__))}
     for parts in passes:
         flat = [place for part in parts for place in part]
@@ -109,12 +109,13 @@ def test_fit_batches_group_prompts_by_prefix(compiled) -> None:
 def test_targets_start_from_policy_or_last_target(compiled, base, grows) -> None:
     """The policy stays where it is, since nothing is fitted."""
     game = compiled(DILEMMA)
-    learner, gauge = _learner(game, lr=1e-30, project__base=base, project__fitter="adam",
+    learner, metrics = _learner(game, lr=1e-30, project__base=base, project__fitter="adam",
                               project__change=1.5)  # fmt: skip
     method = method_of(learner)
     asked = []
     for step in range(1, 5):
-        method.update(gauge.queries, _weights([[0.5, 0], [0.5, 0]], [[1, 1], [1, 1]]), step)
+        sums = _weights([[0.5, 0], [0.5, 0]], [[1, 1], [1, 1]])
+        method.update(experience(metrics.queries, sums, step))
         if grows:
             row = method._targets[next(iter(method._targets))]
             asked.append(float(row[0] - row[1]))

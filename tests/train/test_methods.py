@@ -14,18 +14,19 @@ import torch
 
 import gamedsl
 from gamedsl.train import checkpoint
-from gamedsl.train.advantages import Advantages, Weights
+from gamedsl.train.advantages import Advantages
 from gamedsl.train.anchor import Anchor
-from gamedsl.train.cast import Cast
-from gamedsl.train.estimate import estimator_of
-from gamedsl.train.gauge import Gauge
+from gamedsl.train.bundles import Bundles
+from gamedsl.train.estimators import ActionSums, estimator_of
 from gamedsl.train.methods import method_of
-from gamedsl.train.methods.base import Learner, between
+from gamedsl.train.methods.base import Learner
 from gamedsl.train.methods.project import action_values, target
+from gamedsl.train.metrics import PolicyMetrics
+from gamedsl.train.optimizer import between
 from gamedsl.train.reference import Reference
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
-from tests.train.conftest import DILEMMA, HIDDEN, policy_of, recipe_of, run_of, weighed
+from tests.train.conftest import DILEMMA, HIDDEN, experience, policy_of, recipe_of, run_of, weighed
 
 HOSTILE = {"first": {"open": {"bet": 0.02}}, "second": {"reply": {"bet": 0.02}}}
 
@@ -35,9 +36,9 @@ def kuhn():
     return gamedsl.load("kuhn_poker")
 
 
-def _learner(game, recipe, known: bool = True) -> tuple[Learner, Gauge]:
+def _learner(game, recipe, known: bool = True) -> tuple[Learner, PolicyMetrics]:
     policy = policy_of(game, recipe)
-    measured = Gauge(game.env(tokenizer=policy.tokenizer), recipe)
+    measured = PolicyMetrics(game.env(tokenizer=policy.tokenizer), recipe)
     optimizer = torch.optim.AdamW(policy.parameters(), lr=recipe.lr, betas=recipe.betas)
     scorer = Scorer(policy)
     scorer.score(measured.queries)
@@ -45,11 +46,11 @@ def _learner(game, recipe, known: bool = True) -> tuple[Learner, Gauge]:
     return Learner(policy, optimizer, scorer, Reference(policy, {}), recipe, queries), measured
 
 
-def _weights(sums: list[list[float]], counts: list[list[float]]) -> Weights:
+def _weights(sums: list[list[float]], counts: list[list[float]]) -> ActionSums:
     rows = [np.array(row, dtype=float) for row in sums]
     taken = [np.array(row, dtype=float) for row in counts]
     gains, losses = [np.maximum(row, 0) for row in rows], [np.minimum(row, 0) for row in rows]
-    return Weights(gains, losses, taken, int(sum(row.sum() for row in taken)), 0)
+    return ActionSums(gains, losses, taken, int(sum(row.sum() for row in taken)))
 
 
 def test_the_target_of_mirror_descent_by_hand() -> None:
@@ -84,7 +85,7 @@ def _fitted(game, model: str, fitter: str) -> tuple[float, float]:
     before = [learner.scorer.log_pi(query).double() for query in measured.queries]
     asked = [torch.tensor([0.3, -0.3]), torch.tensor([-0.2, 0.4])]
     weights = _weights([[3, -3], [-2, 4]], [[10, 10], [10, 10]])
-    method_of(learner).update(measured.queries, weights, 1)
+    method_of(learner).update(experience(measured.queries, weights))
     after = learner.policy.log_probs(measured.queries)
     for query, now in zip(measured.queries, after, strict=True):
         assert learner.scorer.log_pi(query).tolist() == pytest.approx(now.tolist(), abs=1e-5)
@@ -114,7 +115,7 @@ def test_rate_is_halved_after_worse_tries(compiled) -> None:
     for rate, factors in (("adapted", 0.55), ("held", 1.0)):
         learner, measured = _learner(game, recipe_of(game, project__rate=rate, **given))
         weights = _weights([[3, -3], [-2, 4]], [[10, 10], [10, 10]])
-        record = method_of(learner).update(measured.queries, weights, 1)
+        record = method_of(learner).update(experience(measured.queries, weights))
         assert record["fitted"] == 2
         assert record["lr"] == pytest.approx(2.0 * factors)
 
@@ -127,7 +128,7 @@ def test_unvisited_decisions_move_to_the_magnet(compiled) -> None:
     learner.policy.parameters()[0].data[row, 0] = 0.001 * math.log(9)  # 90% and 10%
     learner.scorer.forget()
     learner.scorer.score(measured.queries)
-    method_of(learner).update(measured.queries[:1], _weights([[0, 0]], [[1, 1]]), 1)
+    method_of(learner).update(experience(measured.queries[:1], _weights([[0, 0]], [[1, 1]])))
     now = learner.policy.log_probs(measured.queries)[1]
     assert float(now[0] - now[1]) == pytest.approx(math.log(9) / 2, abs=0.2)
 
@@ -145,7 +146,7 @@ def test_the_pull_of_the_magnet_by_hand(compiled) -> None:
         learner.scorer.forget()
         learner.scorer.score(measured.queries)
         nothing = _weights([[0, 0], [0, 0]], [[8, 0], [0, 0]])
-        record = method_of(learner).update(measured.queries, nothing, step)
+        record = method_of(learner).update(experience(measured.queries, nothing, step))
         assert record["magnet_weight"] == pytest.approx(weight)
         # d KL / d z_a = p_a (log p_a / (1/2) - KL), and a logit is 1000 parameters.
         divergence = 0.75 * math.log(1.5) + 0.25 * math.log(0.5)
@@ -215,7 +216,7 @@ def test_sampled_run_learns_only_from_samples(
 ) -> None:
     """With garbage for everything that is solved or tabulated, or with no solver at all, all that
     a run keeps is the same to the byte; with `estimator: tree` it is not."""
-    game, tabulate = compiled(HIDDEN), Gauge._tabulate
+    game, tabulate = compiled(HIDDEN), PolicyMetrics._tabulate
 
     def garbage(self, env, recipe):
         tree = tabulate(self, env, recipe)
@@ -238,12 +239,12 @@ def test_sampled_run_learns_only_from_samples(
     for estimator in ("sampled", "tree"):
         state, told = kept(estimator, estimator)
         with monkeypatch.context() as patch:
-            patch.setattr(Gauge, "_tabulate", garbage)
+            patch.setattr(PolicyMetrics, "_tabulate", garbage)
             wrong, misled = kept(f"{estimator} misled", estimator)
         assert told != misled
         assert (state == wrong) == (estimator == "sampled")
     with monkeypatch.context() as patch:
-        patch.setattr(Gauge, "_tabulate", lambda *_: None)
+        patch.setattr(PolicyMetrics, "_tabulate", lambda *_: None)
         for name in ("worth.action_worth", "exploitability", "predict_basin", "tabulate"):
             patch.setattr(f"gamedsl.solve.{name}", refuse)
         alone, nothing = kept("alone", "sampled")
@@ -260,19 +261,14 @@ def test_sampled_values_are_the_trees_on_average(kuhn) -> None:
     table.data[:, :2] = 0.001 * torch.randn(table[:, :2].shape, generator=torch.manual_seed(3))
     learner.scorer.forget()
     env = kuhn.env(tokenizer=learner.policy.tokenizer)
-    batch = play(env, learner.scorer, recipe, 1, known=measured.queries)
-    assert len(batch.histories) == 30
+    batch = play(env, Bundles(learner.scorer, measured.queries), recipe, 1)
+    assert len(batch.trajectories) == 30
     exact = estimator_of(
-        kuhn,
-        env,
-        replace(recipe, estimator="tree"),
-        measured,
-        Advantages(recipe),
-        Cast(kuhn.ir, recipe),
+        env, replace(recipe, estimator="tree"), measured, Advantages(recipe), learner.scorer
     )
-    queries, expected = exact(batch, learner.scorer, ("first", "second"))
-    wanted = dict(zip(queries, action_values(expected), strict=True))
-    reached = dict(zip(queries, expected.counts_A, strict=True))
+    expected = exact(batch, ("first", "second"), ())
+    wanted = dict(zip(expected.queries, action_values(expected.sums), strict=True))
+    reached = dict(zip(expected.queries, expected.sums.counts_A, strict=True))
     found = weighed(batch)
     for query, q, counts in zip(batch.queries, action_values(found), found.counts_A, strict=True):
         assert q[1] - q[0] == pytest.approx(wanted[query][1] - wanted[query][0], abs=0.03)
@@ -298,7 +294,7 @@ def test_labels_drawn_anew_are_grouped_by_deal_too(compiled) -> None:
     game = compiled(text)
     recipe = recipe_of(game, group_by="deal", games=64, group_size=16)
     policy = policy_of(game, recipe)
-    batch = play(game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1)
-    assert sum(history.games for history in batch.histories) == 64
-    assert {history.group for history in batch.histories} == {0, 1, 2, 3}
-    assert len({(h.group, h.samples[0].deal) for h in batch.histories}) > 4
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1)
+    assert sum(history.games for history in batch.trajectories) == 64
+    assert {history.group for history in batch.trajectories} == {0, 1, 2, 3}
+    assert len({(h.group, h.samples[0].deal) for h in batch.trajectories}) > 4

@@ -21,19 +21,21 @@ from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.tokenizers import TokenCounter
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
+from gamedsl.train.advantages import Advantage
 from gamedsl.train.cast import Cast
 from gamedsl.train.dryrun import dry_run
 from gamedsl.train.engine import open_policy
 from gamedsl.train.errors import TrainError
-from gamedsl.train.loop import train
+from gamedsl.train.imitation_data import chats_of
+from gamedsl.train.loop import env_of, train
+from gamedsl.train.losses import TokenBatch
+from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.words.loop import train_words
-from gamedsl.train.words.rollout import Trial, env_of, play
-from gamedsl.train.words.update import Lesson, learn
-from gamedsl.train.words.warm_up import chats_of
-from gamedsl.train.words.weigh import Worth, advantages
+from gamedsl.train.sessions import Sessions
+from gamedsl.train.trajectories import Batch
 from tests.train import conftest, in_words
 from tests.train.conftest import StopAfter, same
+from tests.train.in_words import learn, weighed
 
 OPPOSITES = """
 game: opposites
@@ -74,14 +76,14 @@ def opened(game: Game, **settings: Any) -> MultiModelWriter:
     return policy
 
 
-def played(game: Game, policy: MultiModelWriter, **settings: Any) -> list[Trial]:
+def played(game: Game, policy: MultiModelWriter, **settings: Any) -> Batch:
     recipe = recipe_of(game, **settings)
     cast = Cast(game.ir, recipe)
-    return play(env_of(game, recipe, policy, cast), policy, recipe, 1, cast)
+    return play(env_of(game, recipe, policy, cast), Sessions(policy), recipe, 1, cast)
 
 
-def worth_of(game: Game, trials: list[Trial]) -> list[Worth]:
-    return advantages(trials, recipe_of(game), frozenset(SIDES))[0]
+def worth_of(game: Game, batch: Batch) -> list[Advantage]:
+    return weighed(batch, recipe_of(game), frozenset(SIDES)).advantages
 
 
 def row_of(adapter: str, reply: Generated) -> TokenRow:
@@ -94,7 +96,7 @@ def test_each_role_is_answered_by_its_model(game: Game) -> None:
     assert recipe_of(game).models(game.ir) == MODELS
     policy = opened(game)
     assert [one.name for one in policy.models] == ["tiny", "small"], "a model is loaded once"
-    said = [one for trial in played(game, policy) for one in trial.utterances]
+    said = [one for _, one in played(game, policy).samples]
     assert {one.role for one in said} == set(MODELS)
     for one in said:
         assert one.adapter == one.role
@@ -149,7 +151,7 @@ def test_models_that_learn_together_come_to_opposite_preferences(
     folder = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
     referee, first = policy.adapter_state("judge"), likely(game, policy)
     assert max(first.values()) < 0.5, first
-    assert train_words(game, recipe, folder, policy).finished
+    assert train(game, recipe, folder, policy).finished
     last = likely(game, policy)
     assert min(last.values()) > 0.9, last
     after = policy.adapter_state("judge")
@@ -164,15 +166,16 @@ def test_models_that_learn_together_come_to_opposite_preferences(
 def test_no_gradient_crosses(game: Game) -> None:
     """A model's step is the same whatever the other learns at the same time, however much."""
     together, apart = opened(game), opened(game)
-    worth = worth_of(game, played(game, together))
-    alone = [replace(one, advantage=1.0) for one in worth if one.utterance.role == "ann"]
-    others = [one for one in worth if one.utterance.role == "bob"]
-    loud = [replace(one, advantage=1e4) for one in others]
-    none = [replace(one, advantage=0.0) for one in others]
+    batch = played(game, together)
+    worth = worth_of(game, batch)
+    alone = [one._replace(amount=1.0) for one in worth if one.sample.role == "ann"]
+    others = [one for one in worth if one.sample.role == "bob"]
+    loud = [one._replace(amount=1e4) for one in others]
+    none = [one._replace(amount=0.0) for one in others]
     recipe = recipe_of(game, max_grad_norm=0.1)
     for policy, worths in ((together, alone + loud), (apart, alone + none)):
         optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
-        learn(policy, optimizer, worths, recipe, 1)
+        learn(policy, optimizer, worths, batch.queries, recipe, 1)
     fresh = opened(game)
     states = [one.adapter_state("ann") for one in (together, apart, fresh)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
@@ -183,15 +186,16 @@ def test_no_gradient_crosses(game: Game) -> None:
 
 def test_reply_weight_uses_mean_reply_length(game: Game) -> None:
     policy = opened(game)
-    worth = [one for one in worth_of(game, played(game, policy)) if one.utterance.written]
+    batch = played(game, policy)
+    worth = [one for one in worth_of(game, batch) if one.sample.written]
     short = [
-        replace(one, utterance=one.utterance._replace(written=_cut(one.utterance.written)))
-        if one.utterance.role == "ann" else one for one in worth
+        one._replace(sample=one.sample._replace(written=_cut(one.sample.written)))
+        if one.sample.role == "ann" else one for one in worth
     ]  # fmt: skip
-    lesson = Lesson(short, 1.0, lambda adapter: policy.of(adapter).name)
+    lesson = TokenBatch(short, batch.queries, 1.0, lambda adapter: policy.of(adapter).name)
     for role in SIDES:
         own = [s for row, s in zip(lesson.rows, lesson.shares, strict=True) if row.adapter == role]
-        count = sum(one.utterance.role == role for one in short)
+        count = sum(one.sample.role == role for one in short)
         assert float(torch.cat(own).sum()) == pytest.approx(count / len(short))
 
 
@@ -231,10 +235,10 @@ def test_stopped_run_resumes_to_the_same_numbers(game: Game, tmp_path: Path) -> 
         folder = create(game, recipe, tmp_path / name, {}, policy.tokenizer, 1)
         stop = StopAfter(1)
         watching: dict[str, Any] = {"observers": [stop], "interrupt": stop.interrupt}
-        ended = train_words(game, recipe, folder, policy, **(watching if stops else {}))
+        ended = train(game, recipe, folder, policy, **(watching if stops else {}))
         assert ended.finished != stops
     again = RunFolder(tmp_path / "parts")
-    assert train_words(game, recipe, again, opened(game, **shape)).finished
+    assert train(game, recipe, again, opened(game, **shape)).finished
     same(tmp_path / "whole", tmp_path / "parts")
 
 

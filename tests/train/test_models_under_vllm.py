@@ -24,8 +24,8 @@ from gamedsl.policies.multi_model import MultiModelWriter
 from gamedsl.policies.vllm import VllmPolicy
 from gamedsl.runtime import Game
 from gamedsl.train.engine import open_policy
+from gamedsl.train.loop import train
 from gamedsl.train.runfolder import create
-from gamedsl.train.words.loop import train_words
 from tests.train.test_models_of_roles import OPPOSITES, likely, recipe_of
 
 STEPS = 3
@@ -124,7 +124,7 @@ def test_each_engine_writes_for_its_own_roles(
     assert all(isinstance(one, VllmPolicy) for one in policy.models)
     first = likely(game, policy)
     run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
-    assert train_words(game, recipe, run, policy).finished
+    assert train(game, recipe, run, policy).finished
     engines = {engine.where: engine for engine in StandIn.made}
     assert list(engines) == list(folders.values()), "an engine for each model"
     for role, name in WRITERS.items():

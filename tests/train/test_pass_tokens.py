@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 import torch
 
+from gamedsl.policies.base import Query
 from gamedsl.runtime import Game
+from gamedsl.train.advantages import Advantage
 from gamedsl.train.cast import Cast
 from gamedsl.train.dryrun import dry_run
-from gamedsl.train.words.rollout import play
-from gamedsl.train.words.update import learn
-from gamedsl.train.words.weigh import Worth, advantages
+from gamedsl.train.rollout import play
+from gamedsl.train.sessions import Sessions
 from tests.train.conftest import policy_of
-from tests.train.in_words import opened, recipe_of
+from tests.train.in_words import learn, opened, recipe_of, weighed
 
 TALK = """
 game: talk
@@ -39,7 +40,7 @@ payoffs: 1 if move.ann == move.bob else 0
 
 
 def _updated(
-    game: Game, worth: list[Worth], **settings: Any
+    game: Game, worth: tuple[list[Advantage], list[Query]], **settings: Any
 ) -> tuple[list[torch.Tensor], dict[str, Any], list[int]]:
     """Gradients of one update, its record, and the tokens of each of its passes."""
     recipe = recipe_of(game, max_grad_norm=1e9, **settings)
@@ -47,18 +48,20 @@ def _updated(
     run = policy._network.whole
     policy._network.whole = lambda ids, *rest: passes.append(ids.numel()) or run(ids, *rest)
     optimizer = torch.optim.SGD(policy.parameters(), lr=0.0)
-    record = learn(policy, optimizer, worth, recipe, 1)
+    record = learn(policy, optimizer, *worth, recipe, 1)
     return [parameter.grad for parameter in policy.parameters()], record, passes
 
 
-def _worth(game: Game) -> list[Worth]:
+def _worth(game: Game) -> tuple[list[Advantage], list[Query]]:
     """Replies of eight games, some of which count for and some against."""
     recipe = recipe_of(game, baseline="none")
     policy = opened(game, recipe)
     cast = Cast(game.ir, recipe)
-    trials = play(game.env(tokenizer=policy.tokenizer), policy, recipe, 1, cast)
-    worth, _ = advantages(trials, recipe, cast.learners)
-    return [Worth(w.trial, w.utterance, (-1) ** at * (1 + at)) for at, w in enumerate(worth)]
+    batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1, cast)
+    worth = weighed(batch, recipe, cast.learners).advantages
+    return [
+        one._replace(amount=(-1) ** at * (1 + at)) for at, one in enumerate(worth)
+    ], batch.queries
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,11 @@ from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Generated, Request, Then, Writing
 from gamedsl.policies.tabular import Characters
 from gamedsl.runtime import Game
+from gamedsl.train import sessions
 from gamedsl.train.cast import Cast
-from gamedsl.train.words import rollout
-from gamedsl.train.words.rollout import Trial, play
+from gamedsl.train.rollout import play
+from gamedsl.train.sessions import Sessions
+from gamedsl.train.trajectories import Trajectory
 from tests.train.in_words import opened, recipe_of
 
 TURNS = """
@@ -87,11 +89,12 @@ class Engine:
 
 def played(
     game: Game, engine: object, games: int = 4, players: Mapping[str, Player] | None = None
-) -> list[Trial]:
+) -> list[Trajectory]:
     policy = cast("Writing", engine)
     recipe = recipe_of(game, games=games, group_size=games)
     env = game.env(tokenizer=policy.tokenizer)
-    trials = play(env, policy, recipe, 1, Cast(game.ir, recipe, players))
+    batch = play(env, Sessions(policy), recipe, 1, Cast(game.ir, recipe, players))
+    trials = batch.trajectories
     assert all(trial.episode.done for trial in trials)
     return trials
 
@@ -101,7 +104,7 @@ def test_no_game_waits_for_what_another_is_writing(compiled: Callable[[str], Gam
     asked: list[int] = []
     trials = played(compiled(TURNS), Engine(lambda one: asked.append(len(one.messages))))
     assert asked == [2, 4, 6] * 4
-    said = [[one.step for one in trial.utterances] for trial in trials]
+    said = [[one.step for one in trial.samples] for trial in trials]
     assert said == [["first", "second", "third"]] * 4
 
 
@@ -129,7 +132,7 @@ def test_batched_players_are_asked_together(
     for trial in trials:
         said = [list(step["choices"].items()) for step in trial.episode.transcript["steps"]]
         assert said == [[("asker", "a"), ("teller", "b")], [("teller", "b")], [("asker", "a")]]
-        assert [one.step for one in trial.utterances] == ["both", "last"]
+        assert [one.step for one in trial.samples] == ["both", "last"]
 
 
 @pytest.fixture
@@ -170,7 +173,7 @@ def test_how_long_functions_take_has_no_say(
     compiled: Callable[[str], Game], held_up: list[Callable[[str], bool]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(rollout, "_threads", lambda: 4)
+    monkeypatch.setattr(sessions, "_threads", lambda: 4)
     game = compiled(THINKS)
     policy = opened(game, recipe_of(game))
     clock = random.Random(time.time_ns())
@@ -183,7 +186,7 @@ def test_how_long_functions_take_has_no_say(
     found = []
     for _ in range(2):
         policy.forget()
-        found.append([trial.utterances for trial in played(game, policy, games=8)])
+        found.append([trial.samples for trial in played(game, policy, games=8)])
     assert found[0] == found[1]
     assert len({one.written for game in found[0] for one in game if one.written}) > 8
 

@@ -14,6 +14,7 @@ from gamedsl.players.base import Player
 from gamedsl.players.mix import MixPlayer
 from gamedsl.players.random import RandomPlayer
 from gamedsl.solve import expected, tabulate
+from gamedsl.train.bundles import Bundles
 from gamedsl.train.cast import Cast, Lineup, assemble
 from gamedsl.train.errors import TrainError
 from gamedsl.train.loop import train
@@ -74,9 +75,11 @@ def test_groups_share_one_line_up(compiled) -> None:
     recipe = recipe_of(game, games=8000, opponents={"self": 3, "one": 1, "two": 4})
     policy = policy_of(game, recipe)
     cast = _cast(game, recipe, one=RandomPlayer(), two=RandomPlayer())
-    batch = play(game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1, cast=cast)
+    batch = play(
+        game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1, cast=cast
+    )
     games: Counter[str] = Counter()
-    for history in batch.histories:
+    for history in batch.trajectories:
         lineup = batch.lineup(history)
         games[lineup.opponent] += history.games
         policys = {sample.seat for sample in history.samples}
@@ -86,7 +89,7 @@ def test_groups_share_one_line_up(compiled) -> None:
         assert games[name] / 1000 == pytest.approx(share, abs=0.4)
     assert len(batch.lineups) == len(set(batch.lineups)) == 5
     learned = Counter(dict.fromkeys(batch.lineups, 0))
-    for history in batch.histories:
+    for history in batch.trajectories:
         learned[batch.lineup(history)] += history.games
     seats = [learned[one] for one in batch.lineups if one.opponent == "two"]
     assert seats[0] == pytest.approx(seats[1], rel=0.2)  # the policy's seat goes round
@@ -97,7 +100,9 @@ def test_separately_seeded_groups_have_own_line_ups(compiled) -> None:
     recipe = recipe_of(game, games=32, group_size=8, opponents={"one": 1})
     policy = policy_of(game, recipe)
     cast = _cast(game, recipe, one=RandomPlayer())
-    batch = play(game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1, cast=cast)
+    batch = play(
+        game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1, cast=cast
+    )
     assert [lineup.learner for lineup in batch.lineups] == ["row", "column"] * 2
 
 
@@ -173,7 +178,7 @@ def test_win_rates_are_those_of_the_games(compiled, tmp_path: Path) -> None:
 
     lineup = Lineup("pool", 0, "row", {seats["row"]: pool.members[0].player})
     histories = [history(5, 0, 60), history(3, 3, 20), history(0, 5, 20), history(None, 0, 99)]
-    batch = SimpleNamespace(histories=histories, lineup=lambda one: lineup)
+    batch = SimpleNamespace(trajectories=histories, lineup=lambda one: lineup)
     pool.after(1, batch)
     assert (pool.members[0].wins, pool.members[0].games) == (70, 100)
     assert pool.told()["pool"] == {"0": pytest.approx(0.7, abs=0.01)}

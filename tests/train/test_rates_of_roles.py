@@ -18,11 +18,11 @@ from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Game
-from gamedsl.train.begin import optimizer_of
 from gamedsl.train.cast import Cast
 from gamedsl.train.loop import train
+from gamedsl.train.optimizer import optimizer_of
 from gamedsl.train.runfolder import create
-from gamedsl.train.words.loop import train_words, writer
+from gamedsl.train.sessions import writer
 from tests.train import in_words
 from tests.train.conftest import DILEMMA, StopAfter, policy_of, recipe_of, run_of, same
 
@@ -70,7 +70,7 @@ def test_adapters_move_by_their_own_rate(
 
     run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
     if words:
-        train_words(game, recipe, run, writer(policy), observers=[Watch()])
+        train(game, recipe, run, writer(policy), observers=[Watch()])
     else:
         train(game, recipe, run, policy, observers=[Watch()])
     assert seen[0] == pytest.approx({"row": 0.004, "column": 0.001}, rel=0.01)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from gamedsl.train.checkpoint import adapters_of
-from gamedsl.train.gauge import Gauge
+from gamedsl.train.metrics import PolicyMetrics
 from gamedsl.train.reference import Reference
 from tests.train.conftest import OFFER, policy_of, recipe_of
 
@@ -14,7 +14,7 @@ def test_late_queries_use_the_reference_policy(compiled) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(game, model="tiny")
     policy = policy_of(game, recipe)
-    queries = Gauge(game.env(tokenizer=policy.tokenizer), recipe).queries
+    queries = PolicyMetrics(game.env(tokenizer=policy.tokenizer), recipe).queries
     first = policy.log_probs(queries)
     reference = Reference(policy, adapters_of(policy))
     reference.log_pi(queries[:1])

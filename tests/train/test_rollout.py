@@ -12,7 +12,8 @@ from scipy.stats import chi2_contingency, chisquare
 
 from gamedsl.players import PolicyPlayer
 from gamedsl.players import play as play_one
-from gamedsl.train.rollout import generator, play, sample_joint
+from gamedsl.train.bundles import Bundles, sample_joint
+from gamedsl.train.rollout import generator, play
 from gamedsl.train.scoring import Scorer
 from tests.train.conftest import ANEW, CROWD, DILEMMA, OFFER, policy_of, recipe_of
 
@@ -50,13 +51,13 @@ def test_bundles_play_as_single_games_do(compiled) -> None:
     policy = policy_of(game, recipe)
     env = game.env(tokenizer=policy.tokenizer)
     scorer = Scorer(policy)
-    play(env, scorer, recipe, 1)
+    play(env, Bundles(scorer), recipe, 1)
     policy.parameters()[0].data[:, :3] = (
         0.001 * torch.tensor([1.0, 2.0, 3.0]).log()
     )  # no uniform play
     scorer.forget()
     bundled: Counter[tuple] = Counter()
-    for history in play(env, scorer, recipe, 1).histories:
+    for history in play(env, Bundles(scorer), recipe, 1).trajectories:
         bundled[_choices(history.episode)] += history.games
     players = {seat: PolicyPlayer(policy, seed=5) for seat in game.ir.seats}
     single = Counter(_choices(play_one(env, players, seed=0)) for _ in range(4000))
@@ -74,22 +75,22 @@ def test_cost_is_that_of_distinct_histories(compiled) -> None:
     recipe = recipe_of(game, games=1_000_000)
     policy = policy_of(game, recipe)
     scorer = Scorer(policy)
-    batch = play(game.env(tokenizer=policy.tokenizer), scorer, recipe, 1)
-    assert len(batch.histories) == 4
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1)
+    assert len(batch.trajectories) == 4
     assert len(batch.queries) == 2
     assert scorer.tokens == batch.tokens == 2
-    assert sum(history.games for history in batch.histories) == 1_000_000
+    assert sum(history.games for history in batch.trajectories) == 1_000_000
 
 
 def test_many_seats(compiled) -> None:
     game = compiled(CROWD)
     recipe = recipe_of(game, games=300)
     policy = policy_of(game, recipe)
-    batch = play(game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1)
-    assert sum(history.games for history in batch.histories) == 300
-    assert 250 < len(batch.histories) <= 300
-    assert {len(history.samples) for history in batch.histories} == {4}
-    for history in batch.histories:
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1)
+    assert sum(history.games for history in batch.trajectories) == 300
+    assert 250 < len(batch.trajectories) <= 300
+    assert {len(history.samples) for history in batch.trajectories} == {4}
+    for history in batch.trajectories:
         chosen = history.episode.transcript["steps"][0]["choices"]
         for sample in history.samples:
             assert batch.places[sample.query].seat == sample.seat
@@ -102,8 +103,8 @@ def test_steps_and_seeds_have_their_own_numbers(compiled) -> None:
     def counts(seed: int, step: int) -> list[int]:
         recipe = recipe_of(game, games=1000, seed=seed)
         policy = policy_of(game, recipe)
-        batch = play(game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, step)
-        return [history.games for history in batch.histories]
+        batch = play(game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, step)
+        return [history.games for history in batch.trajectories]
 
     assert counts(0, 1) == counts(0, 1)
     assert len({tuple(counts(seed, step)) for seed in (0, 1) for step in (1, 2)}) == 4
@@ -114,10 +115,10 @@ def test_labels_drawn_anew_make_groups(compiled) -> None:
     game = compiled(ANEW)
     recipe = recipe_of(game, games=32, group_size=8)
     policy = policy_of(game, recipe)
-    batch = play(game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1)
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1)
     games = Counter()
     books = {}
-    for history in batch.histories:
+    for history in batch.trajectories:
         games[history.group] += history.games
         book = str(history.episode.transcript["labels"])
         assert books.setdefault(history.group, book) == book

@@ -15,11 +15,11 @@ import torch
 
 from gamedsl.policies.generation import Generated, TokenRow
 from gamedsl.runtime import Game
+from gamedsl.train.advantages import Advantage
 from gamedsl.train.cast import Cast
-from gamedsl.train.words.rollout import play
-from gamedsl.train.words.update import learn
-from gamedsl.train.words.weigh import Worth
-from tests.train.in_words import opened, recipe_of
+from gamedsl.train.rollout import play
+from gamedsl.train.sessions import Sessions
+from tests.train.in_words import learn, opened, recipe_of
 
 SPEAK = """
 game: speak
@@ -51,9 +51,11 @@ def test_a_token_counts_no_more_than_the_cap(
     game = compiled(SPEAK)
     recipe = recipe_of(game, max_grad_norm=1e9, lr=1.0, lr_schedule="constant")
     policy = opened(game, recipe)
-    trials = play(game.env(tokenizer=policy.tokenizer), policy, recipe, 1, Cast(game.ir, recipe))
+    batch = play(
+        game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1, Cast(game.ir, recipe)
+    )
     said = max(
-        (one for trial in trials for one in trial.utterances),
+        (one for _, one in batch.samples),
         key=lambda one: len(one.written.reply_ids) if one.written else 0,
     )
     reply = said.written
@@ -66,8 +68,9 @@ def test_a_token_counts_no_more_than_the_cap(
     policy.token_backward([row], [-advantage * counted_T / count])
     by_hand = [tensor.grad.clone() for tensor in policy.parameters() if tensor.grad is not None]
     before = [tensor.detach().clone() for tensor in policy.parameters()]
-    worth = Worth(0, said._replace(written=drawn_by_another(reply)), advantage)
-    told = learn(policy, torch.optim.SGD(policy.parameters(), lr=1.0), [worth], recipe, 1)
+    worth = Advantage(0, said._replace(written=drawn_by_another(reply)), 1, advantage)
+    plain = torch.optim.SGD(policy.parameters(), lr=1.0)
+    told = learn(policy, plain, [worth], batch.queries, recipe, 1)
     for tensor, old, gradient in zip(policy.parameters(), before, by_hand, strict=True):
         torch.testing.assert_close(old - tensor.detach(), gradient, atol=1e-6, rtol=1e-3)
     assert any(bool((gradient != 0).any()) for gradient in by_hand)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import gamedsl
-from gamedsl.train.gauge import Gauge
 from gamedsl.train.loop import train
+from gamedsl.train.metrics import PolicyMetrics
 from gamedsl.train.telling.extinction import Watch, inside, said
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of, untimed
 
@@ -140,7 +140,7 @@ def test_a_level_is_a_game_of_its_own(compiled: Any, tmp_path: Path) -> None:
     records = [{**record, "level": 2} for record in run.records()[:2]]
     other = {"level": 1, "event": "start", "step": 0, "ranges": BLUFF, **record(jack={"bet": 0.0})}
     env = game.env()
-    gauge = Gauge(env, recipe_of(game))
+    gauge = PolicyMetrics(env, recipe_of(game))
     gauge.recall([other, *records], 2)
     again = gauge.watched(run.records()[1])
     assert (again["extinct"], again["in_range"]["of"]) == (0, 2)

@@ -13,18 +13,21 @@ import torch
 
 import gamedsl
 from gamedsl.diagnostics import Problems
+from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing
 from gamedsl.prompting.replies import CLOSE, OPEN
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
+from gamedsl.train.advantages import Advantage
 from gamedsl.train.cast import Cast
+from gamedsl.train.loop import train
+from gamedsl.train.losses import TokenBatch
+from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.words.loop import train_words
-from gamedsl.train.words.rollout import Utterance, play
-from gamedsl.train.words.update import Lesson, learn
-from gamedsl.train.words.weigh import Worth
-from tests.train.in_words import opened, recipe_of, steps_of
+from gamedsl.train.sessions import Sessions
+from gamedsl.train.trajectories import Sample
+from tests.train.in_words import learn, opened, recipe_of, steps_of
 from tests.writing import write
 
 GAMES = Path(__file__).parent.parent.parent / "games"
@@ -38,11 +41,12 @@ on_invalid: {then: forfeit, pay: -1}
 """
 
 
-def said_in(game: Game, recipe: Recipe, policy: Writing) -> list[Utterance]:
+def said_in(game: Game, recipe: Recipe, policy: Writing) -> tuple[list[Sample], list[Query]]:
+    """The replies of a step, and the queries of their options."""
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
-    trials = play(env, policy, recipe, 1, Cast(game.ir, recipe))
-    assert all(trial.episode.done for trial in trials)
-    return [one for trial in trials for one in trial.utterances]
+    batch = play(env, Sessions(policy), recipe, 1, Cast(game.ir, recipe))
+    assert all(one.episode.done for one in batch.trajectories)
+    return [one for _, one in batch.samples], batch.queries
 
 
 def test_thoughts_and_actions_are_learned(compiled: Callable[[str], Game], tmp_path: Path) -> None:
@@ -59,18 +63,20 @@ def test_only_sampled_thought_tokens_are_trained(compiled: Callable[[str], Game]
     game = compiled(PICK)
     recipe = recipe_of(game)
     policy = opened(game, recipe)
-    said = said_in(game, recipe, policy)
-    lesson = Lesson([Worth(n, one, 1.0) for n, one in enumerate(said)], 1.0)
+    said, queries = said_in(game, recipe, policy)
+    worth = [Advantage(n, one, 1, 1.0) for n, one in enumerate(said)]
+    lesson = TokenBatch(worth, queries, 1.0)
     opening = policy.tokenizer.ids(f"{OPEN}\n")
     for row, one in zip(lesson.rows, said, strict=True):
         assert one.written is not None
-        assert one.choice is not None
         assert tuple(row.ids[at] for at in row.positions) == one.written.reply_ids
         assert row.positions[-1] == len(row.ids) - 1
         assert row.ids[: row.positions[0]][-len(opening) :] == opening
         thought = one.written.reply_ids
         thought = thought[:-1] if one.written.finish == "stop" else thought
-        assert one.choice.query.prefix == opening + thought + policy.tokenizer.ids(f"\n{CLOSE}\n")
+        assert queries[one.scored[0]].prefix == opening + thought + policy.tokenizer.ids(
+            f"\n{CLOSE}\n"
+        )
     drawn = sum(len(one.written.reply_ids) for one in said)
     assert torch.cat(lesson.shares).tolist() == pytest.approx([1 / drawn] * drawn)
 
@@ -81,13 +87,14 @@ def test_the_update_is_the_gradient_of_the_loss(compiled: Callable[[str], Game])
     game = compiled(PICK)
     recipe = recipe_of(game, lr=1.0, max_grad_norm=1e9, temperature=0.7, lr_schedule="constant")
     policy = opened(game, recipe)
-    said = said_in(game, recipe, policy)[:3]
+    said, queries = said_in(game, recipe, policy)
+    said = said[:3]
     gains = [1.0, -0.5, 2.0]
     for tensor in policy.parameters():  # away from the adapters' zero, where half a gradient is 0
         torch.nn.init.normal_(tensor, std=0.02, generator=torch.Generator().manual_seed(0))
     policy.forget()
     mean = sum(len(one.written.reply_ids) for one in said if one.written) / len(said)
-    old = {one: odds_of(policy, one, 0.7) for one in said}
+    old = {one: odds_of(policy, queries, one, 0.7) for one in said}
 
     def loss() -> float:
         total = 0.0
@@ -96,12 +103,14 @@ def test_the_update_is_the_gradient_of_the_loss(compiled: Callable[[str], Game])
             drawn = torch.tensor(one.written.log_probs)
             rho = (tokens_of(policy, one.written, 0.7) - drawn).exp().clamp(max=2.0)
             total -= gain * float(rho.sum()) / mean
-            total -= gain * math.exp(odds_of(policy, one, 0.7) - old[one])
+            total -= gain * math.exp(odds_of(policy, queries, one, 0.7) - old[one])
         return total / len(said)
 
     start = [tensor.detach().clone() for tensor in policy.parameters()]
-    worth = [Worth(n, one, gain) for n, (one, gain) in enumerate(zip(said, gains, strict=True))]
-    told = learn(policy, torch.optim.SGD(policy.parameters(), lr=1.0), worth, recipe, 1)
+    pairs = enumerate(zip(said, gains, strict=True))
+    worth = [Advantage(n, one, 1, gain) for n, (one, gain) in pairs]
+    plain = torch.optim.SGD(policy.parameters(), lr=1.0)
+    told = learn(policy, plain, worth, queries, recipe, 1)
     step = [a - tensor.detach() for a, tensor in zip(start, policy.parameters(), strict=True)]
     norm = math.sqrt(sum(float(part.square().sum()) for part in step))
     assert told["grad_norm"] == pytest.approx(norm, rel=1e-4)
@@ -119,16 +128,16 @@ def tokens_of(policy: Writing, written: Generated, temperature: float) -> torch.
     return policy.token_log_probs([row])[0]
 
 
-def odds_of(policy: Writing, one: Utterance, temperature: float) -> float:
+def odds_of(policy: Writing, queries: list[Query], one: Sample, temperature: float) -> float:
     """The log-probability of the option that was taken, from its tokens and those of the others."""
-    assert one.choice is not None
-    encoded = policy.encode(one.choice.query)
+    query, action = one.scored
+    encoded = policy.encode(queries[query])
     score = []
     for label in encoded.labels:
         ids = encoded.prompt + label
         row = TokenRow("shared", ids, ((len(encoded.prompt), len(ids)),))
         score.append(policy.token_log_probs([row])[0].double().sum() / temperature)
-    return float(torch.stack(score).log_softmax(0)[one.choice.action])
+    return float(torch.stack(score).log_softmax(0)[action])
 
 
 def test_thinking_run_resumes_to_the_same_numbers(
@@ -150,9 +159,9 @@ def test_thinking_run_resumes_to_the_same_numbers(
     once: Any = Once()
     policy = opened(game, recipe)
     folder = create(game, recipe, tmp_path / "parts", {}, policy.tokenizer, 1)
-    first = train_words(game, recipe, folder, policy, observers=[once], interrupt=once)
+    first = train(game, recipe, folder, policy, observers=[once], interrupt=once)
     assert not first.finished
-    assert train_words(game, recipe, RunFolder(folder.path), opened(game, recipe)).finished
+    assert train(game, recipe, RunFolder(folder.path), opened(game, recipe)).finished
     parts = [record for record in folder.records() if record["event"] == "step"]
     assert [r | {"seconds": 0} for r in parts] == [r | {"seconds": 0} for r in whole]
 

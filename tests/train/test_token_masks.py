@@ -18,10 +18,12 @@ from gamedsl.policies import tiny
 from gamedsl.policies.generation import Generated, Request, Then, Writing
 from gamedsl.prompting.replies import CLOSE, OPEN, write_choice
 from gamedsl.runtime import Game
+from gamedsl.train.advantages import Advantage
 from gamedsl.train.cast import Cast
-from gamedsl.train.words.rollout import Trial, play
-from gamedsl.train.words.update import Lesson
-from gamedsl.train.words.weigh import Worth
+from gamedsl.train.losses import TokenBatch
+from gamedsl.train.rollout import play
+from gamedsl.train.sessions import Sessions
+from gamedsl.train.trajectories import Batch, Trajectory
 from tests.policies.templates import CHATML, EMPTY_THOUGHT, HEADERS, THINKING
 from tests.train.in_words import opened, recipe_of
 
@@ -97,11 +99,13 @@ def hold(policy: Writing, form: Form) -> None:
     policy.serve = served
 
 
-def trained_of(policy: Writing, trial: Trial, seat: str) -> tuple[list[str], str]:
+def trained_of(
+    policy: Writing, batch: Batch, trial: Trajectory, seat: str
+) -> tuple[list[str], str]:
     """The text of each reply of a seat as it would be trained, in order, without its end token; and
     the text of all that is not trained beside it."""
-    own = [one for one in trial.utterances if one.seat == seat]
-    rows = Lesson([Worth(0, one, 1.0) for one in own], 1.0).rows
+    own = [one for one in trial.samples if one.seat == seat]
+    rows = TokenBatch([Advantage(0, one, 1, 1.0) for one in own], batch.queries, 1.0).rows
     decode = policy.tokenizer._tokenizer.decode
     replies = [
         decode(row.ids[start:stop]).removesuffix("<|im_end|>")
@@ -129,21 +133,23 @@ def test_transcripts_are_made_again_from_trained_tokens(
     policy = opened(game, recipe)
     hold(policy, form)
     env = game.env(tokenizer=policy.tokenizer)
-    for trial in play(env, policy, recipe, 1, Cast(game.ir, recipe)):
+    batch = play(env, Sessions(policy), recipe, 1, Cast(game.ir, recipe))
+    for trial in batch.trajectories:
         assert not trial.episode.mistakes
         parts = {}
         for seat, other in (("asker", "teller"), ("teller", "asker")):
-            trained, rest = trained_of(policy, trial, seat)
+            trained, rest = trained_of(policy, batch, trial, seat)
             parts[seat] = iter(trained)
             assert any(f"of {seat}" in text for text in trained)
             assert not any(f"of {other}" in text for text in trained)
             assert f"of {other}" in rest
         again = env.reset(trial.episode.seed)
-        for one in trial.utterances:
+        for one in trial.samples:
             text = "" if one.written is None else next(parts[one.seat])
-            if one.choice is not None:
+            if one.query is not None:
                 before = f"{OPEN}\n{text}\n" if text else ""
-                text = before + one.choice.query.labels[one.choice.action]
+                query, action = one.scored
+                text = before + batch.queries[query].labels[action]
             again.step({one.seat: text})
         assert again.transcript == trial.episode.transcript
         assert not any(list(left) for left in parts.values())

@@ -9,13 +9,15 @@ import pytest
 import torch
 
 import gamedsl
-from gamedsl.train.advantages import Advantages, Weights
+from gamedsl.train.advantages import Advantages
 from gamedsl.train.anchor import Anchor
+from gamedsl.train.bundles import Bundles
 from gamedsl.train.cast import assemble
 from gamedsl.train.curriculum import climb
-from gamedsl.train.gauge import Gauge
+from gamedsl.train.estimators import ActionSums, action_sums
 from gamedsl.train.loop import train
 from gamedsl.train.methods.project import action_values
+from gamedsl.train.metrics import PolicyMetrics
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import create
 from gamedsl.train.scoring import Scorer
@@ -105,7 +107,7 @@ def test_token_estimate_without_imitation_is_one_step(compiled, tmp_path: Path) 
 def test_unsampled_action_takes_the_mean_value() -> None:
     """A bad prompt's advantages are below 0; that speaks for nothing that was not tried."""
     zero = [np.zeros(3)]
-    weights = Weights(zero, [np.array([-4.0, -2.0, 0.0])], [np.array([2.0, 2.0, 0.0])], 4, 0)
+    weights = ActionSums(zero, [np.array([-4.0, -2.0, 0.0])], [np.array([2.0, 2.0, 0.0])], 4)
     assert action_values(weights)[0].tolist() == [-2.0, -1.0, -1.5]
 
 
@@ -113,7 +115,7 @@ def test_moved_magnet_equals_the_played_policy(compiled) -> None:
     game = compiled(DILEMMA)
     recipe = recipe_of(game, method="magnet", temperature=2, magnet__every=1, magnet__floor=1e-9)
     policy = policy_of(game, recipe)
-    queries = Gauge(game.env(tokenizer=policy.tokenizer), recipe).queries
+    queries = PolicyMetrics(game.env(tokenizer=policy.tokenizer), recipe).queries
     loss = -sum(one[0] for one in policy.forward(queries))
     loss.backward()
     with torch.no_grad():
@@ -135,9 +137,10 @@ def test_what_untrained_roles_earn_is_no_baseline(compiled, setting: dict[str, s
         recipe = recipe_of(game, games=64, roles__responder__trained=False, **given)
         policy = policy_of(game, recipe)
         batch = play(
-            game.env(tokenizer=policy.tokenizer), Scorer(policy), recipe, 1,
+            game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1,
             cast=assemble(game, recipe),
         )  # fmt: skip
-        weights = Advantages(recipe).weigh(batch, {"proposer"})
+        found = Advantages(recipe).weigh(batch, {"proposer"})
+        weights = action_sums(batch.queries, found.advantages)
         sums.append(sum(float(one.sum()) for one in weights.sums_A))
     assert sums == pytest.approx([0.0, 0.0], abs=1e-9)

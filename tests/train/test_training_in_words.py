@@ -15,18 +15,19 @@ from gamedsl.diagnostics import Problems
 from gamedsl.policies.generation import Generated
 from gamedsl.prompting.replies import ParseFailure
 from gamedsl.recipe.resolve import override, resolve
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
-from gamedsl.train.cast import Cast, Lineup
+from gamedsl.train.cast import Cast
 from gamedsl.train.dryrun import dry_run
 from gamedsl.train.engine import open_policy
+from gamedsl.train.loop import train
+from gamedsl.train.losses import TokenBatch
+from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.words.lineages import Lineages
-from gamedsl.train.words.loop import train_words, writer
-from gamedsl.train.words.rollout import Trial, Utterance, play
-from gamedsl.train.words.update import Lesson, learn
-from gamedsl.train.words.weigh import Worth, advantages
+from gamedsl.train.sessions import Lineages, Sessions, writer
+from gamedsl.train.trajectories import Batch, Sample, Trajectory
 from tests.train import in_words
-from tests.train.in_words import opened, steps_of
+from tests.train.in_words import learn, opened, steps_of, weighed
 
 recipe_of = partial(in_words.recipe_of, lr=0.02)
 
@@ -80,7 +81,7 @@ def test_labels_among_words_are_learned(compiled: Callable[[str], Game], tmp_pat
     policy = writer(open_policy(game, recipe_of(game, steps=12), print))
     folder = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
     cast = Cast(game.ir, recipe, {"teller": Scripted("fine")})
-    train_words(game, recipe, folder, policy, cast=cast)
+    train(game, recipe, folder, policy, cast=cast)
     rewards = [r["reward"]["asker"] for r in folder.records() if r["event"] == "step"]
     assert rewards[-1] > 0.8, rewards
 
@@ -104,13 +105,15 @@ def test_the_innocent_learn_nothing_from_a_forfeit(
     policy = writer(open_policy(game, recipe_of(game), print))
     said = ParseFailure("empty") if misbehaves else "fine"
     cast = Cast(game.ir, recipe, {"teller": Scripted(said)})
-    trials = play(game.env(tokenizer=policy.tokenizer), policy, recipe, 1, cast)
-    worth, void = advantages(trials, recipe, cast.learners)
+    batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1, cast)
+    found = weighed(batch, recipe, cast.learners)
+    worth = found.advantages
     before = policy.adapter_state("asker")
-    learn(policy, torch.optim.SGD(policy.parameters("asker")), worth, recipe, 1)
+    plain = torch.optim.SGD(policy.parameters("asker"))
+    learn(policy, plain, worth, batch.queries, recipe, 1)
     after = policy.adapter_state("asker")
     same = all(torch.equal(before[name], after[name]) for name in before)
-    assert (void == len(trials), len(worth) == 0, same) == (misbehaves,) * 3
+    assert (found.void == len(batch.trajectories), len(worth) == 0, same) == (misbehaves,) * 3
 
 
 def test_what_is_trained_is_what_was_said(compiled: Callable[[str], Game]) -> None:
@@ -119,11 +122,11 @@ def test_what_is_trained_is_what_was_said(compiled: Callable[[str], Game]) -> No
     recipe = recipe_of(game)
     policy = opened(game, recipe)
     env = game.env(tokenizer=policy.tokenizer)
-    trials = play(env, policy, recipe, 1, Cast(game.ir, recipe))
-    worth, _ = advantages(trials, recipe, frozenset({"speaker"}))
-    lesson = Lesson(worth, 1.0)
+    batch = play(env, Sessions(policy), recipe, 1, Cast(game.ir, recipe))
+    worth = weighed(batch, recipe, frozenset({"speaker"})).advantages
+    lesson = TokenBatch(worth, batch.queries, 1.0)
     trained = [row.ids[at] for row in lesson.rows for at in row.positions]
-    said = [i for t in trials for u in t.utterances if u.written for i in u.written.reply_ids]
+    said = [i for _, one in batch.samples if one.written for i in one.written.reply_ids]
     assert sorted(trained) == sorted(said)
     assert lesson.tokens == len(said)
     assert all(len(gain) == len(drawn) for gain, drawn in zip(lesson.gains, lesson.drawn))
@@ -150,9 +153,9 @@ def test_group_memory_comes_from_first_valid_game(
     env = game.env(tokenizer=policy.tokenizer)
     began: list[list[Any]] = []
     for step in (1, 2, 3):
-        trials = play(env, policy, recipe, step, cast, lineages)
-        lineages.carry_on(trials)
-        began.append([trial.episode.transcript["memory"] for trial in trials])
+        batch = play(env, Sessions(policy, lineages), recipe, step, cast)
+        lineages.carry_on(batch.trajectories)
+        began.append([one.episode.transcript["memory"] for one in batch.trajectories])
     # of games 1 to 8 of a step those numbered 1, 4 and 7 fail in the first, 2, 5 and 8 in the next
     assert began[0] == [{}] * 8
     assert began[1] == [{"notes": "note 2"}] * 4 + [{"notes": "note 5"}] * 4
@@ -160,7 +163,7 @@ def test_group_memory_comes_from_first_valid_game(
     kept = Lineages()
     kept.restore(lineages.state())
     assert [kept.of(0), kept.of(1), kept.of(2)] == [lineages.of(0), lineages.of(1), {}]
-    asked = next(u for u in trials[0].utterances if u.step == "ask")
+    asked = next(one for one in batch.trajectories[0].samples if one.step == "ask")
     assert asked.seat == "asker"
 
 
@@ -171,8 +174,8 @@ def test_memory_stays_where_a_group_fails(compiled: Callable[[str], Game]) -> No
     lineages = Lineages()
     lineages.restore({"memories": {0: {"notes": "as before"}}})
     cast = Cast(game.ir, recipe, {"teller": Scripted(ParseFailure("empty"))})
-    trials = play(game.env(), policy, recipe, 1, cast, lineages)
-    lineages.carry_on(trials)
+    batch = play(game.env(), Sessions(policy, lineages), recipe, 1, cast)
+    lineages.carry_on(batch.trajectories)
     assert lineages.of(0) == {"notes": "as before"}
 
 
@@ -199,11 +202,9 @@ def test_stopped_run_resumes_to_the_same_numbers(
     policy = opened(game, recipe)
     folder = create(game, recipe, tmp_path / "parts", {}, policy.tokenizer, 1)
     stopped: Any = Stop()
-    assert not train_words(
-        game, recipe, folder, policy, observers=[Watch()], interrupt=stopped
-    ).finished
+    assert not train(game, recipe, folder, policy, observers=[Watch()], interrupt=stopped).finished
     again = opened(game, recipe)
-    assert train_words(game, recipe, RunFolder(folder.path), again).finished
+    assert train(game, recipe, RunFolder(folder.path), again).finished
     parts = [record for record in folder.records() if record["event"] == "step"]
     assert [_told(r) for r in parts] == [_told(r) for r in whole]
     told = [sorted((tmp_path / run).rglob("*.jsonl*")) for run in ("whole", "parts")]
@@ -218,34 +219,37 @@ def _told(record: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name != "seconds"}
 
 
-def said(group: int, occurrence: int, invalid: ParseFailure | None = None) -> Utterance:
+def said(group: int, occurrence: int, invalid: ParseFailure | None = None) -> Sample:
     words = Generated((1,), (2,), (-1.0,), "a", "stop")
-    return Utterance("speaker", "speaker", "word", occurrence, 0, "shared", words, None, invalid)
+    return Sample(
+        None, None, "speaker", "speaker", "word", occurrence, adapter="shared", written=words,
+        invalid=invalid,
+    )  # fmt: skip
+
+
+def amounts(batch: Batch, recipe: Recipe) -> list[float]:
+    return [one.amount for one in weighed(batch, recipe, {"speaker"}).advantages]
 
 
 def test_advantages_are_within_a_group_and_a_question(compiled: Callable[[str], Game]) -> None:
     game = compiled(SPEAK)
-    trials = []
+    batch = Batch()
     for group, reply in ((0, "fine"), (0, ""), (1, "fine"), (1, "fine")):
         episode = game.env().reset(seed=group)
         episode.step({"speaker": reply})
         wrong = ParseFailure("empty") if not reply else None
-        trials.append(Trial(group, episode, Lineup(), [said(group, 0, wrong)]))
-    values = [
-        one.advantage for one in advantages(trials, recipe_of(game), frozenset(["speaker"]))[0]
-    ]
+        batch.trajectories.append(Trajectory(group, 1, (said(group, 0, wrong),), episode))
+    values = amounts(batch, recipe_of(game))
     assert values == [1.0, -1.0, 0.0, 0.0]
-    alone = advantages(trials, recipe_of(game, baseline="leave_one_out"), frozenset(["speaker"]))[0]
-    assert [one.advantage for one in alone] == [2.0, -2.0, 0.0, 0.0]
-    bare = advantages(trials, recipe_of(game, baseline="none"), frozenset(["speaker"]))[0]
-    assert [one.advantage for one in bare] == [1.0, -1.0, 1.0, 1.0]
-    assert all(isinstance(one, Worth) for one in bare)
+    assert amounts(batch, recipe_of(game, baseline="leave_one_out")) == [2.0, -2.0, 0.0, 0.0]
+    assert amounts(batch, recipe_of(game, baseline="none")) == [1.0, -1.0, 1.0, 1.0]
     by_prompt = recipe_of(game, baseline="information_set", group_size=1)
-    values = [one.advantage for one in advantages(trials, by_prompt, frozenset(["speaker"]))[0]]
+    values = amounts(batch, by_prompt)
     assert values == [0.5, -1.5, 0.5, 0.5]
-    (other,) = trials[0].utterances
-    trials[0].utterances = [other._replace(written=replace(other.written, prompt_ids=(7,)))]
-    values = [one.advantage for one in advantages(trials, by_prompt, frozenset(["speaker"]))[0]]
+    (other,) = batch.trajectories[0].samples
+    elsewhere = other._replace(written=replace(other.written, prompt_ids=(7,)))
+    batch.trajectories[0] = replace(batch.trajectories[0], samples=(elsewhere,))
+    values = amounts(batch, by_prompt)
     assert values == pytest.approx(
         [0.5, -4 / 3, 2 / 3, 2 / 3]
     )  # alone at its prompt: against the question's mean

@@ -7,7 +7,7 @@ import pytest
 from gamedsl.recipe.table import Start
 from gamedsl.train import warm_start as module
 from gamedsl.train.errors import TrainError
-from gamedsl.train.gauge import Gauge
+from gamedsl.train.metrics import PolicyMetrics
 from gamedsl.train.warm_start import TOLERANCE, warm_start
 from tests.train.conftest import OFFER, policy_of, recipe_of
 
@@ -15,7 +15,7 @@ from tests.train.conftest import OFFER, policy_of, recipe_of
 def _fit(game, policy, **settings):
     """How the fit went, and the policy after it: information set -> action -> probability."""
     recipe = recipe_of(game, model="tiny", **settings)
-    gauge = Gauge(game.env(tokenizer=policy.tokenizer), recipe)
+    gauge = PolicyMetrics(game.env(tokenizer=policy.tokenizer), recipe)
     found = warm_start(policy, recipe, gauge.queries, gauge.places)
     after = policy.log_probs(gauge.queries)
     return found, {

@@ -17,10 +17,11 @@ from gamedsl.train.cast import assemble
 from gamedsl.train.engine import open_policy
 from gamedsl.train.errors import TrainError
 from gamedsl.train.imitation import warm_up
+from gamedsl.train.imitation_data import ChatDataset, chats_of
 from gamedsl.train.interrupt import Interrupt
+from gamedsl.train.loop import train
 from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.words.loop import train_words, writer
-from gamedsl.train.words.warm_up import Chats, chats_of
+from gamedsl.train.sessions import writer
 from tests.train.conftest import recipe_of, untimed
 
 COUNT = """
@@ -53,7 +54,7 @@ WARM: dict[str, Any] = {
 TWO: dict[str, Any] = {**WARM, "roles": {"echo": {"player": "random"}}}
 
 
-def _chats(game: Game, **settings: Any) -> tuple[Chats, Chats]:
+def _chats(game: Game, **settings: Any) -> tuple[ChatDataset, ChatDataset]:
     given = TWO if "echo" in game.ir.seats else WARM
     recipe = recipe_of(game, **{**given, **settings})
     policy = writer(open_policy(game, recipe, print))
@@ -61,7 +62,7 @@ def _chats(game: Game, **settings: Any) -> tuple[Chats, Chats]:
     return chats_of(game, env, recipe, assemble(game, recipe), policy)
 
 
-def _said(chats: Chats) -> list[list[str]]:
+def _said(chats: ChatDataset) -> list[list[str]]:
     """The trained tokens of each chat as texts, one a reply."""
     text = chats.policy.tokenizer.text
     return [
@@ -95,7 +96,7 @@ def test_warm_up_makes_valid_replies_likely(
         recipe = recipe_of(game, steps=1, **settings)
         policy = writer(open_policy(game, recipe, print))
         run = create(game, recipe, tmp_path / name, {}, policy.tokenizer, 1)
-        assert train_words(game, recipe, run, policy).finished
+        assert train(game, recipe, run, policy).finished
         loss[name] = replace(kept, policy=policy).fit(policy).loss
         told = run.records()[0].get("warm_up")
         assert (told is None) == (name == "cold")
@@ -229,14 +230,12 @@ def test_stopped_warm_up_resumes_to_same_numbers(
         run = create(game, recipe, tmp_path / name, {}, policy.tokenizer, 1)
         if name == "parts":
             stop = _StopInWarmUp()
-            outcome = train_words(
-                game, recipe, run, policy, observers=[stop], interrupt=stop.interrupt
-            )
+            outcome = train(game, recipe, run, policy, observers=[stop], interrupt=stop.interrupt)
             assert (outcome.step, outcome.finished, run.records()) == (0, False, [])
             first = recipe_of(game, steps=1, **settings)
-            assert train_words(game, first, run, writer(open_policy(game, first, print))).finished
+            assert train(game, first, run, writer(open_policy(game, first, print))).finished
         again = writer(open_policy(game, recipe, print))
-        assert train_words(game, recipe, RunFolder(run.path), again).finished
+        assert train(game, recipe, RunFolder(run.path), again).finished
         records[name] = untimed(run.records())
     assert records["parts"] == records["whole"]
 

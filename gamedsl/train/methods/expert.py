@@ -1,26 +1,39 @@
-"""`expert`: do as the best games did, or as a teacher does; see `gamedsl.train.examples`.
+"""`expert`: do as the best of the policy's own games did, or as a teacher does.
 
 With n(q, a) how often an action is an example at a prompt, the loss is the cross-entropy
 -sum n log pi / sum n. It has no baseline and no negative examples: what was not kept is neither
 raised nor lowered but by the softmax.
+
+Best: of the games that share everything but choices up to a role's first decision, a share
+`expert.keep` by what they brought the role, and only those that brought more than the mean; equals
+at the border are kept in part. Keeping one's best samples and learning to do as they did is what
+rejection sampling and STaR do (Zelikman et al. 2022).
+
+A teacher is asked at every distinct prompt that the policy came to, and each counts once: with a
+search player this is expert iteration (Anthony et al. 2017), with any other DAgger (Ross et al.
+2011).
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gamedsl.recipe.conflicts import Conflict
 from gamedsl.recipe.methods import MethodSpec
 from gamedsl.recipe.setting import setting
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
-    from gamedsl.policies.base import Query
-    from gamedsl.train.advantages import Weights
+    from gamedsl.players.base import Player
+    from gamedsl.train.estimators import Experience
     from gamedsl.train.methods.base import Learner, Record
+    from gamedsl.train.trajectories import Batch, Sample
 
 
 @dataclass(frozen=True)
@@ -40,38 +53,124 @@ class ExpertSettings:
 
 
 class Expert:
-    """It keeps nothing from step to step."""
+    """Keeps nothing from step to step."""
 
     def __init__(self, learner: Learner) -> None:
-        self._learner = learner
+        """Raises TrainError where there is no such player as the recipe's teacher."""
+        self._learner, self._expert = learner, learner.recipe.of(ExpertSettings)
+        teacher = self._expert.teacher
+        self._teacher = None if teacher is None else Teacher(learner, teacher)
 
-    def update(
-        self, queries: Sequence[Query], weights: Weights, step: int, held: Collection[str] = ()
-    ) -> Record:
+    def update(self, experience: Experience) -> Record:
         import numpy as np
         import torch
 
-        from gamedsl.train.methods.base import descend, idle
+        from gamedsl.train.losses import LabelLoss, descend
 
-        learner = self._learner
-        pairs = zip(queries, weights.examples_A, strict=True)
+        learner, batch, learns = self._learner, experience.batch, experience.learns
+        if self._teacher is None:
+            examples_A = best(batch, self._expert.keep, learns)
+        else:
+            examples_A = self._teacher.labels(batch, learns)
+        pairs = zip(batch.queries, examples_A, strict=True)
         examples = [(query, counts) for query, counts in pairs if counts.any()]
         total = float(sum(counts.sum() for _, counts in examples))
         if not examples:  # no game did better than another
-            return idle(learner.scorer) | {"examples": 0.0}
+            return learner.idle(experience.step) | {"examples": 0.0}
         wanted_L = torch.from_numpy(np.concatenate([counts for _, counts in examples])).float()
 
         def loss(log_pi_A: Sequence[torch.Tensor]) -> torch.Tensor:
             played_L = torch.cat(learner.played(log_pi_A))
             return -(wanted_L.to(played_L) * played_L).sum() / total
 
-        asked = [query for query, _ in examples]
-        return descend(learner, asked, loss, step, held) | {"examples": total}
+        labels = LabelLoss(learner, [query for query, _ in examples], loss)
+        return descend(learner, labels, experience) | {"examples": total}
 
     def state(self) -> dict[str, Any]:
         return {}
 
     def restore(self, state: dict[str, Any]) -> None: ...
+
+
+class _Played(NamedTuple):
+    """The decisions of a seat in `games` equal games, and its reward."""
+
+    games: int
+    reward: Fraction
+    samples: tuple[Sample, ...]
+
+
+def best(batch: Batch, keep: float, learns: Collection[str]) -> list[np.ndarray]:
+    """Returns per query of a batch how many of the kept games took each action [labels]; zeros
+    where a role does not learn."""
+    import numpy as np
+
+    cells: dict[tuple[int, int, str], list[_Played]] = defaultdict(list)
+    for one in batch.trajectories:
+        for seat, reward in one.episode.rewards.items():
+            mine = tuple(s for s in one.samples if s.seat == seat and s.role in learns)
+            if mine and reward is not None:
+                cell = (one.group, mine[0].deal, mine[0].role)
+                cells[cell].append(_Played(one.games, Fraction(reward), mine))
+    counts = [np.zeros(len(query.labels)) for query in batch.queries]
+    for played in cells.values():
+        for seat_games, share in zip(played, _shares(played, keep), strict=True):
+            for sample in seat_games.samples:
+                query, action = sample.scored
+                counts[query][action] += seat_games.games * share
+    return counts
+
+
+def _shares(played: list[_Played], keep: float) -> list[float]:
+    """Returns how much of each is kept."""
+    total = sum(one.games for one in played)
+    mean = sum(one.games * one.reward for one in played) / Fraction(total)
+    left, share = keep * total, dict[Fraction, float]()
+    for reward in sorted({one.reward for one in played if one.reward > mean}, reverse=True):
+        games = sum(one.games for one in played if one.reward == reward)
+        share[reward] = min(left / games, 1.0)
+        left -= share[reward] * games
+    return [share.get(one.reward, 0.0) for one in played]
+
+
+class Teacher:
+    """The player that a recipe names as teacher. One that draws without telling its odds is opened
+    anew at each step, so that a run that was stopped goes on with the same answers."""
+
+    def __init__(self, learner: Learner, spec: str) -> None:
+        """Raises TrainError where there is no such player."""
+        self._learner, self._spec = learner, spec
+        self._player = self._open(learner.recipe.seed)
+
+    def labels(self, batch: Batch, learns: Collection[str]) -> list[np.ndarray]:
+        """Returns per query of a batch the teacher's odds [labels]; zero where the role does not
+        learn."""
+        import numpy as np
+
+        from gamedsl.players.base import DrawingPlayer
+        from gamedsl.train.imitation_data import PlayerOdds
+        from gamedsl.train.rollout import generator
+
+        player, odds = self._player, PlayerOdds()
+        if not isinstance(player, DrawingPlayer):
+            rng = generator(self._learner.recipe.seed, batch.step, "teacher")
+            player = self._open(int(rng.integers(2**31)))
+        taught = [
+            (number, (decision, query, episode))
+            for number, (query, (decision, episode)) in enumerate(
+                zip(batch.queries, batch.points, strict=True)
+            )
+            if decision.role in learns
+        ]
+        rows = odds.of(player, [one for _, one in taught])
+        found = [np.zeros(len(query.labels)) for query in batch.queries]
+        for (number, _), pi_A in zip(taught, rows, strict=True):
+            found[number] = pi_A
+        return found
+
+    def _open(self, seed: int) -> Player:
+        assert self._learner.open_player is not None, "a run opens players"
+        return self._learner.open_player(self._spec, seed)
 
 
 def _unused(name: str) -> Conflict:

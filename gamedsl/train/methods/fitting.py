@@ -21,8 +21,9 @@ import torch
 
 from gamedsl.policies.base import Query
 from gamedsl.train.checkpoint import adapters_of, put_back
-from gamedsl.train.methods.base import Learner, Record, finite, learning_rate
+from gamedsl.train.methods.base import Learner, Record
 from gamedsl.train.methods.tangent import Tangent
+from gamedsl.train.optimizer import learning_rate, require_finite
 from gamedsl.train.rollout import generator
 
 DAMPING, LEAST, MOST = 0.01, 1e-4, 10.0
@@ -93,7 +94,7 @@ class Newton:
             learner.scorer.forget()
             after = _missing(tangent, goal)
             still = _squares(after, counts)
-            finite(min(still, wrong), 0.0)
+            require_finite(min(still, wrong), 0.0)
             poor = poor + 1 if still > POOR * wrong else 0
             if still < wrong:
                 tangent.learn(_less(missing, after))
@@ -173,7 +174,7 @@ class Adam:
                 self._backward(goal, part)
                 learner.hold(goal.held)
                 norm = _norm(learner.policy.parameters())
-                finite(left, norm)
+                require_finite(left, norm)
                 learner.optimizer.step()
                 learner.scorer.forget()
             tries, before = tries + 1, left

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from gamedsl.train.advantages import Weights
+from gamedsl.train.estimators import ActionSums
 
 GAIN = 10.0
 _LEAST = 1e-6
@@ -34,12 +34,12 @@ class EntropyFloor:
         self._share = share
         self.stake = 0.0
 
-    def weights(self, log_pi_A: Sequence[torch.Tensor], weights: Weights) -> list[float] | None:
+    def weights(self, log_pi_A: Sequence[torch.Tensor], sums: ActionSums) -> list[float] | None:
         """A weight for each query, `log_pi_A` being what was played; None without a floor."""
         if not self._share:
             return None
-        for sums, counts in zip(weights.sums_A, weights.counts_A, strict=True):
-            means = np.abs(sums[counts > 0] / counts[counts > 0])
+        for sum_A, counts in zip(sums.sums_A, sums.counts_A, strict=True):
+            means = np.abs(sum_A[counts > 0] / counts[counts > 0])
             self.stake = max(self.stake, float(means.max(initial=0.0)))
         return [self._weight(log_pi) for log_pi in log_pi_A]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.recipe.methods import MethodSpec
 
 if TYPE_CHECKING:
-    from gamedsl.policies.base import Query
-    from gamedsl.train.advantages import Weights
+    from gamedsl.train.estimators import Experience
     from gamedsl.train.methods.base import Learner, Record
 
 
@@ -22,25 +20,19 @@ class Grpo:
         self._learner = learner
         self._floor = EntropyFloor(learner.recipe.entropy_floor)
 
-    def update(
-        self, queries: Sequence[Query], weights: Weights, step: int, held: Collection[str] = ()
-    ) -> Record:
-        from gamedsl.train.losses import objective
-        from gamedsl.train.methods.base import descend
+    def update(self, experience: Experience) -> Record:
+        from gamedsl.train.losses import descend, surrogate
 
-        learner, recipe = self._learner, self._learner.recipe
-        log_pi_A = [learner.scorer.log_pi(query) for query in queries]
-        loss = objective(
-            log_pi_A,
-            weights,
-            temperature=recipe.temperature,
-            clip=recipe.clip,
+        learner, recipe, queries = self._learner, self._learner.recipe, experience.queries
+        played = learner.played([learner.scorer.log_pi(query) for query in queries])
+        loss = surrogate(
+            learner,
+            experience,
             kl=recipe.kl,
-            entropy=recipe.entropy,
-            entropies=self._floor.weights(learner.played(log_pi_A), weights),
+            entropies=self._floor.weights(played, experience.sums),
             reference_A=learner.reference.log_pi(queries) if recipe.kl else None,
         )
-        return descend(learner, queries, loss, step, held)
+        return descend(learner, loss, experience)
 
     def state(self) -> dict[str, Any]:
         return {"stake": self._floor.stake}

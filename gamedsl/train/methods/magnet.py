@@ -13,7 +13,6 @@ another one a few steps later.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,7 @@ from gamedsl.recipe.methods import MethodSpec
 from gamedsl.recipe.setting import setting
 
 if TYPE_CHECKING:
-    from gamedsl.policies.base import Query
-    from gamedsl.train.advantages import Weights
+    from gamedsl.train.estimators import Experience
     from gamedsl.train.methods.base import Learner, Record
 
 
@@ -62,27 +60,22 @@ class MagnetGrpo:
             temperature=learner.recipe.temperature,
         )  # fmt: skip
 
-    def update(
-        self, queries: Sequence[Query], weights: Weights, step: int, held: Collection[str] = ()
-    ) -> Record:
-        from gamedsl.train.losses import objective
-        from gamedsl.train.methods.base import between, descend
+    def update(self, experience: Experience) -> Record:
+        from gamedsl.train.losses import descend, surrogate
+        from gamedsl.train.optimizer import between
 
-        learner, recipe = self._learner, self._learner.recipe
-        weight = between(self._magnet.weight, step, recipe.steps)
-        log_pi_A = [learner.scorer.log_pi(query) for query in queries]
-        loss = objective(
-            log_pi_A,
-            weights,
-            temperature=recipe.temperature,
-            clip=recipe.clip,
+        learner, recipe, queries = self._learner, self._learner.recipe, experience.queries
+        weight = between(self._magnet.weight, experience.step, recipe.steps)
+        played = learner.played([learner.scorer.log_pi(query) for query in queries])
+        loss = surrogate(
+            learner,
+            experience,
             kl=weight,
-            entropy=recipe.entropy,
-            entropies=self._floor.weights(learner.played(log_pi_A), weights),
+            entropies=self._floor.weights(played, experience.sums),
             reference_A=[recipe.temperature * row for row in self._anchor.log_rho(queries)],
         )
-        record = descend(learner, queries, loss, step, held)
-        if self._anchor.due(step):
+        record = descend(learner, loss, experience)
+        if self._anchor.due(experience.step):
             self._anchor.move()
         return record | {"magnet_weight": weight}
 

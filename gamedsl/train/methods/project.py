@@ -24,7 +24,7 @@ target asks for less than that of any action, whatever was learned of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import torch
 
     from gamedsl.policies.base import Query
-    from gamedsl.train.advantages import Weights
+    from gamedsl.train.estimators import ActionSums, Experience
     from gamedsl.train.methods.base import Learner, Record
     from gamedsl.train.methods.fitting import Adam, Newton
 
@@ -105,18 +105,17 @@ class Projection:
         """The targets of the last steps, by what tells a query from others; empty unless the next
         ones start from them."""
 
-    def update(
-        self, queries: Sequence[Query], weights: Weights, step: int, held: Collection[str] = ()
-    ) -> Record:
+    def update(self, experience: Experience) -> Record:
         import numpy as np
         import torch
 
-        from gamedsl.train.methods.base import between
         from gamedsl.train.methods.fitting import Goal, digest
+        from gamedsl.train.optimizer import between
 
         learner, recipe, project = self._learner, self._learner.recipe, self._project
-        asked = list(learner.known or queries)
-        learned = dict(zip(queries, action_values(weights), strict=True))
+        step, held = experience.step, experience.held
+        asked = list(learner.known or experience.queries)
+        learned = dict(zip(experience.queries, action_values(experience.sums), strict=True))
         values = [learned.get(query, np.zeros(len(query.labels))) for query in asked]
         alpha = between(self._magnet.weight, step, recipe.steps)
         eta = between(project.eta, step, recipe.steps)
@@ -167,7 +166,7 @@ class Projection:
         return self._newton if wanted == "newton" else self._adam
 
 
-def action_values(weights: Weights) -> list[np.ndarray]:
+def action_values(sums: ActionSums) -> list[np.ndarray]:
     """Per query the mean advantage [A] of each action's samples. One that has none is taken to be
     worth what the others are on average: a prompt's advantages need not be 0 on average, since its
     samples may be compared with those of other prompts."""
@@ -175,10 +174,10 @@ def action_values(weights: Weights) -> list[np.ndarray]:
 
     return [
         np.divide(
-            sums, counts, out=np.full(len(sums), sums.sum() / max(counts.sum(), 1.0)),
+            sum_A, counts, out=np.full(len(sum_A), sum_A.sum() / max(counts.sum(), 1.0)),
             where=counts > 0,
         )
-        for sums, counts in zip(weights.sums_A, weights.counts_A, strict=True)
+        for sum_A, counts in zip(sums.sums_A, sums.counts_A, strict=True)
     ]  # fmt: skip
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gamedsl.train.rollout import Batch
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.telling.after import After
 from gamedsl.train.telling.mapping import Mappings
+from gamedsl.train.trajectories import Batch
 
 if TYPE_CHECKING:
     from gamedsl.ir.game import GameIR

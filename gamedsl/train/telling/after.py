@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.ir.program import Choose, Loop, Pay, Stage, Step, substeps, walk_steps
-from gamedsl.train.rollout import Batch, History, Sample
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.trajectories import Batch, Sample, Trajectory
 
 if TYPE_CHECKING:
     from gamedsl.ir.game import GameIR
@@ -53,12 +53,13 @@ class After:
         first, then the others' in seat order."""
         games: dict[tuple[str, str], int] = defaultdict(int)
         mass: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-        for history in batch.histories:
+        for history in batch.trajectories:
             for sample, last in self._rounds(history):
                 at = f"{sample.role}:{sample.step}", last
                 games[at] += history.games
-                pi_A = scorer.probabilities(batch.queries[sample.query])
-                for name, p in zip(batch.places[sample.query].legal, pi_A, strict=True):
+                query, _ = sample.scored
+                pi_A = scorer.probabilities(batch.queries[query])
+                for name, p in zip(batch.places[query].legal, pi_A, strict=True):
                     mass[at][name] += history.games * float(p)
         found: dict[str, Any] = defaultdict(dict)
         for (where, last), count in sorted(
@@ -68,7 +69,7 @@ class After:
             found[where][last] = {"games": count, "probs": probs}
         return dict(found)
 
-    def _rounds(self, history: History) -> Iterator[tuple[Sample, str]]:
+    def _rounds(self, history: Trajectory) -> Iterator[tuple[Sample, str]]:
         """The decisions of a course of play, each with what its owner saw of the round before."""
         seats = history.episode.env.seats
         for sample in history.samples:

@@ -17,8 +17,8 @@ import numpy as np
 
 from gamedsl.ir.expr import LastBy, LetCall, LetMap, Past, Read, expressions_in
 from gamedsl.ir.program import Draw, walk_steps
-from gamedsl.train.rollout import Batch, History, Sample
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.trajectories import Batch, Sample, Trajectory
 
 if TYPE_CHECKING:
     from gamedsl.ir.game import GameIR
@@ -52,12 +52,13 @@ class Mappings:
         tell. A word's probability is the policy's own, averaged over the games of its type."""
         games: dict[str, Counter[str]] = defaultdict(Counter)
         mass: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-        for history in batch.histories:
+        for history in batch.trajectories:
             for sample, kind in self._signals(history):
                 signal = f"{sample.seat}:{sample.step}"
                 games[signal][kind] += history.games
-                pi_A = scorer.probabilities(batch.queries[sample.query])
-                for name, p in zip(batch.places[sample.query].legal, pi_A, strict=True):
+                query, _ = sample.scored
+                pi_A = scorer.probabilities(batch.queries[query])
+                for name, p in zip(batch.places[query].legal, pi_A, strict=True):
                     mass[signal, kind][name] += history.games * float(p)
         found = {}
         for signal, counts in games.items():
@@ -70,7 +71,7 @@ class Mappings:
             found[signal] = described(shares, table)
         return found
 
-    def _signals(self, history: History) -> Iterator[tuple[Sample, str]]:
+    def _signals(self, history: Trajectory) -> Iterator[tuple[Sample, str]]:
         """The words of a course of play, each with its sender's type then."""
         episode = history.episode
         for place, sample in enumerate(history.samples):

@@ -18,14 +18,13 @@ import numpy as np
 from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.table import Recipe
-from gamedsl.train.advantages import Weights
 from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
-from gamedsl.train.rollout import Batch, Place, place_of
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.survey import measured
 from gamedsl.train.telling import tellers
 from gamedsl.train.telling.extinction import Watch, inside
+from gamedsl.train.trajectories import Batch, Place, place_of
 from gamedsl.train.warm_start import Fitted
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ MANY_PLACES = 256
 """Information sets of which the metrics keep the policy, the first met first."""
 
 
-class Gauge:
+class PolicyMetrics:
     """Measures one game under one recipe.
 
     `queries` and `places` are all decisions that the policy answers in a small game, in one order,
@@ -61,7 +60,7 @@ class Gauge:
             if d.role in cast.players
         }
         """What players do, by information set: the odds of their moves, or None."""
-        self.told = all(row_A is not None for _, row_A in self._held.values())
+        self.odds_known = all(row_A is not None for _, row_A in self._held.values())
         """Whether the odds of everybody's moves are known, if all decisions are."""
         all_learn = len(cast.learners) == len(env.ir.roles)
         self._flows = all_learn and recipe.curriculum.rows is None
@@ -72,6 +71,11 @@ class Gauge:
         self._learners = cast.learners
         self._watch = Watch(None, None)
         self._ranges: dict[str, Any] | None = None
+
+    @property
+    def all_learned(self) -> bool:
+        """Whether all decisions of the game are known, and trained."""
+        return self.known and self.learned == self.queries
 
     def opening(
         self, scorer: Scorer, batch: Batch, policy: Policy, warm: Fitted | None
@@ -98,7 +102,7 @@ class Gauge:
         shown = self.shown(scorer, batch)
         return {
             "policy": dict(islice(shown.items(), MANY_PLACES)),
-            "entropy": entropy(scorer, batch),
+            "entropy": role_entropy(scorer, batch),
             "exploitability": self.exploitability(shown),
             **{one.field: told for one in self._tellers if (told := one.tell(scorer, batch))},
         }
@@ -199,7 +203,7 @@ class Gauge:
         from gamedsl.solve import ImperfectRecall, TooLarge, tabulate
 
         try:
-            tree = tabulate(env) if self.known and self.told else None
+            tree = tabulate(env) if self.known and self.odds_known else None
         except (TooLarge, ImperfectRecall):
             tree = None
         wanted = recipe.exploitability == "on" or recipe.until.exploitability is not None
@@ -225,58 +229,86 @@ def _coupling(env: Env, recipe: Recipe, cast: Cast) -> Any:
     return {role.name: cast.adapter(role.name) for role in env.ir.roles}
 
 
-def earned(batch: Batch) -> dict[str, dict[str, float | None]]:
-    """Mean reward and payoff of each role over the games of a step, where no opponent had its seat;
-    None where all were void."""
+def role_means(batch: Batch) -> dict[str, dict[str, float | None]]:
+    """Returns the mean reward and payoff of each role over the games of a step in which no opponent
+    had its seat; None where all were void."""
     means: dict[str, dict[str, float | None]] = {"reward": {}, "payoff": {}}
-    ir = batch.histories[0].episode.env.ir
+    ir = batch.trajectories[0].episode.env.ir
     role_of = ir.role_of
     for name in means:
         total: dict[str, Fraction] = defaultdict(Fraction)
         games: dict[str, int] = defaultdict(int)
-        for history in batch.histories:
-            for seat, amount in getattr(history.episode, f"{name}s").items():
-                if amount is not None and seat not in batch.lineup(history).seats:
-                    total[role_of[seat]] += history.games * Fraction(amount)
-                    games[role_of[seat]] += history.games
+        for one in batch.trajectories:
+            for seat, amount in getattr(one.episode, f"{name}s").items():
+                if amount is not None and seat not in batch.lineup(one).seats:
+                    total[role_of[seat]] += one.games * Fraction(amount)
+                    games[role_of[seat]] += one.games
         for role in (role.name for role in ir.roles):
             means[name][role] = float(total[role] / games[role]) if games[role] else None
     return means
 
 
-def entropy(scorer: Scorer, batch: Batch) -> dict[str, float]:
-    """Mean entropy, in nats, of each role's policy over the decisions it came to, in games that
-    count for it."""
+def role_entropy(scorer: Scorer, batch: Batch) -> dict[str, float]:
+    """Returns the mean entropy, in nats, of each role's policy over the decisions it came to, in
+    games that count for it."""
     of_query = [_entropy(scorer.probabilities(query)) for query in batch.queries]
     total: dict[str, float] = defaultdict(float)
     games: dict[str, int] = defaultdict(int)
-    for history in batch.histories:
-        for sample in history.samples:
-            if history.episode.rewards[sample.seat] is None:
-                continue
-            total[sample.role] += history.games * of_query[sample.query]
-            games[sample.role] += history.games
+    for number, sample in batch.samples:
+        one = batch.trajectories[number]
+        if sample.query is not None and one.episode.rewards[sample.seat] is not None:
+            total[sample.role] += one.games * of_query[sample.query]
+            games[sample.role] += one.games
     return {role: total[role] / games[role] for role in total}
 
 
-def counted(batch: Batch, weights: Weights) -> dict[str, int]:
-    """How much there was to do in a step."""
+def batch_sizes(batch: Batch) -> dict[str, int]:
+    """Returns the numbers of games, distinct courses of play, prompts and tokens of a step."""
     return {
-        "games": sum(history.games for history in batch.histories),
-        "histories": len(batch.histories),
+        "games": sum(one.games for one in batch.trajectories),
+        "histories": len(batch.trajectories),
         "prompts": len(batch.queries),
         "tokens": batch.tokens,
-        "sequences": weights.samples + weights.void,
-        "void": weights.void,
     }
 
 
-def met(batch: Batch) -> dict[str, dict[str, int]]:
-    """How many games were played against whom; nothing where the policy played them all."""
+def opponent_games(batch: Batch) -> dict[str, dict[str, int]]:
+    """Returns the number of games against each opponent; nothing where the policy played them
+    all."""
     games: dict[str, int] = defaultdict(int)
-    for history in batch.histories:
-        games[batch.lineup(history).opponent] += history.games
+    for one in batch.trajectories:
+        games[batch.lineup(one).opponent] += one.games
     return {} if set(games) == {"self"} else {"opponents": dict(games)}
+
+
+def reply_metrics(batch: Batch) -> dict[str, Any]:
+    """Returns the metrics of a step's written replies: the share of each role that was valid, their
+    mean lengths in tokens, the reasons why others were refused, and the share of games that came to
+    an end of their own."""
+    samples = [sample for _, sample in batch.samples]
+    ir = batch.trajectories[0].episode.env.ir
+    valid: dict[str, float] = {}
+    length: dict[str, float] = {}
+    for role in (*ir.roles, *ir.referees):
+        own = [one for one in samples if one.role == role.name]
+        written = [len(one.written.reply_ids) for one in own if one.written is not None]
+        if own:
+            valid[role.name] = sum(one.invalid is None for one in own) / len(own)
+        if written:
+            length[role.name] = sum(written) / len(written)
+    reasons: dict[str, int] = defaultdict(int)
+    for one in batch.trajectories:
+        for mistake in one.episode.mistakes:
+            reasons[mistake.failure.reason] += 1
+    ended = sum(not one.episode.failures for one in batch.trajectories)
+    return {
+        "valid": valid,
+        "reply_tokens": length,
+        "invalid": dict(reasons),
+        "own_end": ended / len(batch.trajectories),
+        "games": len(batch.trajectories),
+        "tokens": sum(len(one.written.reply_ids) for one in samples if one.written is not None),
+    }
 
 
 def _entropy(pi_A: np.ndarray) -> float:

@@ -21,7 +21,7 @@ from gamedsl.policies.base import Message
 from gamedsl.policies.generation import Tokenizer, Writing
 from gamedsl.prompting.history_bounds import reply_tokens
 from gamedsl.recipe.table import Recipe
-from gamedsl.train.words.loop import calls_run_here
+from gamedsl.train.sessions import check_calls
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Game
@@ -61,7 +61,7 @@ def check_context(
 ) -> Context | None:
     """The longest; None where the policy is asked nothing. GD0717: it is more than it reads.
     Raises TrainError where the game calls what cannot run here."""
-    calls_run_here(game)
+    check_calls(game)
     found = largest(game, recipe, policy)
     if found is None or found.replies is None or found.most <= found.limit:
         return found

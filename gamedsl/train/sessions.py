@@ -1,0 +1,240 @@
+"""Plays games in which replies are written, side by side.
+
+Every game goes at its own pace: no game waits for what another is still writing, or for code that
+another runs (`gamedsl.players.replying.serve`), and each has random numbers of its own. A reply's
+tokens are kept as they were drawn, so that what is trained is what was said.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.calls.registry import lookup
+from gamedsl.ir.program import Call, walk_steps
+from gamedsl.players.base import Player, Posed, Speaker, answer
+from gamedsl.players.replying import Asked, Later, Next, Reply, serve
+from gamedsl.policies.base import Policy
+from gamedsl.policies.generation import Writing
+from gamedsl.policies.multi_model import mute_model
+from gamedsl.prompting.replies import ParseFailure
+from gamedsl.recipe.table import Recipe
+from gamedsl.runtime.memory import Memory
+from gamedsl.train.cast import Cast, Lineup
+from gamedsl.train.errors import TrainError
+from gamedsl.train.rollout import Start, generator
+from gamedsl.train.trajectories import Batch, Sample, Trajectory
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from gamedsl.runtime import Action, Episode
+    from gamedsl.runtime.game import Game
+    from gamedsl.train.rows import RowSampler
+
+
+def writer(policy: Policy) -> Writing:
+    """Returns the policy as one that writes. Raises TrainError where it only scores labels."""
+    from typing import cast
+
+    if (mute := mute_model(policy)) is not None:
+        raise TrainError(
+            f"this game is played in words, and `{mute}` only scores labels",
+            "take a language model, such as `--model smollm2-135m`, with LoRA adapters",
+        )
+    return cast("Writing", policy)
+
+
+def check_calls(game: Game) -> None:
+    """Raises TrainError where a function that the game calls cannot run on this machine."""
+    for call in walk_steps(game.ir.turns):
+        function = lookup(call.function) if isinstance(call, Call) else None
+        missing = None if function is None else function.missing_here()
+        if function is not None and missing is not None:
+            raise TrainError(f"`{function.name}` cannot run here: {missing}", "see docs/calls.md")
+
+
+class Lineages:
+    """The state of a run that `lasts: run`, from step to step; empty before the first step.
+
+    The games of a group share their chances, and the memory that they begin with. So a run has as
+    many lineages as its steps have groups. In each step the first game of a group, in order, that
+    was not forfeited leaves its memory to the group of that number in the next; where there is
+    none, the memory stays. Nothing else is carried on, so that a run that was killed goes on as it
+    would have.
+    """
+
+    def __init__(self) -> None:
+        self._memories: dict[int, Memory] = {}
+
+    def of(self, group: int) -> Memory:
+        """Returns the memory that the games of a group begin with."""
+        return self._memories.get(group, {})
+
+    def carry_on(self, trajectories: Sequence[Trajectory]) -> None:
+        """Takes the memories that the finished games of a step leave."""
+        carried: set[int] = set()
+        for one in trajectories:
+            if one.group not in carried and not one.episode.failures:
+                carried.add(one.group)
+                self._memories[one.group] = one.episode.memory
+
+    def state(self) -> dict[str, Any]:
+        return {"memories": dict(self._memories)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._memories = dict(state["memories"])
+
+
+class Sessions:
+    """An engine of `gamedsl.train.rollout` for written replies. `lineages` hold the state that
+    lasts from step to step."""
+
+    bundled = False
+
+    def __init__(self, policy: Writing, lineages: Lineages | None = None) -> None:
+        self._policy, self._lineages = policy, lineages or Lineages()
+
+    def memory(self, group: int) -> Memory:
+        """Returns the memory of the lineage of a group."""
+        return self._lineages.of(group)
+
+    def play(
+        self, starts: Sequence[Start], batch: Batch, recipe: Recipe, cast: Cast,
+        rows: RowSampler | None,
+    ) -> None:  # fmt: skip
+        """Plays all games, one sample for each reply of the policy."""
+        played = [_Game(start, batch.lineups[start.group]) for start in starts]
+        rngs = generator(recipe.seed, batch.step, "words").spawn(len(played))
+        ir = starts[0].episode.env.ir
+        calls = any(isinstance(one, Call) for one in walk_steps(ir.turns))
+        with ThreadPoolExecutor(_threads()) if calls else nullcontext() as pool:
+            games = _Games(played, rngs, batch, cast, pool)
+            first = [games.ask(number) for number in range(len(played))]
+            free = recipe.replies == "free"
+            serve(self._policy, first, games.take, recipe.temperature, free=free)
+        batch.trajectories += [
+            Trajectory(one.start.group, 1, one.samples, one.episode, one.start.row)
+            for one in played
+        ]
+
+
+def _threads() -> int:
+    """Returns the number of all cores but one, which writes."""
+    return max(1, (os.cpu_count() or 1) - 1)
+
+
+_Given = tuple["Action | str | ParseFailure", Sample | None]
+"""The reply to a decision; one of a player that is no part of the policy has no sample."""
+
+
+@dataclass
+class _Game:
+    """A game under way. `given` are the replies to the decisions that it waits for, by seat."""
+
+    start: Start
+    lineup: Lineup
+    samples: list[Sample] = field(default_factory=list)
+    given: dict[str, _Given] = field(default_factory=dict)
+
+    @property
+    def episode(self) -> Episode:
+        return self.start.episode
+
+
+class _Games:
+    """The games of a step as they are played; each has a number.
+
+    Where rules call functions, games are moved by a `pool` of threads, and the engine goes on
+    writing for others meanwhile. Nobody is asked anything outside of the main thread. Players who
+    answer for many games at once are asked when several wait for them.
+    """
+
+    def __init__(
+        self, games: Sequence[_Game], rngs: Sequence[np.random.Generator], batch: Batch, cast: Cast,
+        pool: Executor | None,
+    ) -> None:  # fmt: skip
+        self._games, self._rngs, self._batch = games, rngs, batch
+        self._cast, self._pool = cast, pool
+        self._posed: dict[int, tuple[Player, list[tuple[int, Posed]]]] = {}
+        """By player, the decisions that it is still to be asked, with the numbers of their
+        games."""
+
+    def ask(self, number: int) -> Next:
+        """Returns the decisions that a game asks of the policy; players that can reply at once
+        do."""
+        game = self._games[number]
+        if game.episode.done:
+            return ()
+        asked: list[Asked | Later] = []
+        waits = False
+        for decision in game.episode.decisions:
+            seed = int(self._rngs[number].integers(2**31))
+            player = self._cast.holder(decision, game.lineup)
+            if player is None:
+                asked.append(Asked(decision, self._cast.adapter(decision.role), seed, number))
+                continue
+            posed = Posed(decision, game.episode, seed)
+            if isinstance(player, Speaker):
+                self._posed.setdefault(id(player), (player, []))[1].append((number, posed))
+                waits = True
+            else:
+                game.given[decision.seat] = answer(player, [posed])[0].reply, None
+        if waits or not asked:
+            asked.append(lambda: self._go_on(number))
+        return asked
+
+    def take(self, one: Asked, reply: Reply) -> Next:
+        """Takes a reply of the policy."""
+        decision, game = one.decision, self._games[one.number]
+        query = action = None
+        if reply.choice is not None:
+            action = reply.choice.action
+            query = self._batch.index(reply.choice.query, decision, game.episode)
+        game.given[decision.seat] = reply.answer, Sample(
+            query, action, decision.role, decision.seat, decision.step, decision.occurrence,
+            adapter=one.adapter, written=reply.written, attempt=len(decision.failed),
+        )  # fmt: skip
+        return self._move(one.number)
+
+    def _go_on(self, number: int) -> Next:
+        """Asks the players who have not been, and moves the game if it then can be."""
+        for player, posed in self._posed.values():
+            replies = answer(player, [one for _, one in posed])
+            for (game, one), answered in zip(posed, replies, strict=True):
+                self._games[game].given[one.decision.seat] = answered.reply, None
+        self._posed.clear()
+        return self._move(number)
+
+    def _move(self, number: int) -> Next:
+        """Moves a game once all replies that it waits for are there, and asks what it then asks.
+        The game waits for nothing while it moves."""
+        game = self._games[number]
+        given = game.given
+        if not given or len(given) < len(game.episode.decisions):
+            return ()
+        game.given = {}
+        if self._pool is None:
+            _step(game, given)
+            return self.ask(number)
+        moved = self._pool.submit(_step, game, given)
+
+        def then() -> Next:
+            moved.result()
+            return self.ask(number)
+
+        return (then,)
+
+
+def _step(game: _Game, given: Mapping[str, _Given]) -> None:
+    """Answers all decisions of a game, and notes what each reply of the policy came to."""
+    episode = game.episode
+    seats, known = [one.seat for one in episode.decisions], len(episode.mistakes)
+    episode.step({seat: given[seat][0] for seat in seats})
+    failed = {m.decision.seat: m.failure for m in episode.mistakes[known:]}
+    own: Iterable[Sample | None] = [given[seat][1] for seat in seats]
+    game.samples += [one._replace(invalid=failed.get(one.seat)) for one in own if one is not None]
