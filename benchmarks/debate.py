@@ -31,10 +31,10 @@ from gamedsl.players.runs import run_player
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
-from gamedsl.train.cast import assemble
 from gamedsl.train.metrics import reply_metrics
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import open_run
+from gamedsl.train.seats import assign_seats
 from gamedsl.train.sessions import Sessions, writer
 from gamedsl.train.trajectories import Trajectory
 
@@ -66,7 +66,7 @@ def measured(game: Game, recipe: Recipe, folder: Path, step: int, episodes: int)
     env = game.env(run_seed=recipe.seed, tokenizer=player.policy.tokenizer)
     alone = replace(recipe, games=episodes, group_size=1)
     batch = play(
-        env, Sessions(writer(player.policy)), alone, recipe.steps + 1, assemble(game, recipe)
+        env, Sessions(writer(player.policy)), alone, recipe.steps + 1, assign_seats(game, recipe)
     )
     won: dict[str, list[float]] = defaultdict(list)
     for trial in batch.trajectories:

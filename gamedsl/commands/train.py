@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from gamedsl.policies.generation import Writing
     from gamedsl.recipe.table import Recipe
     from gamedsl.runtime import Game
-    from gamedsl.train.cast import Cast
     from gamedsl.train.loop import Observer, Outcome
     from gamedsl.train.methods.base import Record
     from gamedsl.train.runfolder import RunFolder
+    from gamedsl.train.seats import SeatAssignment
 
 HELP = "Train language models to play a game. FILE is a path or the name of a shipped game."
 
@@ -66,7 +66,7 @@ class Job:
 
     game: Game
     recipe: Recipe
-    cast: Cast
+    cast: SeatAssignment
     params: dict[str, Any]
     run: RunFolder | None
 
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.dry_run:
             from gamedsl.diagnostics import Problems
-            from gamedsl.train.dryrun import dry_run
+            from gamedsl.train.dry_run import dry_run
 
             problems = Problems()
             print(dry_run(job.game, job.recipe, job.cast, _notify, problems))
@@ -177,7 +177,7 @@ def _compile(file: str, params: dict[str, Any], form: str) -> tuple[Game, tuple[
 def _cast(
     game: Game, proofs: tuple[Proof, ...], flags: list[Setting], texts: list[str], form: str, *,
     warn: bool = True,
-) -> tuple[Recipe, Cast] | None:  # fmt: skip
+) -> tuple[Recipe, SeatAssignment] | None:  # fmt: skip
     """The recipe and who plays by it; None where either has problems, which are printed but where
     the file alone has them. Unless told to `warn`, only errors are."""
     from gamedsl.analysis.rewards import check_equilibria
@@ -201,15 +201,15 @@ def _cast(
 
 def hire(
     game: Game, recipe: Recipe, settings: Sequence[Setting], problems: Problems
-) -> Cast | None:
+) -> SeatAssignment | None:
     """The players of roles; None if one cannot be opened, with a problem at its place in the
     settings."""
     from gamedsl.recipe.resolve import span_of
-    from gamedsl.train.cast import CastError, assemble
+    from gamedsl.train.seats import SeatError, assign_seats
 
     try:
-        return assemble(game, recipe)
-    except CastError as error:
+        return assign_seats(game, recipe)
+    except SeatError as error:
         span = span_of(error.setting, settings) or game.ir.span
         problems.add("GD0711", error.message, span, why="not to be had", help=error.help)
         return None
@@ -245,7 +245,7 @@ def _train(job: Job, args: argparse.Namespace) -> int:
         interrupt = stack.enter_context(Interrupt())
         outcome = climb(
             job.game, recipe, folder, policy, observers=observers, conclude=_conclude,
-            interrupt=interrupt, cast=job.cast, load=gamedsl.load,
+            interrupt=interrupt, seating=job.cast, load=gamedsl.load,
         )  # fmt: skip
     report = write_report(folder.path)
     return _close(outcome, folder, report, args.format)
@@ -254,7 +254,7 @@ def _train(job: Job, args: argparse.Namespace) -> int:
 def _readable(job: Job, policy: Writing, form: str) -> bool:
     """Whether the model reads prompts as long as the game's can be; else that is printed."""
     from gamedsl.diagnostics import Problems
-    from gamedsl.train.context import check_context
+    from gamedsl.train.context_length import check_context
 
     problems = Problems()
     check_context(job.game, job.recipe, policy, problems)
@@ -313,8 +313,8 @@ class _JsonLines:
 
 def _conclude(folder: RunFolder, tree: Any, end: Record) -> Record:
     """The summary of a run, as a part of its end record."""
+    from gamedsl.train.monitors.text import contributed, contributions, population, sentences
     from gamedsl.train.summary import summarise
-    from gamedsl.train.telling.words import contributed, contributions, population, sentences
 
     records = folder.records()
     steps = [record for record in records if record["event"] == "step"]

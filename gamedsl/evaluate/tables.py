@@ -18,8 +18,8 @@ from gamedsl.solve.words import plural
 from gamedsl.tables.markdown import markdown
 from gamedsl.tables.model import Table, number_columns, text_columns
 from gamedsl.tables.text import rendered, titled_lines
-from gamedsl.train.telling.extinction import inside, parts_of
-from gamedsl.train.telling.words import interval
+from gamedsl.train.monitors.extinction import inside, parts_of
+from gamedsl.train.monitors.text import interval
 
 NAME = 24
 """Letters of a name in a row; the list of contestants has the whole."""

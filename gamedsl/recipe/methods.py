@@ -37,7 +37,7 @@ class MethodSpec:
     reads: those settings or groups, brought by others or shared, that only some methods read.
     defaults: its own defaults of shared settings, as users write them.
     conflicts: what does not fit together under this method.
-    in_words: whether it can train games in words, beside closed ones.
+    closed_because: why it trains closed games alone; None where it trains games in words too.
     mixes: whether it settles at mixed equilibria of what is rewarded.
     swaps_adapters: whether an update scores another policy, with other adapters in the model.
     """
@@ -48,7 +48,7 @@ class MethodSpec:
     reads: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     conflicts: tuple[Conflict, ...] = ()
-    in_words: bool = False
+    closed_because: str | None = None
     mixes: bool = False
     swaps_adapters: Callable[[Recipe], bool] = lambda recipe: False
 
@@ -74,7 +74,7 @@ def _completed(row: SettingSpec) -> SettingSpec:
     """A row with what the registry says of it."""
     if row.name == "method":
         docs = [f"`{name}`: {method_spec(name).doc}" for name in METHODS]
-        speaking = tuple(name for name in METHODS if method_spec(name).in_words)
+        speaking = tuple(name for name in METHODS if method_spec(name).closed_because is None)
         return replace(
             row, kind="word", choices=tuple(METHODS), in_words=speaking,
             doc="how the policy learns; " + "; ".join(docs),
@@ -84,7 +84,8 @@ def _completed(row: SettingSpec) -> SettingSpec:
         return row
     instead = f"`method: {readers[0]}`" if len(readers) < 3 else "another `method`"
     only = ReadIf("method", lambda method: method in readers, instead)
-    return replace(row, read_if=(only, *row.read_if))
+    closed = all(method_spec(name).closed_because is not None for name in readers)
+    return replace(row, read_if=(only, *row.read_if), closed_only=row.closed_only or closed)
 
 
 def _reads(method: MethodSpec, row: SettingSpec) -> bool:

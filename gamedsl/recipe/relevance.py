@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from gamedsl.diagnostics import Note
 from gamedsl.recipe.conflicts import RecipeCheck
-from gamedsl.recipe.methods import table
+from gamedsl.recipe.methods import method_spec, table
 from gamedsl.recipe.setting import SettingSpec
 
 _WORDS = "is not for games in words, whose decisions cannot be listed"
@@ -23,8 +23,10 @@ def check_words(check: RecipeCheck) -> None:
         elif row.in_words is not None and value not in row.in_words:
             known = " or ".join(f"`{one}`" for one in row.in_words if one is not None)
             given = row.name in check.given and row.name not in check.usual
+            because = method_spec(value).closed_because if row.name == "method" else None
+            what = _WORDS if because is None else f"is not for games in words: {because}"
             check.conflict(
-                f"`{row.name}: {value}` {_WORDS}",
+                f"`{row.name}: {value}` {what}",
                 f"write {known}" if given else f"set `{row.name}` to {known}", row.name,
             )  # fmt: skip
 

@@ -191,7 +191,7 @@ def _reward(batch: Batch, number: int, sample: Sample) -> Fraction | int | None:
     episode = batch.trajectories[number].episode
     if sample.invalid is not None:
         return episode.env.cost_of(sample.seat)
-    return episode.rewards[sample.seat]
+    return episode.rewards.get(sample.seat)
 
 
 def _prompt(sample: Sample) -> Hashable:

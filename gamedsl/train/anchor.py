@@ -36,22 +36,22 @@ class Anchor:
         return self._reference.adapters if self._reference is not None else {}
 
     def put(self, adapters: Adapters) -> None:
-        """Be where `adapters` says. No graph of the policy may be alive."""
+        """Moves to the policy of `adapters`. No graph of the policy may be alive."""
         self._reference = Reference(self._policy, adapters) if adapters else None
         if self._reference is not None and self._known:
             # Now, and all in one pass: the same last bits whether or not a run was stopped here.
             self._reference.log_pi(self._known)
 
     def due(self, step: int) -> bool:
-        """Whether it is time to move, the update of a step being done."""
+        """Returns whether it is time to move, the update of a step being done."""
         return self._every is not None and step % self._every == 0
 
     def move(self) -> None:
-        """Be the policy as it is now. No graph of the policy may be alive."""
+        """Moves to the policy as it is now. No graph of the policy may be alive."""
         self.put(adapters_of(self._policy))
 
     def log_rho(self, queries: Sequence[Query]) -> list[torch.Tensor]:
-        """Its log-probabilities [labels], as they would be played; float32 on the CPU."""
+        """Returns its log-probabilities [labels], as they would be played; float32 on the CPU."""
         sizes = [len(query.labels) for query in queries]
         even = [torch.full((size,), -math.log(size)) for size in sizes]
         if self._reference is None:

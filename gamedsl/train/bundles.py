@@ -24,9 +24,9 @@ from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Query
 from gamedsl.recipe.table import Recipe
-from gamedsl.train.cast import Answers, Cast
 from gamedsl.train.rollout import Start, generator
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.seats import Answers, SeatAssignment
 from gamedsl.train.trajectories import Batch, DecisionPoint, Sample, Trajectory
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Bundles:
         """Returns None: no state lasts from game to game."""
 
     def play(
-        self, starts: Sequence[Start], batch: Batch, recipe: Recipe, cast: Cast,
+        self, starts: Sequence[Start], batch: Batch, recipe: Recipe, seating: SeatAssignment,
         rows: RowSampler | None,
     ) -> None:  # fmt: skip
         """Plays all bundles at once, decision by decision."""
@@ -133,18 +133,18 @@ class Bundles:
         for start in starts:
             arrive(Bundle(start.episode, start.games, start.group, row=start.row))
         while frontier:
-            asked = [(bundle, _asked(bundle, batch, cast)) for bundle in frontier]
+            asked = [(bundle, _asked(bundle, batch, seating)) for bundle in frontier]
             scorer.score([query for _, each in asked for _, query, _ in each if query is not None])
-            if cast.pool is not None:
-                cast.pool.score((player, d) for _, each in asked for d, _, player in each)
+            if seating.pool is not None:
+                seating.pool.score((player, d) for _, each in asked for d, _, player in each)
             frontier.clear()
             for bundle, each in asked:
-                for part in self._moved(bundle, each, batch, cast, rng):
+                for part in self._moved(bundle, each, batch, seating, rng):
                     arrive(part)
         batch.tokens = scorer.tokens
 
     def _moved(
-        self, bundle: Bundle, asked: list[_Asked], batch: Batch, cast: Cast,
+        self, bundle: Bundle, asked: list[_Asked], batch: Batch, seating: SeatAssignment,
         rng: np.random.Generator,
     ) -> Iterator[Bundle]:  # fmt: skip
         """Yields the parts of a bundle after its decisions, with their new samples."""
@@ -154,7 +154,7 @@ class Bundles:
             if query is not None:
                 answers.append(Answers.of(d, self._scorer.probabilities(query)))
             elif player is not None:
-                answers.append(cast.answers(player, d, bundle.episode, bundle.games))
+                answers.append(seating.answers(player, d, bundle.episode, bundle.games))
         paid = rewards_so_far(bundle.episode.env.ir, bundle.episode.paid)
         for joint, point, part in bundle.moved(answers, rng):
             samples = tuple(
@@ -168,12 +168,12 @@ class Bundles:
             yield replace(part, samples=bundle.samples + samples)
 
 
-def _asked(bundle: Bundle, batch: Batch, cast: Cast) -> list[_Asked]:
+def _asked(bundle: Bundle, batch: Batch, seating: SeatAssignment) -> list[_Asked]:
     """Returns all decisions that a bundle waits for."""
     lineup, asked = batch.lineups[bundle.group], []
     for decision in bundle.episode.decisions:
-        player = cast.holder(decision, lineup)
-        query = query_of(decision, cast.adapter(decision.role)) if player is None else None
+        player = seating.holder(decision, lineup)
+        query = query_of(decision, seating.adapter(decision.role)) if player is None else None
         asked.append((decision, query, player))
     return asked
 

@@ -1,8 +1,8 @@
-"""What it takes to go on from a step as if nothing had happened.
+"""Checkpoints: the state of a run after a step, from which it goes on as if never stopped.
 
-A checkpoint is one file, written beside its place and renamed into it, so that a kill at any
-moment leaves the previous ones whole. It holds the step, the adapters, the optimiser's state,
-what each part of the loop keeps, and, where the objective has a reference policy, the adapters that
+A checkpoint is one file. It is written beside its place and renamed into it, so that a kill at any
+moment leaves the previous ones whole. It holds the step, the adapters, the optimiser's state, what
+each part of the loop keeps, and, where the objective has a reference policy, the adapters that
 training started from. Random numbers are keyed by the step and the learning rate is a function of
 it, so neither needs state.
 """
@@ -40,41 +40,42 @@ class Checkpoint:
 
 
 class Lasting(Protocol):
-    """A part of the loop that keeps something from step to step."""
+    """A part of the loop that keeps state from step to step."""
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint must hold of it: numbers, texts and tensors, in lists and maps."""
+        """Returns what a checkpoint must hold of it: numbers, texts and tensors, in lists and
+        maps."""
         ...
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned."""
+        """Goes on from what `state` returned."""
         ...
 
 
 def state_of(parts: Mapping[str, Lasting]) -> dict[str, dict[str, Any]]:
-    """What all parts keep, by name."""
+    """Returns the states of all parts, by name."""
     return {name: part.state() for name, part in parts.items()}
 
 
 def restore(parts: Mapping[str, Lasting], kept: Mapping[str, dict[str, Any]]) -> None:
-    """Let all parts go on; `kept` is empty at the beginning of a run."""
+    """Lets all parts go on; `kept` is empty at the beginning of a run."""
     for name, state in kept.items():
         parts[name].restore(state)
 
 
 def adapters_of(policy: Policy) -> Adapters:
-    """A copy of all adapters' tensors."""
+    """Returns a copy of all adapters' tensors."""
     return {name: policy.adapter_state(name) for name in policy.adapters}
 
 
 def put_back(policy: Policy, adapters: Adapters) -> None:
-    """Give a policy the adapters that were copied. Raises ValueError where they do not fit."""
+    """Gives a policy the adapters that were copied. Raises ValueError where they do not fit."""
     for name, state in adapters.items():
         policy.load_adapter_state(name, state)
 
 
 def save(run: RunFolder, checkpoint: Checkpoint, keep: int) -> Path:
-    """Write a checkpoint, then drop all but the latest `keep`."""
+    """Writes a checkpoint, then deletes all but the latest `keep`."""
     run.sync_metrics()
     path = run.checkpoints / f"step-{checkpoint.step:06d}.pt"
     content = {"format": FORMAT, **vars(checkpoint)}
@@ -85,12 +86,12 @@ def save(run: RunFolder, checkpoint: Checkpoint, keep: int) -> Path:
 
 
 def steps(run: RunFolder) -> list[Path]:
-    """The checkpoints of a run, oldest first."""
+    """Returns the checkpoints of a run, oldest first."""
     return sorted(run.checkpoints.glob("step-*.pt"), key=number_in)
 
 
 def latest(run: RunFolder) -> Checkpoint | None:
-    """The last checkpoint, or None where a run has none yet. Raises TrainError."""
+    """Returns the last checkpoint, or None where a run has none yet. Raises TrainError."""
     found = steps(run)
     if not found:
         return None

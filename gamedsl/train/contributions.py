@@ -1,4 +1,4 @@
-"""What each role adds to what all earn together: Shapley values, from games that are played.
+"""Shapley values of roles: what each adds to the joint earnings, from games that are played.
 
 A coalition of roles is worth what a game pays all seats together, on average, when the roles in it
 play as they have learned and the other trained ones at random. A role's Shapley value (Shapley
@@ -20,9 +20,9 @@ from gamedsl.players.random import RandomPlayer
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Env
 from gamedsl.train.bundles import Bundles
-from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.rollout import generator, play
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.seats import Lineup, SeatAssignment
 from gamedsl.train.trajectories import Batch
 
 FEW = 4
@@ -34,17 +34,17 @@ Worth = Callable[[frozenset[str]], Fraction]
 
 
 def contributions(
-    env: Env, scorer: Scorer, recipe: Recipe, step: int, cast: Cast
+    env: Env, scorer: Scorer, recipe: Recipe, step: int, seating: SeatAssignment
 ) -> dict[str, float]:
-    """The Shapley value of each role that is trained, under the policy as it is. `step` keys the
-    random numbers, and every coalition plays `recipe.games` games with the same."""
-    roles = [role.name for role in env.ir.roles if role.name in cast.learners]
+    """Returns the Shapley value of each role that is trained, under the policy as it is. `step`
+    keys the random numbers, and every coalition plays `recipe.games` games with the same."""
+    roles = [role.name for role in env.ir.roles if role.name in seating.learners]
     known: dict[frozenset[str], Fraction] = {}
 
     def worth(coalition: frozenset[str]) -> Fraction:
         if coalition not in known:
             others = {role: RandomPlayer() for role in roles if role not in coalition}
-            playing = Cast(env.ir, recipe, {**cast.players, **others}).only(Lineup())
+            playing = SeatAssignment(env.ir, recipe, {**seating.players, **others}).only(Lineup())
             known[coalition] = _total(play(env, Bundles(scorer), recipe, step, playing))
         return known[coalition]
 
@@ -55,16 +55,16 @@ def contributions(
     return {role: float(value) for role, value in found.items()}
 
 
-def wanted(env: Env, recipe: Recipe, known: bool, cast: Cast) -> bool:
-    """Whether a run ends with them; `known`: all decisions of the game are."""
+def wanted(env: Env, recipe: Recipe, known: bool, seating: SeatAssignment) -> bool:
+    """Returns whether a run ends with them; `known`: all decisions of the game are."""
     if recipe.contributions != "auto":
         return recipe.contributions == "on"
     constant = any(claim.kind in ("zero_sum", "constant_sum") for claim in env.ir.claims)
-    return known and not constant and 1 < len(cast.learners) <= FEW
+    return known and not constant and 1 < len(seating.learners) <= FEW
 
 
 def shapley(roles: Sequence[str], worth: Worth) -> dict[str, Fraction]:
-    """The Shapley value of each role, over all coalitions."""
+    """Returns the Shapley value of each role, over all coalitions."""
     found = {}
     for role in roles:
         others = [other for other in roles if other != role]
@@ -80,7 +80,7 @@ def shapley(roles: Sequence[str], worth: Worth) -> dict[str, Fraction]:
 def shapley_of_orders(
     roles: Sequence[str], worth: Worth, rng: np.random.Generator, orders: int = ORDERS
 ) -> dict[str, Fraction]:
-    """An unbiased estimate of it, over orders that are drawn (Castro et al. 2009)."""
+    """Returns an unbiased estimate of it, over orders that are drawn (Castro et al. 2009)."""
     found = dict.fromkeys(roles, Fraction(0))
     for _ in range(orders):
         before: frozenset[str] = frozenset()
@@ -92,7 +92,8 @@ def shapley_of_orders(
 
 
 def _total(batch: Batch) -> Fraction:
-    """What all seats earned together in a game, on average over those that were not void."""
+    """Returns the earnings of all seats together in a game, on average over those that were not
+    void."""
     total, games = Fraction(0), 0
     for one in batch.trajectories:
         rewards = one.episode.rewards.values()

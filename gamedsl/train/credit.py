@@ -1,23 +1,23 @@
-"""What one decision was worth, by asking the rules what else could have been done there.
+"""Credit of single decisions: the rules are asked what else could have been done there.
 
 For each decision that a game came to, every alternative is played out from the same point: the
 episode is forked, the other seats that moved at the same time do what they did, and the rest
 follows. With Q the mean of what comes out and pi the seat's policy, the advantage of action a is
 
-    A(a) = Q(a) - sum over b of pi(b) Q(b).
+     A(a) = Q(a) - sum over b of pi(b) Q(b).
 
 - `counterfactual`: Q is what the seat itself earns, and all that follows is played anew by the
   policy as it is. The subtracted mean is the baseline of COMA (Foerster et al. 2018), but taken
   from the game and not from a critic. In expectation it is the policy gradient.
-- `difference`: Q is what all seats earn on average, and the later choices of the game stand as they
+- `difference`: Q is what all seats earn on average, and the later choices of the game stay as they
   were made, where they are still legal. So it is the difference reward of Wolpert and Tumer (2002)
   with the seat's average play in place of a default action (their aristocrat utility). It credits
   what an action did by itself, and not how others would have answered another one.
 
-Where no more courses of play than `replays` are left they are all followed, weighted by their
-odds, and Q is exact; else as many are drawn, without bias. Chance that the episode's seed decides
-stays as it was. Ends that are void, since somebody forfeited, are left out of Q, and alternatives
-of which nothing else is left out of the mean.
+Where no more courses of play than `replays` are left they are all followed, weighted by their odds,
+and Q is exact; else as many are drawn, without bias. Chance that the episode's seed decides stays
+as it was. Ends that are void, since somebody forfeited, are left out of Q, and alternatives that
+have no other ends are left out of the mean.
 
 Shape letters: A labels of a query, S seats.
 """
@@ -34,9 +34,9 @@ import numpy as np
 from gamedsl.players.replying import query_of
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.bundles import draw_joint
-from gamedsl.train.cast import Answers, Cast, Lineup
 from gamedsl.train.rollout import generator
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.seats import Answers, Lineup, SeatAssignment
 from gamedsl.train.trajectories import Batch, Sample, Trajectory
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ Script = dict[tuple[str, str, int], str]
 
 @dataclass
 class _Course:
-    """An alternative that is followed: where it may stand by now, with weights that sum to 1, and
-    what came out where it ended."""
+    """An alternative that is followed: the points that it may have come to by now, with weights
+    that sum to 1, and the sum of the rewards where it ended."""
 
     script: Script
     rewards_S: np.ndarray
@@ -60,7 +60,7 @@ class _Course:
     """The weight of the ends that are not void."""
 
     def arrive(self, episode: Episode, weight: float) -> None:
-        """Take where a move led: a point to go on from, or an end, left out where it is void."""
+        """Takes where a move led: a point to go on from, or an end, left out where it is void."""
         if not episode.done:
             self.points.append((episode, weight))
             return
@@ -70,7 +70,7 @@ class _Course:
             self.ended += weight
 
     def mean_S(self) -> np.ndarray:
-        """What each seat earns on average; NaN where all ends are void."""
+        """Returns what each seat earns on average; NaN where all ends are void."""
         found: np.ndarray = self.rewards_S / (self.ended or np.nan)
         return found
 
@@ -78,13 +78,13 @@ class _Course:
 class Replays:
     """Plays out what else could have been done, with the policy that a scorer scores."""
 
-    def __init__(self, recipe: Recipe, scorer: Scorer, cast: Cast) -> None:
-        self._scorer, self._cast = scorer, cast
+    def __init__(self, recipe: Recipe, scorer: Scorer, seating: SeatAssignment) -> None:
+        self._scorer, self._seating = scorer, seating
         self._seed, self._most = recipe.seed, recipe.replays
         self._held = recipe.credit == "difference"
 
     def advantages(self, batch: Batch, samples: Sequence[tuple[int, Sample]]) -> list[float]:
-        """The advantage of each of the `samples`, which come with the numbers of their
+        """Returns the advantage of each of the `samples`, which come with the numbers of their
         histories."""
         rng = generator(self._seed, batch.step, "replays")
         courses: dict[Any, list[_Course]] = {}
@@ -101,7 +101,7 @@ class Replays:
         ]
 
     def _key(self, number: int, sample: Sample) -> Any:
-        """What two samples have in common whose alternatives are the same."""
+        """Returns the key of samples whose alternatives are the same."""
         assert sample.point is not None
         episode, moves = sample.point
         others = tuple((seat, str(move)) for seat, move in moves.items() if seat != sample.seat)
@@ -124,7 +124,7 @@ class Replays:
         return float(q_A[action] - pi_A @ q_A)
 
     def _follow(self, courses: Sequence[_Course], rng: np.random.Generator) -> None:
-        """Play all courses to their ends, decision by decision, all at once."""
+        """Plays all courses to their ends, decision by decision, all at once."""
         going = [course for course in courses if course.points]
         while going:
             asked = [
@@ -143,13 +143,13 @@ class Replays:
             going = [course for course in going if course.points]
 
     def _ask(self, course: _Course, decision: Decision) -> tuple[Decision, Query | None]:
-        held = self._cast.holder(decision, course.lineup) is not None
-        return decision, None if held else query_of(decision, self._cast.adapter(decision.role))
+        held = self._seating.holder(decision, course.lineup) is not None
+        return decision, None if held else query_of(decision, self._seating.adapter(decision.role))
 
     def _next(
         self, course: _Course, episode: Episode, rng: np.random.Generator
     ) -> Iterable[tuple[Episode, float]]:
-        """What follows a point, with its odds: all of it, or as much as may be followed."""
+        """Yields what follows a point, with its odds: all of it, or as much as may be followed."""
         if episode.outcome_count:
             odds = np.array([float(outcome.probability) for outcome in episode.chance])
             for (outcome,), share in self._drawn([Answers([], odds)], rng):
@@ -173,9 +173,9 @@ class Replays:
             return Answers.of(decision, np.array([float(a == chosen) for a in decision.legal]))
         if query is not None:
             return Answers.of(decision, self._scorer.probabilities(query))
-        player = self._cast.holder(decision, course.lineup)
+        player = self._seating.holder(decision, course.lineup)
         assert player is not None
-        found = self._cast.answers(player, decision, episode, 1)
+        found = self._seating.answers(player, decision, episode, 1)
         if found.odds_A is not None:
             return found
         return Answers([found.options[found.replied[0]]], np.ones(1))
@@ -183,7 +183,7 @@ class Replays:
     def _drawn(
         self, answers: Sequence[Answers], rng: np.random.Generator
     ) -> Iterable[tuple[np.ndarray, float]]:
-        """The joint answers with their odds; `replays` draws of them where they are more."""
+        """Yields the joint answers with their odds; `replays` draws of them where they are more."""
         rows = [answer.odds_A for answer in answers if answer.odds_A is not None]
         places = [np.flatnonzero(row) for row in rows]
         if prod(map(len, places)) > self._most:
@@ -195,7 +195,7 @@ class Replays:
 
 
 def _script(batch: Batch, trajectory: Trajectory) -> Script:
-    """What the policy chose in a game."""
+    """Returns the policy's choices in a game."""
     chosen = [(sample, *sample.scored) for sample in trajectory.samples]
     return {
         (s.seat, s.step, s.occurrence): batch.places[query].legal[action]
@@ -206,7 +206,8 @@ def _script(batch: Batch, trajectory: Trajectory) -> Script:
 def _alternatives(
     batch: Batch, sample: Sample, script: Script, lineup: Lineup
 ) -> Iterable[_Course]:
-    """A course for each action that could have been taken at a sample's decision, one move on."""
+    """Yields a course for each action that could have been taken at a sample's decision, one move
+    on."""
     from gamedsl.runtime import Action
 
     assert sample.point is not None
@@ -223,7 +224,8 @@ def _alternatives(
 def _thinned(
     points: list[tuple[Episode, float]], most: int, rng: np.random.Generator
 ) -> list[tuple[Episode, float]]:
-    """No more than `most` of the points, drawn by their weights, of the same weight in all."""
+    """Returns no more than `most` of the points, drawn by their weights, of the same weight in
+    all."""
     if len(points) <= most:
         return points
     weights = np.array([weight for _, weight in points])

@@ -18,13 +18,13 @@ from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.bundles import Bundles
-from gamedsl.train.cast import Cast, assemble, budget_of
 from gamedsl.train.errors import TrainError
 from gamedsl.train.loop import Conclude, Observer, Outcome, train
 from gamedsl.train.metrics import role_means
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.seats import SeatAssignment, assign_seats, budget_of
 from gamedsl.train.success import bounds_of, success
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ NAME = "curriculum"
 
 
 class Climb:
-    """How far a run has come. A part of the loop that lasts."""
+    """The progress of a run through its levels. A part of the loop that keeps state."""
 
     def __init__(self, recipe: Recipe, games: Mapping[Level, Game]) -> None:
         self._plan = recipe.curriculum
@@ -49,11 +49,11 @@ class Climb:
 
     @property
     def level(self) -> Level:
-        """What the param is set to now."""
+        """The value of the param at the current level."""
         return self._plan.levels[self._number]
 
     def see(self, record: Record) -> Record:
-        """Take a step's record; returns what it says of the level."""
+        """Takes a step's record; returns what it says of the level."""
         level, reached = self.level, success(record, self.bounds[self.level])
         self._recent = [*self._recent, reached][-self._plan.over :]
         enough = len(self._recent) == self._plan.over
@@ -63,11 +63,11 @@ class Climb:
         return {"level": level, "success": reached}
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint must hold of it."""
+        """Returns what a checkpoint must hold of it."""
         return {"number": self._number, "recent": list(self._recent)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned."""
+        """Goes on from what `state` returned."""
         self._number, self._recent = state["number"], list(state["recent"])
 
 
@@ -80,19 +80,19 @@ def climb(
     observers: Sequence[Observer] = (),
     conclude: Conclude = lambda run, tree, end: {},
     interrupt: Interrupt | None = None,
-    cast: Cast | None = None,
+    seating: SeatAssignment | None = None,
     load: Load,
 ) -> Outcome:
-    """Train as `gamedsl.train.loop.train` does, through the levels of the recipe's curriculum where
-    it has one; `load` (`gamedsl.load`) compiles them. Raises as it does, and TrainError for a level
-    that cannot be had."""
+    """Trains as `gamedsl.train.loop.train` does, through the levels of the recipe's curriculum
+    where it has one; `load` (`gamedsl.load`) compiles them. Raises as it does, and TrainError for a
+    level that cannot be had."""
     plan = recipe.curriculum
     if plan.param is None:
         return train(
             game, recipe, run, policy,
-            observers=observers, conclude=conclude, interrupt=interrupt, cast=cast,
+            observers=observers, conclude=conclude, interrupt=interrupt, seating=seating,
         )  # fmt: skip
-    budget = budget_of(recipe) if cast is None else cast.budget
+    budget = budget_of(recipe) if seating is None else seating.budget
     params = dict(run.info()["params"])
     games = {
         level: _at_level(game, {**params, plan.param: level}, load)
@@ -108,7 +108,7 @@ def climb(
         env = other.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
         scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
         batch = play(
-            env, Bundles(scorer), recipe, recipe.steps + 1, assemble(other, recipe, budget)
+            env, Bundles(scorer), recipe, recipe.steps + 1, assign_seats(other, recipe, budget)
         )
         record = role_means(batch)
         return {**record, "success": success(record, reached.bounds[level])}
@@ -121,7 +121,7 @@ def climb(
         level = reached.level
         outcome = train(
             games[level], recipe, run, policy, observers=observers, conclude=concluded,
-            interrupt=interrupt, cast=assemble(games[level], recipe, budget), levels=reached,
+            interrupt=interrupt, seating=assign_seats(games[level], recipe, budget), levels=reached,
         )  # fmt: skip
         if outcome.finished or reached.level == level:
             return outcome
@@ -129,7 +129,7 @@ def climb(
 
 
 class _Started:
-    """An observer that was told of the start already."""
+    """An observer that heard of the start already."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -139,7 +139,7 @@ class _Started:
 
 
 def _at_level(game: Game, params: dict[str, Any], load: Load) -> Game:
-    """The game with other params. Raises TrainError where it does not compile, or has other
+    """Returns the game with other params. Raises TrainError where it does not compile, or has other
     roles."""
     shown = ", ".join(f"{name}={value}" for name, value in params.items())
     try:

@@ -23,12 +23,12 @@ import torch
 
 from gamedsl.policies.base import Policy
 from gamedsl.recipe.table import Recipe, WarmUp
-from gamedsl.train.cast import Cast
 from gamedsl.train.checkpoint import adapters_of, put_back
 from gamedsl.train.errors import TrainError
 from gamedsl.train.imitation_data import FILE, Fit, ImitationDataset, datasets_of
 from gamedsl.train.optimizer import clip_gradients
 from gamedsl.train.rollout import generator
+from gamedsl.train.seats import SeatAssignment
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Env, Game
@@ -46,7 +46,7 @@ def imitate(
     game: Game,
     env: Env,
     recipe: Recipe,
-    cast: Cast,
+    seating: SeatAssignment,
     policy: Policy,
     parameters: Sequence[torch.nn.Parameter],
     *,
@@ -58,11 +58,11 @@ def imitate(
 
     Returns None where it was asked to stop. Raises TrainError.
     """
-    learned, held_out = datasets_of(game, env, recipe, cast, policy)
+    learned, held_out = datasets_of(game, env, recipe, seating, policy)
     epochs, whole = list[Record](), Record()
     for number in range(1, rounds_of(recipe.warm_up) + 1):
         if number > 1:
-            more = datasets_of(game, env, recipe, cast, policy, number)
+            more = datasets_of(game, env, recipe, seating, policy, number)
             learned.take(more[0])
             held_out.take(more[1])
         record = warm_up(
@@ -93,10 +93,11 @@ def warm_up(
     asked_to_stop: Callable[[], bool] = lambda: False,
     first: int = 1,
 ) -> Record | None:
-    """Fit the policy to dataset by its `parameters` that are trained; what the start record says of
-    it. `tell` hears of each epoch; `first` is the number of the first one.
+    """Fits the policy to a dataset by its `parameters` that are trained. Returns its part of the
+    start record. `tell` hears of each epoch; `first` is the number of the first one.
 
-    None where it was asked to stop. The optimiser is thrown away: training starts with a fresh one.
+    Returns None where it was asked to stop. The optimiser is thrown away: training starts with a
+    fresh one. Raises TrainError where it diverges.
     """
     plan = recipe.warm_up
     measured = (held_out if len(held_out) else dataset).subset(HELD_OUT)
@@ -145,7 +146,7 @@ def warm_up(
 
 
 def described(plan: WarmUp) -> str:
-    """A warm-up that is to be, in words."""
+    """Returns a description of a warm-up in words."""
     if plan.expert is None:
         return "none"
     if plan.expert.startswith(FILE):
@@ -163,7 +164,7 @@ def _held_out(fit: Fit) -> Record:
 
 
 def _rate(step: int, steps: int) -> float:
-    """What the rate is multiplied by at a step (from 0)."""
+    """Returns the factor of the rate at a step (from 0)."""
     rising = max(round(_RISING * steps), 1)
     if step < rising:
         return (step + 1) / rising

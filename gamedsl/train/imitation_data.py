@@ -38,14 +38,14 @@ from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
 from gamedsl.prompting.events import SILENCE
-from gamedsl.prompting.replies import ParseFailure, written_said
+from gamedsl.prompting.replies import ParseFailure, write_open_reply
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import Chosen, Drawn, Transcript, TranscriptError, read
 from gamedsl.train.bundles import Bundle, Chance
-from gamedsl.train.cast import Answers, Cast
 from gamedsl.train.errors import TrainError
 from gamedsl.train.rollout import generator
+from gamedsl.train.seats import Answers, SeatAssignment
 from gamedsl.train.sessions import writer
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ AdapterOf = Callable[[str], str]
 
 
 class Fit(Protocol):
-    """How near a policy is to a player; all fields are recorded."""
+    """The distance of a policy from a player; all fields are recorded."""
 
     @property
     def loss(self) -> float:
@@ -92,18 +92,18 @@ class ImitationDataset(Protocol):
 
 
 def datasets_of(
-    game: Game, env: Env, recipe: Recipe, cast: Cast, policy: Policy, number: int = 1
+    game: Game, env: Env, recipe: Recipe, seating: SeatAssignment, policy: Policy, number: int = 1
 ) -> tuple[ImitationDataset, ImitationDataset]:
     """Returns what the roles that are trained learn in a round, and what is held out: games of the
     recipe's expert, or those of a file; in all rounds but the first the policy plays in the
     expert's place. Raises TrainError."""
     if recipe.in_words(game.ir):
-        return chats_of(game, env, recipe, cast, writer(policy))
-    return prompts_of(game, env, recipe, cast, policy if number > 1 else None, number)
+        return chats_of(game, env, recipe, seating, writer(policy))
+    return prompts_of(game, env, recipe, seating, policy if number > 1 else None, number)
 
 
 def players_of(
-    game: Game, recipe: Recipe, cast: Cast
+    game: Game, recipe: Recipe, seating: SeatAssignment
 ) -> tuple[list[dict[str, Player]], list[frozenset[str]]]:
     """Returns the players of all seats, once or more, and each time the seats that are learned
     from: the expert holds every seat that has no player of its own; or, where it has opponents, one
@@ -112,22 +112,22 @@ def players_of(
 
     plan, role_of = recipe.warm_up, game.ir.role_of
     assert plan.expert is not None, "there is no warm-up"
-    taught = [seat for seat in game.ir.seats if role_of[seat] in cast.learners]
+    taught = [seat for seat in game.ir.seats if role_of[seat] in seating.learners]
     try:
-        expert = open_player(plan.expert, game, seed=recipe.seed, budget=cast.budget)
+        expert = open_player(plan.expert, game, seed=recipe.seed, budget=seating.budget)
         if plan.opponents is None:
-            return [_seated(game, cast, expert)], [frozenset(taught)]
-        other = open_player(plan.opponents, game, seed=recipe.seed + 1, budget=cast.budget)
+            return [_seated(game, seating, expert)], [frozenset(taught)]
+        other = open_player(plan.opponents, game, seed=recipe.seed + 1, budget=seating.budget)
     except PlayerError as error:
         raise TrainError(error.message, error.help) from error
-    holders = [_seated(game, cast, other) | {seat: expert} for seat in taught]
+    holders = [_seated(game, seating, other) | {seat: expert} for seat in taught]
     return holders, [frozenset({seat}) for seat in taught]
 
 
-def _seated(game: Game, cast: Cast, player: Player) -> dict[str, Player]:
+def _seated(game: Game, seating: SeatAssignment, player: Player) -> dict[str, Player]:
     """Returns a player in all seats that have none of their own, those of referees too."""
     role_of = game.ir.role_of
-    return {seat: cast.players.get(role_of[seat], player) for seat in game.ir.everyone}
+    return {seat: seating.players.get(role_of[seat], player) for seat in game.ir.everyone}
 
 
 def _split_file(
@@ -204,7 +204,7 @@ def _hash(thing: object) -> str:
 
 @dataclass(frozen=True)
 class PromptFit:
-    """How near a policy is to a player, in means over prompts."""
+    """The distance of a policy from a player, in means over prompts."""
 
     loss: float
     """Cross-entropy, in nats."""
@@ -219,7 +219,7 @@ class PromptFit:
 
 @dataclass
 class PromptDataset:
-    """How often a player takes each action at each distinct prompt, over `games` games."""
+    """The counts of a player's actions at each distinct prompt, over `games` games."""
 
     games: int = 0
     counts_A: dict[Query, np.ndarray] = field(default_factory=dict)
@@ -282,7 +282,12 @@ def _odds(counts_A: np.ndarray) -> torch.Tensor:
 
 
 def prompts_of(
-    game: Game, env: Env, recipe: Recipe, cast: Cast, policy: Policy | None, number: int
+    game: Game,
+    env: Env,
+    recipe: Recipe,
+    seating: SeatAssignment,
+    policy: Policy | None,
+    number: int,
 ) -> tuple[PromptDataset, PromptDataset]:
     """Returns the prompts of a round that are learned and those that are held out; see
     `datasets_of`."""
@@ -293,16 +298,16 @@ def prompts_of(
             into = kept if held_out else learned
             into.games += games
             for decision, name in moves:
-                if decision.role in cast.learners:
+                if decision.role in seating.learners:
                     row = [float(legal == name) for legal in decision.legal]
-                    into.add(query_of(decision, cast.adapter(decision.role)), row, games)
+                    into.add(query_of(decision, seating.adapter(decision.role)), row, games)
         return learned, kept
-    holders, taught = players_of(game, recipe, cast)
+    holders, taught = players_of(game, recipe, seating)
     held = round(plan.games * plan.held_out)
     student = None if policy is None else partial(_policy_odds, policy, recipe.temperature)
     found = [
         gather(
-            env, holders, taught, cast.adapter,
+            env, holders, taught, seating.adapter,
             generator(recipe.seed, number - 1, f"warm-up, {purpose}"),
             games=games, explore=plan.explore, student=student,
         )
@@ -350,7 +355,7 @@ class PlayerOdds:
 def _answer(player: Player, decision: Decision, episode: Episode) -> int:
     """Returns the number of a player's move."""
     reply = player.act(decision, episode)
-    name = episode.hear(decision, reply)
+    name = episode.parse(decision, reply)
     if isinstance(name, str) and name in decision.legal:
         return decision.legal.index(name)
     raise TrainError(
@@ -438,7 +443,7 @@ def _odds_of_all(
 
 @dataclass(frozen=True)
 class ChatFit:
-    """How near a policy is to what was said."""
+    """The distance of a policy from the replies of a player."""
 
     loss: float
     """Cross-entropy of a token, or of a choice, in nats."""
@@ -457,7 +462,7 @@ class Chat:
         return sum(len(row.positions) for row in self.rows) + len(self.taken)
 
 
-class Said(NamedTuple):
+class ValidReply(NamedTuple):
     """A valid reply by its canonical name, and as its author wrote it where that is known."""
 
     decision: Decision
@@ -494,7 +499,7 @@ class ChatDataset:
     def fit(self, policy: Policy) -> ChatFit:
         return ChatFit(self._loss(self.chats, backward=False))
 
-    def add(self, cast: Cast, game: Iterable[Said]) -> None:
+    def add(self, seating: SeatAssignment, game: Iterable[ValidReply]) -> None:
         """Counts a game, and what seats said in it, in order."""
         self.games += 1
         turns: dict[str, list[Generated]] = defaultdict(list)
@@ -502,7 +507,7 @@ class ChatDataset:
         adapters: dict[str, str] = {}
         for said in game:
             decision = said.decision
-            adapter = adapters[decision.seat] = cast.adapter(decision.role)
+            adapter = adapters[decision.seat] = seating.adapter(decision.role)
             query = query_of(decision, adapter)
             if decision.said is not None:
                 text = said.text or _spelled(said)
@@ -538,7 +543,7 @@ class ChatDataset:
 
 
 def chats_of(
-    game: Game, env: Env, recipe: Recipe, cast: Cast, policy: Writing
+    game: Game, env: Env, recipe: Recipe, seating: SeatAssignment, policy: Writing
 ) -> tuple[ChatDataset, ChatDataset]:
     """Returns the chats that are learned and those that are held out; see `datasets_of`."""
     plan = recipe.warm_up
@@ -548,12 +553,13 @@ def chats_of(
     if plan.expert.startswith(FILE):
         for held_out, _, moves in _split_file(recipe, game, env):
             into = kept if held_out else learned
-            into.add(cast, [Said(d, name) for d, name in moves if d.role in cast.learners])
+            learned_from = [one for one in moves if one[0].role in seating.learners]
+            into.add(seating, [ValidReply(*one) for one in learned_from])
         return learned, kept
     held = round(plan.games * plan.held_out)
     for into, games, purpose in ((learned, plan.games - held, "learned"), (kept, held, "held out")):
-        for said in _played(game, env, recipe, cast, games, f"warm-up, {purpose}"):
-            into.add(cast, said)
+        for said in _played(game, env, recipe, seating, games, f"warm-up, {purpose}"):
+            into.add(seating, said)
     if not learned.chats:
         raise TrainError(
             f"`{plan.expert}` says nothing valid in {learned.games:,} games",
@@ -566,15 +572,15 @@ _Reply: TypeAlias = "Action | str | ParseFailure"
 
 
 def _played(
-    game: Game, env: Env, recipe: Recipe, cast: Cast, games: int, purpose: str
-) -> Iterator[list[Said]]:
+    game: Game, env: Env, recipe: Recipe, seating: SeatAssignment, games: int, purpose: str
+) -> Iterator[list[ValidReply]]:
     """Yields what the expert said in the seats that are taught, game by game, as it was asked."""
     rng = generator(recipe.seed, 0, purpose)
-    holders, taught = players_of(game, recipe, cast)
+    holders, taught = players_of(game, recipe, seating)
     other = RandomPlayer(seed=int(rng.integers(2**31)))
     for number, seed in enumerate(rng.integers(2**31, size=games)):
         players, seats = holders[number % len(holders)], taught[number % len(holders)]
-        episode, said = env.reset(seed=int(seed)), list[Said]()
+        episode, said = env.reset(seed=int(seed)), list[ValidReply]()
         while not episode.done:
             replies: dict[str, _Reply] = {}
             for decision in episode.decisions:
@@ -595,18 +601,18 @@ def _reply(player: Player, decision: Decision, episode: Episode) -> _Reply:
         raise TrainError(error.message, error.help) from error
 
 
-def _valid(episode: Episode, decision: Decision, reply: _Reply) -> Iterator[Said]:
+def _valid(episode: Episode, decision: Decision, reply: _Reply) -> Iterator[ValidReply]:
     """Yields the reply, if it is valid."""
-    name = episode.hear(decision, reply)
+    name = episode.parse(decision, reply)
     if isinstance(name, str) and name != SILENCE:
-        yield Said(decision, name, reply if isinstance(reply, str) else None)
+        yield ValidReply(decision, name, reply if isinstance(reply, str) else None)
 
 
-def _spelled(said: Said) -> str:
+def _spelled(said: ValidReply) -> str:
     """Returns the shortest reply that says what was said."""
     decision, form = said.decision, said.decision.said
     assert form is not None
-    return written_said(said.name, form, decision.type, decision.env.ir.seats)
+    return write_open_reply(said.name, form, decision.type, decision.env.ir.seats)
 
 
 def _turn(policy: Writing, query: Query, text: str) -> Generated:

@@ -35,7 +35,6 @@ from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.advantages import Advantages
 from gamedsl.train.bundles import Bundles
-from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.checkpoint import Checkpoint, Lasting, adapters_of, put_back, state_of
 from gamedsl.train.contributions import contributions, wanted
 from gamedsl.train.credit import Replays
@@ -46,6 +45,8 @@ from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner, Method, Record
 from gamedsl.train.metrics import PolicyMetrics
+from gamedsl.train.monitors.exploitability_bound import ExploitabilityBounds
+from gamedsl.train.monitors.lost_lines import LostLines
 from gamedsl.train.optimizer import optimizer_of, trained_parameters
 from gamedsl.train.pool import Pool, pool_of
 from gamedsl.train.population import Arena, account
@@ -56,9 +57,8 @@ from gamedsl.train.rows import RowSampler, row_sampler
 from gamedsl.train.runfolder import RunFolder, write_adapters
 from gamedsl.train.schedule import Schedule
 from gamedsl.train.scoring import GRAPH_TOKENS, Scorer
+from gamedsl.train.seats import SeatAssignment, assign_seats
 from gamedsl.train.sessions import Lineages, Sessions, check_calls, writer
-from gamedsl.train.telling.bound import Bounds
-from gamedsl.train.telling.lines import Lines
 from gamedsl.train.trajectories import Batch, transcripts
 from gamedsl.train.warm_start import Fitted, warm_start
 
@@ -104,15 +104,16 @@ class Outcome:
 def train(
     game: Game, recipe: Recipe, run: RunFolder, policy: Policy, *,
     observers: Sequence[Observer] = (), conclude: Conclude = lambda run, tree, end: {},
-    interrupt: Interrupt | None = None, cast: Cast | None = None, levels: Levels | None = None,
+    interrupt: Interrupt | None = None, seating: SeatAssignment | None = None,
+    levels: Levels | None = None,
 ) -> Outcome:  # fmt: skip
     """Trains `policy` in `game`, from the run's last checkpoint if it has one. `conclude` adds
     to the end record. It ends early where `levels` go on to another game. Raises TrainError, and
-    CastError where no `cast` is given."""
+    SeatError where no `seating` is given."""
     game = game.of("training")
     notify, stop = partial(_notify, observers), interrupt or Interrupt()
-    cast = cast or assemble(game, recipe)
-    training = Training.of(game, recipe, run, policy, cast, levels)
+    seating = seating or assign_seats(game, recipe)
+    training = Training.of(game, recipe, run, policy, seating, levels)
     if not training.begin(notify, lambda: stop.asked):
         return Outcome(0, finished=False)
     try:
@@ -210,7 +211,7 @@ class Training:
     game: Game
     recipe: Recipe
     run: RunFolder
-    cast: Cast
+    seating: SeatAssignment
     env: Env
     metrics: PolicyMetrics | None
     records: Records
@@ -233,40 +234,42 @@ class Training:
 
     @classmethod
     def of(
-        cls, game: Game, recipe: Recipe, run: RunFolder, policy: Policy, cast: Cast,
+        cls, game: Game, recipe: Recipe, run: RunFolder, policy: Policy, seating: SeatAssignment,
         levels: Levels | None,
     ) -> Training:  # fmt: skip
         """Puts a run together. Raises TrainError where it cannot be trained."""
         written = recipe.in_words(game.ir)
-        env = env_of(game, recipe, policy, cast)
+        env = env_of(game, recipe, policy, seating)
         lineages, rows = Lineages(), row_sampler(game, recipe)
         if written:
             check_calls(game)
             metrics, scorer = None, Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
             engine: Engine = Sessions(writer(policy), lineages)
-            records: Records = WrittenRecords(policy, cast)
+            records: Records = WrittenRecords(policy, seating)
         else:
-            metrics = PolicyMetrics(env, recipe, cast)
+            metrics = PolicyMetrics(env, recipe, seating)
             scorer = scorer_of(policy, recipe, metrics.known)
             engine = Bundles(scorer, metrics.queries)
-            bounds = Bounds(game, env, recipe, cast, exact=metrics.tree is not None)
-            records = ScoredRecords(metrics, bounds, Lines(game, env, recipe, cast), scorer)
-        advantages = Advantages(recipe, Replays(recipe, scorer, cast), written=written)
+            bounds = ExploitabilityBounds(
+                game, env, recipe, seating, exact=metrics.tree is not None
+            )
+            records = ScoredRecords(metrics, bounds, LostLines(game, env, recipe, seating), scorer)
+        advantages = Advantages(recipe, Replays(recipe, scorer, seating), written=written)
         schedule = Schedule(game.ir, recipe)
         estimate = estimator_of(env, recipe, metrics, advantages, scorer)
         learner = Learner(
-            policy, optimizer_of(policy, cast, recipe), scorer, Reference(policy, {}), recipe,
+            policy, optimizer_of(policy, seating, recipe), scorer, Reference(policy, {}), recipe,
             metrics.learned if metrics is not None else (), written,
-            partial(_open_player, game, cast.budget),
+            partial(_open_player, game, seating.budget),
         )  # fmt: skip
         lasting: dict[str, Lasting] = {
-            "advantages": advantages, "schedule": schedule, "budget": cast.budget,
+            "advantages": advantages, "schedule": schedule, "budget": seating.budget,
             **({"lineages": lineages} if written else {}),
             **({} if levels is None else {"curriculum": levels}),
             **({} if rows is None else {"rows": rows}),
         }  # fmt: skip
         return cls(
-            game, recipe, run, cast, env, metrics, records, engine, lineages, schedule, estimate,
+            game, recipe, run, seating, env, metrics, records, engine, lineages, schedule, estimate,
             learner, levels, rows, lasting,
         )  # fmt: skip
 
@@ -287,7 +290,7 @@ class Training:
         self.learner = replace(self.learner, reference=Reference(policy, first))
         known = () if self.metrics is None else self.metrics.queries
         self.method = method_of(self.learner)
-        self.pool = pool_of(self.run, self.recipe, policy, self.cast, known)
+        self.pool = pool_of(self.run, self.recipe, policy, self.seating, known)
         self.lasting = {"method": self.method, **self.lasting}
         if self.pool is not None:
             self.lasting["pool"] = self.pool
@@ -302,8 +305,8 @@ class Training:
         recipe, policy, metrics = self.recipe, self.learner.policy, self.metrics
         if recipe.warm_up.expert is not None:
             self.imitated = imitate(
-                self.game, self.env, recipe, self.cast, policy,
-                trained_parameters(policy, self.cast), tell=notify, asked_to_stop=asked_to_stop,
+                self.game, self.env, recipe, self.seating, policy,
+                trained_parameters(policy, self.seating), tell=notify, asked_to_stop=asked_to_stop,
             )  # fmt: skip
             if self.imitated is None:
                 return False
@@ -329,7 +332,7 @@ class Training:
 
     def play(self, step: int) -> Batch:
         """Plays the games of a step, by the policy as it is. Raises BudgetSpent."""
-        return play(self.env, self.engine, self.recipe, step, self.cast, self.rows)
+        return play(self.env, self.engine, self.recipe, step, self.seating, self.rows)
 
     def weigh(self, step: int, batch: Batch) -> Experience:
         """Returns the advantages of a step's games."""
@@ -349,7 +352,7 @@ class Training:
 
     def contributions(self, step: int) -> dict[str, float]:
         """Returns what each role adds to what all earn together."""
-        return contributions(self.env, self.learner.scorer, self.recipe, step, self.cast)
+        return contributions(self.env, self.learner.scorer, self.recipe, step, self.seating)
 
     def opening(self, batch: Batch | None) -> Record:
         """Returns the record of the start; `batch` are games of the first policy."""
@@ -362,22 +365,24 @@ class Training:
         made, which played the batch `ahead`."""
         record: Record = {"event": "step", "step": experience.step}
         record |= self.records.step(experience, updated, ahead)
-        record |= self.schedule.told(experience.step)
-        record |= self.pool.told() if self.pool is not None else {}
-        record |= self.cast.spent()
+        record |= self.schedule.record(experience.step)
+        record |= self.pool.record() if self.pool is not None else {}
+        record |= self.seating.spent()
         return record | (self.levels.see(record) if self.levels is not None else {})
 
     def closing(self, step: int) -> Record:
         """Returns the record of the end: what each role added, and what came of a pool."""
         record: Record = {"event": "end", "step": step}
         if self.metrics is not None and wanted(
-            self.env, self.recipe, self.metrics.known, self.cast
+            self.env, self.recipe, self.metrics.known, self.seating
         ):
             record["contributions"] = self.contributions(step + 1)
         if self.pool is not None:
             members = self.pool.last(step)
-            arena = Arena(self.env, self.recipe, self.cast, self.learner.scorer, self.tree, members)
-            record |= account(arena, self.cast, self.recipe)
+            arena = Arena(
+                self.env, self.recipe, self.seating, self.learner.scorer, self.tree, members
+            )
+            record |= account(arena, self.seating, self.recipe)
         return record
 
     def keep(self, step: int) -> None:
@@ -386,7 +391,7 @@ class Training:
 
     def mark(self, step: int) -> None:
         """Remembers a step to fall back to, where endpoints may run out of calls in the next."""
-        if self.cast.budget.in_use:
+        if self.seating.budget.in_use:
             state = self._state(step)
             optimizer, parts = deepcopy(state.optimizer), deepcopy(state.parts)
             self._marked = replace(state, optimizer=optimizer, parts=parts)
@@ -396,7 +401,7 @@ class Training:
         what endpoints have used up since; returns the step."""
         state = self._marked
         assert state is not None, "only endpoints have a budget, and steps with them are marked"
-        state.parts["budget"] = self.cast.budget.state()
+        state.parts["budget"] = self.seating.budget.state()
         put_back(self.learner.policy, state.adapters)
         checkpoints.save(self.run, state, self.recipe.keep_checkpoints)
         return state.step
@@ -418,13 +423,13 @@ def _open_player(game: Game, budget: Budget, spec: str, seed: int) -> Player:
         raise TrainError(error.message, error.help) from error
 
 
-def env_of(game: Game, recipe: Recipe, policy: Policy, cast: Cast) -> Env:
+def env_of(game: Game, recipe: Recipe, policy: Policy, seating: SeatAssignment) -> Env:
     """Returns the environment of a run's games. A written reply is measured by the tokenizer of the
     model that writes it."""
     tokenizer = policy.tokenizer
     if recipe.in_words(game.ir):
         written = writer(policy)
-        roles = {role: written.tokenizer_of(name) for role, name in cast.adapters.items()}
+        roles = {role: written.tokenizer_of(name) for role, name in seating.adapters.items()}
         tokenizer = by_role(tokenizer, roles)
     return game.env(run_seed=recipe.seed, tokenizer=tokenizer)
 

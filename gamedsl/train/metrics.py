@@ -1,4 +1,4 @@
-"""What is measured of a policy after each step: the metrics' side of the loop.
+"""Metrics of a policy and of its games, after each step.
 
 For a small game everything is known: all its decisions are scored in one pass, and its tree gives
 the exact distance from equilibrium and where training is heading. For a larger one only what the
@@ -18,58 +18,60 @@ import numpy as np
 from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.table import Recipe
-from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
+from gamedsl.train.monitors import monitors_of
+from gamedsl.train.monitors.extinction import ExtinctionMonitor, inside
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.survey import measured
-from gamedsl.train.telling import tellers
-from gamedsl.train.telling.extinction import Watch, inside
 from gamedsl.train.trajectories import Batch, Place, place_of
 from gamedsl.train.warm_start import Fitted
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Env
 
-Shown = dict[str, dict[str, Any]]
+PolicyRows = dict[str, dict[str, Any]]
 
 MANY_PLACES = 256
 """Information sets of which the metrics keep the policy, the first met first."""
 
 
 class PolicyMetrics:
-    """Measures one game under one recipe.
+    """Measures a policy in one game under one recipe.
 
     `queries` and `places` are all decisions that the policy answers in a small game, in one order,
     and empty for a larger one; `learned` are the queries of roles that are trained. Raises
     TrainError where `exploitability: on` cannot be had.
     """
 
-    def __init__(self, env: Env, recipe: Recipe, cast: Cast | None = None) -> None:
-        cast = cast or Cast(env.ir, recipe)
+    def __init__(self, env: Env, recipe: Recipe, seating: SeatAssignment | None = None) -> None:
+        seating = seating or SeatAssignment(env.ir, recipe)
         met = measured(env, recipe)
         self.known = met is not None
-        asked = [d for d, _ in (met or {}).values() if d.role not in cast.players]
-        self.queries: list[Query] = [query_of(d, cast.adapter(d.role)) for d in asked]
+        asked = [d for d, _ in (met or {}).values() if d.role not in seating.players]
+        self.queries: list[Query] = [query_of(d, seating.adapter(d.role)) for d in asked]
         self.places: list[Place] = [place_of(d) for d in asked]
         self.learned = [
-            query for d, query in zip(asked, self.queries, strict=True) if d.role in cast.learners
+            query
+            for d, query in zip(asked, self.queries, strict=True)
+            if d.role in seating.learners
         ]
         self._held = {
-            key: (place_of(d), cast.odds(cast.players[d.role], d, episode))
+            key: (place_of(d), seating.odds(seating.players[d.role], d, episode))
             for key, (d, episode) in (met or {}).items()
-            if d.role in cast.players
+            if d.role in seating.players
         }
-        """What players do, by information set: the odds of their moves, or None."""
+        """The odds of players' moves by information set; None where they are not known."""
         self.odds_known = all(row_A is not None for _, row_A in self._held.values())
         """Whether the odds of everybody's moves are known, if all decisions are."""
-        all_learn = len(cast.learners) == len(env.ir.roles)
+        all_learn = len(seating.learners) == len(env.ir.roles)
         self._flows = all_learn and recipe.curriculum.rows is None
-        self._coupling = _coupling(env, recipe, cast)
+        self._coupling = _coupling(env, recipe, seating)
         self.tree = self._tabulate(env, recipe)
-        self._tellers = tellers(env.ir)
+        self._monitors = monitors_of(env.ir)
         self._extinct = recipe.extinct
-        self._learners = cast.learners
-        self._watch = Watch(None, None)
+        self._learners = seating.learners
+        self._watch = ExtinctionMonitor(None, None)
         self._ranges: dict[str, Any] | None = None
 
     @property
@@ -80,7 +82,7 @@ class PolicyMetrics:
     def opening(
         self, scorer: Scorer, batch: Batch, policy: Policy, warm: Fitted | None
     ) -> dict[str, Any]:
-        """The record of the start: the first policy, and where it is predicted to go."""
+        """Returns the record of the start: the first policy, and where it is predicted to go."""
         measured = self.measured(scorer, batch)
         ranges = self.ranges()
         self.recall([{"ranges": ranges}])
@@ -90,7 +92,7 @@ class PolicyMetrics:
             **measured,
             **self.watched(measured),
             "ranges": ranges,
-            "prediction": self.prediction(self.shown(scorer, batch)),
+            "prediction": self.prediction(self.policy(scorer, batch)),
             "model": policy.name,
             "adapters": list(policy.adapters),
             "parameters": sum(p.numel() for p in policy.parameters()),
@@ -98,31 +100,31 @@ class PolicyMetrics:
         }
 
     def measured(self, scorer: Scorer, batch: Batch) -> dict[str, Any]:
-        """What a record says of the policy that played a batch."""
-        shown = self.shown(scorer, batch)
+        """Returns the metrics of the policy that played a batch."""
+        shown = self.policy(scorer, batch)
         return {
             "policy": dict(islice(shown.items(), MANY_PLACES)),
             "entropy": role_entropy(scorer, batch),
             "exploitability": self.exploitability(shown),
-            **{one.field: told for one in self._tellers if (told := one.tell(scorer, batch))},
+            **{one.field: found for one in self._monitors if (found := one.measure(scorer, batch))},
         }
 
     def recall(self, records: Sequence[dict[str, Any]], level: Any = None) -> None:
-        """Take up where the records of a run end, the start's first. Of a run that goes level by
-        level only those of the `level` count: another is another game."""
+        """Goes on from the records of a run, the start's first. Of a run that goes level by level
+        only those of the `level` count: another is another game."""
         own = [record for record in records if record.get("level") == level]
         begun = own[0] if own else {}
         self._ranges = begun["ranges"] if "ranges" in begun else self.ranges()
         whole = len(self.places) + len(self._held) <= MANY_PLACES  # a record has all of the policy
         gains = self._gains if self.tree is not None and whole else None
-        self._watch = Watch(self._extinct, self._ranges, gains, self._learners)
+        self._watch = ExtinctionMonitor(self._extinct, self._ranges, gains, self._learners)
         for record in own:
             self._watch.look(record)
 
     def watched(self, record: dict[str, Any]) -> dict[str, Any]:
-        """What a record says of its policy against the ones before it: how many actions have died
-        out, those that did so or came back just now (`alarms`), and how many of the decisions with
-        an equilibrium range are in it."""
+        """Returns the metrics of a record's policy against the ones before it: how many actions
+        have died out, those that did so or came back just now (`alarms`), and how many of the
+        decisions with an equilibrium range are in it."""
         alarms = self._watch.look(record)
         found: dict[str, Any] = {"extinct": len(self._watch.gone)}
         if self._ranges is not None:
@@ -131,8 +133,8 @@ class PolicyMetrics:
         return found | ({"alarms": alarms} if alarms else {})
 
     def ranges(self) -> dict[str, Any] | None:
-        """Between what numbers the probabilities of each decision lie over all equilibria; None
-        where that is not known."""
+        """Returns the intervals of the probabilities of each decision over all equilibria; None
+        where they are not known."""
         if self.tree is None:
             return None
         from gamedsl.solve import equilibrium_ranges
@@ -144,7 +146,8 @@ class PolicyMetrics:
         return None if found is None else found.as_dict()
 
     def _gains(self, policy: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-        """What each action is worth at its information set beyond what the policy plays there."""
+        """Returns the value of each action at its information set beyond that of the policy
+        there."""
         from gamedsl.solve.worth import action_worth
 
         found = {}
@@ -154,9 +157,9 @@ class PolicyMetrics:
             found[key] = {name: value - played for name, value in zip(row, q, strict=True)}
         return found
 
-    def shown(self, scorer: Scorer, batch: Batch) -> Shown:
-        """The policy by information set, and what players do; where labels differ between games,
-        the mean over them."""
+    def policy(self, scorer: Scorer, batch: Batch) -> PolicyRows:
+        """Returns the policy by information set, and the odds of players; where labels differ
+        between games, the mean over them."""
         asked = (self.queries, self.places) if self.known else (batch.queries, batch.places)
         pi: dict[Place, list[np.ndarray]] = defaultdict(list)
         for query, place in zip(*asked, strict=True):
@@ -175,21 +178,21 @@ class PolicyMetrics:
 
     @property
     def players(self) -> dict[str, dict[str, float]]:
-        """What players do: information set -> action -> odds, where they can tell."""
+        """The odds of players: information set -> action -> odds, where they are known."""
         known = ((p, row_A.tolist()) for p, row_A in self._held.values() if row_A is not None)
         return {p.information_set: dict(zip(p.legal, row, strict=True)) for p, row in known}
 
-    def exploitability(self, shown: Shown) -> float | None:
-        """NashConv divided by the number of players; None where the game is too large."""
+    def exploitability(self, shown: PolicyRows) -> float | None:
+        """Returns NashConv divided by the number of players; None where the game is too large."""
         if self.tree is None:
             return None
         from gamedsl.solve import exploitability
 
         return float(exploitability(self.tree, _policy(shown)).per_player)
 
-    def prediction(self, shown: Shown) -> dict[str, Any] | None:
-        """Where the policy-gradient flow goes from here; None where that is not known, where
-        somebody does not learn, or where rows have other odds than in the game."""
+    def prediction(self, shown: PolicyRows) -> dict[str, Any] | None:
+        """Returns where the policy-gradient flow goes from here; None where that is not known,
+        where somebody does not learn, or where rows have other odds than in the game."""
         if self.tree is None or not self._flows:
             return None
         from gamedsl.solve import predict_basin
@@ -216,17 +219,17 @@ class PolicyMetrics:
         return tree
 
 
-def _policy(shown: Shown) -> dict[str, dict[str, float]]:
+def _policy(shown: PolicyRows) -> dict[str, dict[str, float]]:
     return {key: one["probs"] for key, one in shown.items()}
 
 
-def _coupling(env: Env, recipe: Recipe, cast: Cast) -> Any:
-    """Which information sets move together: those of one adapter; none in a table."""
+def _coupling(env: Env, recipe: Recipe, seating: SeatAssignment) -> Any:
+    """Returns which information sets move together: those of one adapter; none in a table."""
     from gamedsl.policies.tabular import NAME
 
     if set(recipe.models(env.ir).values()) == {NAME}:
         return "independent"
-    return {role.name: cast.adapter(role.name) for role in env.ir.roles}
+    return {role.name: seating.adapter(role.name) for role in env.ir.roles}
 
 
 def role_means(batch: Batch) -> dict[str, dict[str, float | None]]:

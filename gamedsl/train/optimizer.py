@@ -11,26 +11,26 @@ from torch import nn
 from gamedsl.policies.base import Policy
 from gamedsl.policies.multi_model import models_of
 from gamedsl.recipe.table import Recipe
-from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
+from gamedsl.train.seats import SeatAssignment
 
 SHARE = "share"
 """The key of a parameter group's learning rate, as a share of the run's."""
 
 
-def trained_parameters(policy: Policy, cast: Cast) -> list[nn.Parameter]:
+def trained_parameters(policy: Policy, seating: SeatAssignment) -> list[nn.Parameter]:
     """Returns the parameters of the adapters that are trained: no optimiser has the others."""
-    adapters = _trained_adapters(policy, cast)
+    adapters = _trained_adapters(policy, seating)
     if len(adapters) == len(policy.adapters):
         return policy.parameters()
     return [parameter for name in adapters for parameter in policy.parameters(name)]
 
 
-def optimizer_of(policy: Policy, cast: Cast, recipe: Recipe) -> torch.optim.AdamW:
+def optimizer_of(policy: Policy, seating: SeatAssignment, recipe: Recipe) -> torch.optim.AdamW:
     """Returns a fresh optimiser, with a group of parameters for each learning rate."""
-    adapters = _trained_adapters(policy, cast)
-    shares = {name: cast.rates.get(name, 1.0) for name in adapters}
-    groups: list[dict[str, Any]] = [{"params": trained_parameters(policy, cast), SHARE: 1.0}]
+    adapters = _trained_adapters(policy, seating)
+    shares = {name: seating.rates.get(name, 1.0) for name in adapters}
+    groups: list[dict[str, Any]] = [{"params": trained_parameters(policy, seating), SHARE: 1.0}]
     if set(shares.values()) != {1.0}:
         groups = [
             {"params": [p for name in adapters if shares[name] == share
@@ -85,6 +85,6 @@ def clip_gradients(policy: Policy, most: float) -> float:
     return math.hypot(*map(float, norms))
 
 
-def _trained_adapters(policy: Policy, cast: Cast) -> list[str]:
-    trained = {cast.adapter(role) for role in cast.learners}
+def _trained_adapters(policy: Policy, seating: SeatAssignment) -> list[str]:
+    trained = {seating.adapter(role) for role in seating.learners}
     return [name for name in policy.adapters if name in trained]

@@ -1,11 +1,12 @@
-"""The past of a policy, for it to meet: snapshots, how often it wins against each, whom it meets.
+"""The past of a policy as its opponents: snapshots, the win rate against each, and how they are
+drawn.
 
-Plain self-play answers the policy of the moment, and where every answer has an answer it goes round
-in circles. Against a pool of its past it must do well against all that it was (fictitious
-self-play; Heinrich et al. 2015). Prioritised sampling (Vinyals et al. 2019) draws a member in
-proportion to (1 - w)^p, w being the policy's win rate against it: a game is won where the policy is
-paid more than the mean of its opponents, and half won where it is paid the same. Rates are running
-means, and begin at one half.
+Plain self-play answers the policy of the moment, and where every answer has an answer it runs in
+circles. Against a pool of its past it must do well against all that it was (fictitious self-play;
+Heinrich et al. 2015). Prioritised sampling (Vinyals et al. 2019) draws a member in proportion to (1
+- w)^p, w being the policy's win rate against it: a game is won where the policy is paid more than
+the mean of its opponents, and half won where it is paid the same. Rates are running means, and
+begin at one half.
 
 A snapshot lies in the run folder, written whole before a checkpoint names it, and is deleted when
 no checkpoint that is left names it.
@@ -28,12 +29,12 @@ from gamedsl.players.replying import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.table import Recipe
 from gamedsl.train import checkpoint as checkpoints
-from gamedsl.train.cast import Cast
 from gamedsl.train.checkpoint import Adapters, adapters_of
 from gamedsl.train.errors import TrainError
 from gamedsl.train.files import write_atomically
 from gamedsl.train.reference import Reference
 from gamedsl.train.runfolder import RunFolder, number_in
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.trajectories import Batch
 
 if TYPE_CHECKING:
@@ -44,15 +45,20 @@ MEMORY = 0.9
 
 
 class Snapshot(DrawingPlayer):
-    """Plays adapters of the past. Where all decisions are `known` they are scored once, in one
-    pass; elsewhere those that a step comes to, in that step."""
+    """A player with adapters of the past. Where all decisions are `known` they are scored once, in
+    one pass; elsewhere those that a step comes to, in that step."""
 
     def __init__(
-        self, policy: Policy, adapters: Adapters, cast: Cast, warmth: float, known: Sequence[Query]
+        self,
+        policy: Policy,
+        adapters: Adapters,
+        seating: SeatAssignment,
+        warmth: float,
+        known: Sequence[Query],
     ) -> None:
         super().__init__()
         self.adapters = adapters
-        self._policy, self._cast, self._warmth, self._known = policy, cast, warmth, known
+        self._policy, self._seating, self._warmth, self._known = policy, seating, warmth, known
         self._rows: dict[Query, list[float]] = {}
         self.forget()
         self.score(known)
@@ -63,12 +69,12 @@ class Snapshot(DrawingPlayer):
         return self._rows[query]
 
     def query(self, decision: Decision) -> Query:
-        """What it is asked."""
-        return query_of(decision, self._cast.adapter(decision.role))
+        """Returns the query of a decision."""
+        return query_of(decision, self._seating.adapter(decision.role))
 
     def score(self, queries: Sequence[Query]) -> None:
-        """Make sure of all queries, in one pass over those not scored yet. No graph of the policy
-        may be alive."""
+        """Scores all queries, in one pass over those not scored yet. No graph of the policy may be
+        alive."""
         missing = list(dict.fromkeys(query for query in queries if query not in self._rows))
         if not missing:
             return
@@ -76,7 +82,7 @@ class Snapshot(DrawingPlayer):
             self._rows[query] = (log_pi.double() / self._warmth).softmax(0).tolist()
 
     def forget(self) -> None:
-        """Drop what was scored, so that the last bits do not depend on where a run was resumed."""
+        """Drops what was scored, so that the last bits do not depend on where a run was resumed."""
         self._rows, self._reference = {}, Reference(self._policy, self.adapters)
 
 
@@ -92,7 +98,7 @@ class Member:
 
     @property
     def win_rate(self) -> float:
-        """The policy's, from one half where nothing is known."""
+        """The policy's win rate, from one half where nothing is known."""
         return (self.wins + 1) / (self.games + 2)
 
 
@@ -100,17 +106,22 @@ class Pool:
     """The snapshots of a run, the oldest first."""
 
     def __init__(
-        self, run: RunFolder, recipe: Recipe, policy: Policy, cast: Cast, known: Sequence[Query]
+        self,
+        run: RunFolder,
+        recipe: Recipe,
+        policy: Policy,
+        seating: SeatAssignment,
+        known: Sequence[Query],
     ) -> None:
         """`known` are all decisions of a small game; empty for a larger one."""
         self.members: list[Member] = []
-        self._run, self._policy, self._cast, self._known = run, policy, cast, known
+        self._run, self._policy, self._seating, self._known = run, policy, seating, known
         self._settings, self._warmth = recipe.pool, recipe.temperature
         self._gone: dict[int, int] = {}
-        """Who left, by step, and when."""
+        """When members left, by their steps."""
 
     def draw(self, rng: np.random.Generator) -> Member:
-        """Whom to meet."""
+        """Draws a member to meet."""
         if self._settings.sampling == "uniform":
             weights = np.ones(len(self.members))
         else:
@@ -119,7 +130,7 @@ class Pool:
         return self.members[rng.choice(len(self.members), p=weights / weights.sum())]
 
     def after(self, step: int, batch: Batch) -> None:
-        """Note how a step's games went, and take a snapshot where one is due."""
+        """Notes how a step's games went, and takes a snapshot where one is due."""
         won, games = _results(batch)
         for member in self.members:
             if games[member.step]:
@@ -129,7 +140,7 @@ class Pool:
             self.take(step)
 
     def take(self, step: int) -> None:
-        """Let the policy as it is now join; where the pool is full, the oldest leaves."""
+        """Lets the policy as it is now join; where the pool is full, the oldest leaves."""
         adapters = adapters_of(self._policy)
         write_atomically(self._file(step), lambda new: torch.save(adapters, new))
         self.members.append(Member(step, self.snapshot(adapters)))
@@ -138,17 +149,17 @@ class Pool:
         self._clear()
 
     def snapshot(self, adapters: Adapters) -> Snapshot:
-        """A player of adapters."""
-        return Snapshot(self._policy, adapters, self._cast, self._warmth, self._known)
+        """Returns a player of adapters."""
+        return Snapshot(self._policy, adapters, self._seating, self._warmth, self._known)
 
     def last(self, step: int) -> list[Member]:
-        """The members and the policy as it is now, each policy once."""
+        """Returns the members and the policy as it is now, each policy once."""
         if self.members and self.members[-1].step == step:
             return self.members
         return [*self.members, Member(step, self.snapshot(adapters_of(self._policy)))]
 
     def score(self, asked: Iterable[tuple[Player | None, Decision]]) -> None:
-        """Let each snapshot score all that it is asked, in one pass."""
+        """Lets each snapshot score all that it is asked, in one pass."""
         if self._known:
             return
         queries: dict[Snapshot, list[Query]] = defaultdict(list)
@@ -159,23 +170,25 @@ class Pool:
             snapshot.score(each)
 
     def forget(self) -> Iterator[Snapshot]:
-        """Start a step: those that forgot what they scored."""
+        """Starts a step; yields the snapshots that forgot what they scored."""
         if not self._known:
             for member in self.members:
                 member.player.forget()
                 yield member.player
 
-    def told(self) -> dict[str, Any]:
-        """For the record of a step: the policy's win rate against each member, by its step."""
+    def record(self) -> dict[str, Any]:
+        """Returns the field of a step's record: the policy's win rate against each member, by its
+        step."""
         return {"pool": {str(member.step): member.win_rate for member in self.members}}
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint must hold of it; the snapshots themselves are in the run folder."""
+        """Returns what a checkpoint must hold of it; the snapshots themselves are in the run
+        folder."""
         members = [[member.step, member.wins, member.games] for member in self.members]
         return {"members": members, "gone": dict(self._gone)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned. Raises TrainError where a snapshot is missing."""
+        """Goes on from what `state` returned. Raises TrainError where a snapshot is missing."""
         self._gone = dict(state["gone"])
         self.members = [
             Member(step, self.snapshot(self._read(step)), wins, games)
@@ -196,7 +209,7 @@ class Pool:
         return found
 
     def _clear(self) -> None:
-        """Delete snapshots that left before the first checkpoint that is kept."""
+        """Deletes snapshots that left before the first checkpoint that is kept."""
         kept = checkpoints.steps(self._run)
         for step, left in list(self._gone.items()):
             if kept and left <= number_in(kept[0]):
@@ -205,7 +218,8 @@ class Pool:
 
 
 def _results(batch: Batch) -> tuple[dict[int, Fraction], dict[int, int]]:
-    """Per member, by its step, the games that the policy won against it and all that counted."""
+    """Returns per member, by its step, the games that the policy won against it and all that
+    counted."""
     won: dict[int, Fraction] = defaultdict(Fraction)
     games: dict[int, int] = defaultdict(int)
     for one in batch.trajectories:
@@ -220,11 +234,11 @@ def _results(batch: Batch) -> tuple[dict[int, Fraction], dict[int, int]]:
 
 
 def pool_of(
-    run: RunFolder, recipe: Recipe, policy: Policy, cast: Cast, known: Sequence[Query]
+    run: RunFolder, recipe: Recipe, policy: Policy, seating: SeatAssignment, known: Sequence[Query]
 ) -> Pool | None:
-    """The pool of a run, empty yet, and known to the cast; None where no opponent is drawn from
-    it."""
+    """Returns the pool of a run, empty yet, and known to the seat assignment; None where no
+    opponent is drawn from it."""
     if not recipe.keeps_pool:
         return None
-    cast.pool = Pool(run, recipe, policy, cast, known)
-    return cast.pool
+    seating.pool = Pool(run, recipe, policy, seating, known)
+    return seating.pool

@@ -1,4 +1,4 @@
-"""What came of a pool: how its members and the last policy do against each other, their mixture.
+"""The judgement of a pool: cross-play of its members and the last policy, and their mixture.
 
 The members play a game of their own, each side choosing one of them for a whole game. An
 equilibrium of that game mixes members; on the tree of the real game the mixture is one policy, a
@@ -24,10 +24,10 @@ from gamedsl.players.base import Player
 from gamedsl.players.mix import MixPlayer
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.bundles import Bundles
-from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.pool import Member
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.seats import Lineup, SeatAssignment
 from gamedsl.train.survey import measured
 from gamedsl.train.trajectories import Trajectory
 
@@ -45,36 +45,37 @@ class Arena:
     """Measures members against each other: exactly where there is a `tree`, else in games."""
 
     def __init__(
-        self, env: Env, recipe: Recipe, cast: Cast, scorer: Scorer, tree: Any,
+        self, env: Env, recipe: Recipe, seating: SeatAssignment, scorer: Scorer, tree: Any,
         members: Sequence[Member],
     ) -> None:  # fmt: skip
-        self._env, self._recipe, self._cast, self._scorer = env, recipe, cast, scorer
+        self._env, self._recipe, self._seating, self._scorer = env, recipe, seating, scorer
         self.tree, self.members = tree, members
         met = (measured(env, recipe) if tree is not None else None) or {}
         self._met: list[tuple[Decision, Episode]] = list(met.values())
-        self._rows = [self.rows([member.player] * len(cast.sides)) for member in members]
+        self._rows = [self.rows([member.player] * len(seating.sides)) for member in members]
         self._known: dict[tuple[int, ...], list[tuple[float, float]]] = {}
 
     def rows(self, players: Sequence[Player]) -> Rows:
-        """The policy that all play on the tree when each side's player is the one of `players`."""
+        """Returns the policy that all play on the tree when each side's player is the one of
+        `players`."""
         holders = {
             seat: player
-            for side, player in zip(self._cast.sides, players, strict=True)
+            for side, player in zip(self._seating.sides, players, strict=True)
             for seat in side
         }
         found: Rows = {}
         for decision, episode in self._met:
             player = holders.get(decision.seat)
             if player is None:  # a role that is held as it is plays so in every snapshot
-                player = self._cast.players.get(decision.role, players[0])
-            odds_A = self._cast.odds(player, decision, episode)
+                player = self._seating.players.get(decision.role, players[0])
+            odds_A = self._seating.odds(player, decision, episode)
             assert odds_A is not None, "there is a tree only where all odds are known"
             found[decision.information_set] = dict(zip(decision.legal, odds_A, strict=True))
         return found
 
     def rewards(self, chosen: tuple[int, ...]) -> list[tuple[float, float]]:
-        """The mean reward of each side, and half its 95% interval (0: exact), when side k plays
-        member chosen[k]."""
+        """Returns the mean reward of each side, and half its 95% interval (0: exact), when side k
+        plays member chosen[k]."""
         if chosen not in self._known:
             found = self._played(chosen) if self.tree is None else self._worked_out(chosen)
             self._known[chosen] = found
@@ -84,32 +85,38 @@ class Arena:
         from gamedsl.solve import expected
 
         member_of = {
-            seat: one for side, one in zip(self._cast.sides, chosen, strict=True) for seat in side
+            seat: one
+            for side, one in zip(self._seating.sides, chosen, strict=True)
+            for seat in side
         }
         policy = {
             info.key: self._rows[member_of.get(info.seat, 0)][info.key]
             for info in self.tree.info_sets
         }
         got = expected(self.tree, policy)
-        return [(float(np.mean([float(got[s]) for s in side])), 0.0) for side in self._cast.sides]
+        return [
+            (float(np.mean([float(got[s]) for s in side])), 0.0) for side in self._seating.sides
+        ]
 
     def _played(self, chosen: tuple[int, ...]) -> list[tuple[float, float]]:
-        recipe, sides = self._recipe, self._cast.sides
+        recipe, sides = self._recipe, self._seating.sides
         held = {
             seat: self.members[one].player
             for side, one in zip(sides, chosen, strict=True)
             for seat in side
         }
         games = -(-recipe.pool.games // recipe.group_size) * recipe.group_size
-        cast = self._cast.only(Lineup("match", seats=held))
+        seating = self._seating.only(Lineup("match", seats=held))
         number = recipe.steps + 1 + sum(c * len(self.members) ** k for k, c in enumerate(chosen))
-        batch = play(self._env, Bundles(self._scorer), replace(recipe, games=games), number, cast)
+        batch = play(
+            self._env, Bundles(self._scorer), replace(recipe, games=games), number, seating
+        )
         return [_mean(batch.trajectories, side) for side in sides]
 
 
 def _mean(trajectories: Sequence[Trajectory], side: Sequence[str]) -> tuple[float, float]:
-    """The mean reward of a side over games, and half its 95% interval; games that are void for one
-    of its seats are left out."""
+    """Returns the mean reward of a side over games, and half its 95% interval; games that are void
+    for one of its seats are left out."""
     total = squares = games = 0.0
     for one in trajectories:
         got = [one.episode.rewards[seat] for seat in side]
@@ -124,22 +131,26 @@ def _mean(trajectories: Sequence[Trajectory], side: Sequence[str]) -> tuple[floa
     return total / games, NORMAL * sqrt(variance / games)
 
 
-def account(arena: Arena, cast: Cast, recipe: Recipe) -> dict[str, Any]:
-    """For the end record: cross-play, the mixture, and the exploitability of both it and the last
-    policy where that is exact. `payoff[side][i][j]` is what a side earns as member i while all
-    others are member j; `half` is half its 95% interval."""
+def account(arena: Arena, seating: SeatAssignment, recipe: Recipe) -> dict[str, Any]:
+    """Returns the fields of the end record: cross-play, the mixture, and the exploitability of both
+    it and the last policy where that is exact. `payoff[side][i][j]` is what a side earns as member
+    i while all others are member j; `half` is half its 95% interval."""
     count = range(len(arena.members))
     cells = {
-        (k, i, j): arena.rewards(tuple(i if one == k else j for one in range(len(cast.sides))))[k]
-        for k in range(len(cast.sides))
+        (k, i, j): arena.rewards(tuple(i if one == k else j for one in range(len(seating.sides))))[
+            k
+        ]
+        for k in range(len(seating.sides))
         for i in count
         for j in count
     }
-    payoff = [[[cells[k, i, j][0] for j in count] for i in count] for k in range(len(cast.sides))]
+    payoff = [
+        [[cells[k, i, j][0] for j in count] for i in count] for k in range(len(seating.sides))
+    ]
     weights = None if recipe.pool.mixture == "uniform" else equilibrium(payoff)
     chosen = "uniform" if weights is None else "equilibrium"
-    weights = weights or [[1 / len(count)] * len(count)] * len(cast.sides)
-    names = [" ".join(side) for side in cast.sides]
+    weights = weights or [[1 / len(count)] * len(count)] * len(seating.sides)
+    names = [" ".join(side) for side in seating.sides]
     found: dict[str, Any] = {
         "members": [member.step for member in arena.members],
         "payoff": dict(zip(names, payoff, strict=True)),
@@ -151,7 +162,7 @@ def account(arena: Arena, cast: Cast, recipe: Recipe) -> dict[str, Any]:
         "weights": dict(zip(names, weights, strict=True)),
     }
     if arena.tree is not None:
-        found["exploitability"] = _exploitable(arena, cast, weights)
+        found["exploitability"] = _exploitable(arena, seating, weights)
     return {"population": found}
 
 
@@ -159,24 +170,27 @@ def _finite(number: float) -> float | None:
     return number if number < float("inf") else None
 
 
-def _exploitable(arena: Arena, cast: Cast, weights: Sequence[Sequence[float]]) -> dict[str, float]:
-    """NashConv per player of the last policy, and of the mixture where each side is one seat."""
+def _exploitable(
+    arena: Arena, seating: SeatAssignment, weights: Sequence[Sequence[float]]
+) -> dict[str, float]:
+    """Returns NashConv per player of the last policy, and of the mixture where each side is one
+    seat."""
     from gamedsl.solve import exploitability
 
     rows: dict[str, Rows] = {}
-    if all(len(side) == 1 for side in cast.sides):
+    if all(len(side) == 1 for side in seating.sides):
         mixed = [
             MixPlayer([(w, m.player) for w, m in zip(row, arena.members, strict=True) if w > 0])
             for row in weights
         ]
         rows["mixture"] = arena.rows(mixed)
-    rows["last"] = arena.rows([arena.members[-1].player] * len(cast.sides))
+    rows["last"] = arena.rows([arena.members[-1].player] * len(seating.sides))
     return {name: float(exploitability(arena.tree, row).per_player) for name, row in rows.items()}
 
 
 def equilibrium(payoff: Sequence[Sequence[Sequence[float]]]) -> list[list[float]] | None:
-    """The weights of both sides in an equilibrium of the game between members; None unless there
-    are two sides whose payoffs have one sum. payoff[k][i][j]: side k plays i, the other j."""
+    """Returns the weights of both sides in an equilibrium of the game between members; None unless
+    there are two sides whose payoffs have one sum. payoff[k][i][j]: side k plays i, the other j."""
     if len(payoff) != 2:
         return None
     first, second = (np.array(side) for side in payoff)
@@ -187,7 +201,8 @@ def equilibrium(payoff: Sequence[Sequence[Sequence[float]]]) -> list[list[float]
 
 
 def _safest(payoff_IJ: np.ndarray) -> list[float]:
-    """The mixture of rows with the best worst column: maximise v, x·payoff[:, j] >= v for all j."""
+    """Returns the mixture of rows with the best worst column: maximise v, x·payoff[:, j] >= v for
+    all j."""
     from gamedsl.solve.programs import Program, maximise
 
     rows, columns = payoff_IJ.shape

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gamedsl.policies.base import Policy
-from gamedsl.train.cast import Cast
 from gamedsl.train.estimators import Experience
 from gamedsl.train.methods.base import Record
 from gamedsl.train.metrics import (
@@ -21,10 +20,11 @@ from gamedsl.train.metrics import (
     reply_metrics,
     role_means,
 )
+from gamedsl.train.monitors.exploitability_bound import ExploitabilityBounds
+from gamedsl.train.monitors.lost_lines import LostLines
 from gamedsl.train.optimizer import trained_parameters
 from gamedsl.train.scoring import Scorer
-from gamedsl.train.telling.bound import Bounds
-from gamedsl.train.telling.lines import Lines
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.trajectories import Batch
 from gamedsl.train.warm_start import Fitted
 
@@ -53,8 +53,8 @@ class ScoredRecords:
     """Records of a closed game."""
 
     metrics: PolicyMetrics
-    bounds: Bounds
-    lines: Lines
+    bounds: ExploitabilityBounds
+    lines: LostLines
     scorer: Scorer
     measures_next = True
 
@@ -83,7 +83,7 @@ class WrittenRecords:
     """Records of a game in words."""
 
     policy: Policy
-    cast: Cast
+    seating: SeatAssignment
     measures_next = False
 
     def opening(self, batch: Batch | None, warm: Fitted | None) -> Record:
@@ -92,7 +92,7 @@ class WrittenRecords:
             "step": 0,
             "model": self.policy.name,
             "adapters": list(self.policy.adapters),
-            "parameters": sum(p.numel() for p in trained_parameters(self.policy, self.cast)),
+            "parameters": sum(p.numel() for p in trained_parameters(self.policy, self.seating)),
         }
 
     def resume(self, records: Sequence[Record], level: Any) -> None: ...

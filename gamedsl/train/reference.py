@@ -21,8 +21,8 @@ class Reference:
         self._log_pi: dict[Query, torch.Tensor] = {}
 
     def log_pi(self, queries: Sequence[Query]) -> list[torch.Tensor]:
-        """log pi_ref [labels] of each. Changes and restores the policy's adapters in place, so no
-        graph of it may be alive."""
+        """Returns log pi_ref [labels] of each. Changes and restores the policy's adapters in place,
+        so no graph of it may be alive."""
         missing = [query for query in queries if query not in self._log_pi]
         if missing:
             if len(self._log_pi) + len(missing) > _KEPT:

@@ -8,7 +8,7 @@ alone, and chance is drawn for each game.
 Games are played by an `Engine`: bundles of equal histories where options are scored
 (`gamedsl.train.bundles`), one game at a time beside others where replies are written
 (`gamedsl.train.sessions`). Players that the recipe names hold their seats in both
-(`gamedsl.train.cast`); their moves are part of the episode and never a sample.
+(`gamedsl.train.seats`); their moves are part of the episode and never a sample.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.memory import Memory
-from gamedsl.train.cast import Cast
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.trajectories import Batch
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Engine(Protocol):
         ...
 
     def play(
-        self, starts: Sequence[Start], batch: Batch, recipe: Recipe, cast: Cast,
+        self, starts: Sequence[Start], batch: Batch, recipe: Recipe, seating: SeatAssignment,
         rows: RowSampler | None,
     ) -> None:  # fmt: skip
         """Plays all games and adds their trajectories to the batch. Raises BudgetSpent."""
@@ -63,23 +63,28 @@ def generator(seed: int, step: int, purpose: str) -> np.random.Generator:
 
 
 def play(
-    env: Env, engine: Engine, recipe: Recipe, step: int, cast: Cast | None = None,
+    env: Env, engine: Engine, recipe: Recipe, step: int, seating: SeatAssignment | None = None,
     rows: RowSampler | None = None,
 ) -> Batch:  # fmt: skip
     """Plays `recipe.games` games with the policy as it is. `step` keys the random numbers.
 
-    Without a `cast` the policy plays all roles, and without `rows` chance draws them. Raises
+    Without a `seating` the policy plays all roles, and without `rows` chance draws them. Raises
     BudgetSpent where endpoints may not be asked any more.
     """
-    cast, batch = cast or Cast(env.ir, recipe), Batch(step=step)
-    cast.enter(generator(recipe.seed, step, "players"))
-    starts = _starts(env, engine, recipe, cast, batch, rows)
-    engine.play(starts, batch, recipe, cast, rows)
+    seating, batch = seating or SeatAssignment(env.ir, recipe), Batch(step=step)
+    seating.enter(generator(recipe.seed, step, "players"))
+    starts = _starts(env, engine, recipe, seating, batch, rows)
+    engine.play(starts, batch, recipe, seating, rows)
     return batch
 
 
 def _starts(
-    env: Env, engine: Engine, recipe: Recipe, cast: Cast, batch: Batch, rows: RowSampler | None
+    env: Env,
+    engine: Engine,
+    recipe: Recipe,
+    seating: SeatAssignment,
+    batch: Batch,
+    rows: RowSampler | None,
 ) -> list[Start]:
     """Returns the fresh episodes of a step and sets the batch's line-ups: one for each line-up, or
     one for each group, or one for each game."""
@@ -87,7 +92,7 @@ def _starts(
     chance: Literal["drawn", "asked"] = "asked" if recipe.group_by == "deal" else "drawn"
     if engine.bundled and (env.ir.one_group or (chance == "asked" and env.ir.labels_last)):
         before = (batch.step - 1) * -(-recipe.games // recipe.group_size)
-        drawn = cast.lineups(rng, recipe.games, recipe.group_size, before)
+        drawn = seating.lineups(rng, recipe.games, recipe.group_size, before)
         batch.lineups = list(drawn)
         return [
             Start(env.reset(seed=recipe.seed, chance=chance), group, games)
@@ -95,7 +100,7 @@ def _starts(
         ]
     groups = _groups(recipe, batch.step, rows if chance == "drawn" else None)
     before = (batch.step - 1) * len(groups)
-    batch.lineups = [cast.lineup(rng, before + group) for group in range(len(groups))]
+    batch.lineups = [seating.lineup(rng, before + group) for group in range(len(groups))]
     copies, games = (1, recipe.group_size) if engine.bundled else (recipe.group_size, 1)
     return [
         Start(

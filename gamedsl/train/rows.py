@@ -34,8 +34,8 @@ from gamedsl.ir.values import Bag
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.errors import TrainError
+from gamedsl.train.monitors.text import STANDINGS
 from gamedsl.train.success import Record, Spans, spans_of
-from gamedsl.train.telling.words import STANDINGS
 
 if TYPE_CHECKING:
     from gamedsl.train.trajectories import Batch, Trajectory
@@ -52,11 +52,8 @@ MANY = 64
 
 
 class RowSampler:
-    """The odds of the rows, from how the games of each row went. A part of the loop that lasts.
-
-    `step` is the id of the step at which a row is drawn. Rows go by the number of their outcome in
-    `Episode.chance` there.
-    """
+    """The odds of the rows, from how the games of each row went. A part of the loop that keeps
+    state."""
 
     def __init__(self, game: Game, recipe: Recipe, spans: Spans) -> None:
         draw = row_draws(game.ir)[recipe.curriculum.rows or ""]
@@ -77,21 +74,21 @@ class RowSampler:
         self._tally_RLT = np.zeros((len(bag), len(spans), 3))
 
     def odds(self) -> np.ndarray:
-        """How likely each row is drawn now, [R] of float64."""
+        """Returns the probability of each row now, [R] of float64."""
         learnable_R = self._file_R * self._variance()
         odds_R: np.ndarray = learnable_R / learnable_R.sum()
         return self._floor * self._file_R + (1 - self._floor) * odds_R
 
     def drawn(self, rng: np.random.Generator, groups: int) -> list[int]:
-        """The row of each group of a step."""
+        """Returns the row of each group of a step."""
         return [int(row) for row in rng.choice(len(self._file_R), size=groups, p=self.odds())]
 
     def given(self, row: int) -> Mapping[str, int]:
-        """What chance is to bring, for `Env.reset`."""
+        """Returns what chance is to bring, for `Env.reset`."""
         return {self.step: row}
 
     def see(self, batch: Batch) -> Record:
-        """Take a step's games; returns what its record says of them."""
+        """Takes a step's games; returns its part of the record."""
         self._widen(batch)
         step_RLT = np.zeros_like(self._tally_RLT)
         for one in batch.trajectories:
@@ -101,19 +98,19 @@ class RowSampler:
                     step_RLT[one.row, place] += one.games * np.array([1.0, paid, paid**2])
         drawn = step_RLT[:, :, 0].any(axis=1)
         self._tally_RLT[drawn] = KEPT * self._tally_RLT[drawn] + step_RLT[drawn]
-        return {"rows": self._told(step_RLT) | {"teach": _teaching(batch, self._roles)}}
+        return {"rows": self._summary(step_RLT) | {"teach": _teaching(batch, self._roles)}}
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint must hold of it."""
+        """Returns what a checkpoint must hold of it."""
         kept = {"tally": self._tally_RLT, "ends": self._ends}
         return {name: torch.from_numpy(array.copy()) for name, array in kept.items()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned."""
+        """Goes on from what `state` returned."""
         self._tally_RLT, self._ends = (state[name].numpy().copy() for name in ("tally", "ends"))
 
     def _widen(self, batch: Batch) -> None:
-        """Know what roles without bounds are paid, but for forfeits."""
+        """Widens the bounds of roles without known ones by what they are paid, but for forfeits."""
         for one in batch.trajectories:
             if not one.episode.failures:
                 for place, amount in self._paid(batch, one):
@@ -132,7 +129,7 @@ class RowSampler:
                     yield place, float(amount)
 
     def _success(self, tally_RLT: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Games, and the sums of success and of its square, each [R, L]."""
+        """Returns games, and the sums of success and of its square, each [R, L]."""
         low_L, high_L = self._ends.T
         span_L = np.where(high_L > low_L, high_L - low_L, np.inf)
         low_L = np.where(np.isfinite(low_L), low_L, 0.0)
@@ -141,7 +138,7 @@ class RowSampler:
         return games_RL, (sum_RL - low_L * games_RL) / span_L, square_RL / span_L**2
 
     def _variance(self) -> np.ndarray:
-        """Of the success of each row, on average over roles, [R]; above 0."""
+        """Returns the variance of the success of each row, on average over roles, [R]; above 0."""
         games_RL, sum_RL, square_RL = self._success(self._tally_RLT)
         games_RL = games_RL + 2 * UNSEEN
         mean_RL, square_RL = (sum_RL + UNSEEN) / games_RL, (square_RL + UNSEEN) / games_RL
@@ -149,7 +146,7 @@ class RowSampler:
         return variance_R
 
     def _means(self, tally_RLT: np.ndarray) -> dict[int, float]:
-        """Mean success of the rows that have games, over the roles that do."""
+        """Returns the mean success of the rows that have games, over the roles that do."""
         games_RL, sum_RL, _ = self._success(tally_RLT)
         found = {}
         for row in np.flatnonzero(games_RL.any(axis=1)):
@@ -157,8 +154,8 @@ class RowSampler:
             found[int(row)] = float((sum_RL[row, there_L] / games_RL[row, there_L]).mean())
         return found
 
-    def _told(self, step_RLT: np.ndarray) -> Record:
-        """Success by row in a step, and how the rows of the file stand."""
+    def _summary(self, step_RLT: np.ndarray) -> Record:
+        """Returns success by row in a step, and the standings of the rows of the file."""
         last = [(self._numbers[row], mean) for row, mean in self._means(step_RLT).items()]
         known = [*self._means(self._tally_RLT).values()]
         solved = sum(mean >= SOLVED for mean in known)
@@ -169,8 +166,8 @@ class RowSampler:
 
 
 def row_sampler(game: Game, recipe: Recipe) -> RowSampler | None:
-    """What draws the rows of a run; None where chance alone does. Raises TrainError where nothing
-    that is done makes a difference."""
+    """Returns the sampler of a run's rows; None where chance alone draws them. Raises TrainError
+    where all plays pay the same."""
     if recipe.curriculum.rows is None:
         return None
     spans = spans_of(game, recipe)
@@ -184,7 +181,8 @@ def row_sampler(game: Game, recipe: Recipe) -> RowSampler | None:
 
 
 def _teaching(batch: Batch, roles: Collection[str]) -> float:
-    """The share of a step's games whose group differs in what a role that learns is rewarded."""
+    """Returns the share of a step's games whose group differs in the reward of a role that
+    learns."""
     games: dict[Hashable, int] = defaultdict(int)
     earned: dict[Hashable, set[tuple[Any, ...]]] = defaultdict(set)
     for one in batch.trajectories:

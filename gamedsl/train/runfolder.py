@@ -1,4 +1,4 @@
-"""The folder a run lives in: what was asked for, what happened, and what it takes to go on.
+"""The folder of a run: its settings, its records, and the state that it goes on from.
 
     run.json          the game and its hash, seeds, threads, versions, the model
     recipe.yaml       every setting, as a `train:` section would have it
@@ -55,11 +55,11 @@ class RunFolder:
         return self.path / "checkpoints"
 
     def info(self) -> dict[str, Any]:
-        """What `run.json` says."""
+        """Returns the content of `run.json`."""
         return dict(json.loads((self.path / "run.json").read_text(encoding="utf-8")))
 
     def settings(self) -> dict[str, Any]:
-        """What `recipe.yaml` says: nested maps of plain values."""
+        """Returns the content of `recipe.yaml`: nested maps of plain values."""
         return dict(yaml.safe_load((self.path / "recipe.yaml").read_text(encoding="utf-8")))
 
     def write_recipe(self, recipe: Recipe) -> None:
@@ -67,34 +67,34 @@ class RunFolder:
         write_text(self.path / "recipe.yaml", text)
 
     def labels(self) -> dict[str, str]:
-        """Canonical name -> label, where they last for the run; else empty."""
+        """Returns canonical name -> label, where they last for the run; else nothing."""
         file = self.path / "labels.json"
         return json.loads(file.read_text(encoding="utf-8"))["labels"] if file.exists() else {}
 
     def append(self, record: dict[str, Any]) -> None:
-        """Add a line to metrics.jsonl. ValueError for a number that JSON does not have."""
+        """Adds a line to metrics.jsonl. Raises ValueError for a number that JSON does not have."""
         line = json.dumps(record, ensure_ascii=False, allow_nan=False)
         with self.metrics.open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")
 
     def sync_metrics(self) -> None:
-        """Have the lines so far on the disk before anything relies on them."""
+        """Has the lines so far on the disk before anything relies on them."""
         if self.metrics.exists():
             with self.metrics.open("rb") as stream:
                 os.fsync(stream.fileno())
 
     def records(self) -> list[dict[str, Any]]:
-        """The whole lines of metrics.jsonl; a line that was cut off is left out."""
+        """Returns the whole lines of metrics.jsonl; a line that was cut off is left out."""
         if not self.metrics.exists():
             return []
         lines = self.metrics.read_text(encoding="utf-8").splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def rewind(self, step: int | None) -> None:
-        """Forget what came after a step: metrics, the end, transcripts. None forgets everything.
+        """Forgets what came after a step: metrics, the end, transcripts. None forgets everything.
 
-        The adapters go in any case: they are those of another step, or are written again. Without
-        them a run is what its last checkpoint has.
+        The adapters are deleted in any case: they are those of another step, or are written again.
+        Without them a run is what its last checkpoint has.
         """
         drop_partial(self.path)
         drop(self.path / "adapters")
@@ -111,7 +111,7 @@ class RunFolder:
 
 
 def number_in(path: Path) -> int:
-    """The step in a file's name, `step-000020.pt`."""
+    """Returns the step in a file's name, `step-000020.pt`."""
     found = re.search(r"step-(\d+)", path.name)
     return int(found.group(1)) if found else -1
 
@@ -128,7 +128,7 @@ def create(
     tokenizer: TokenCounter,
     threads: int,
 ) -> RunFolder:
-    """Make the folder of a new run: `out`, or the first free `runs/<game>-<model>-<seed>-<n>`.
+    """Makes the folder of a new run: `out`, or the first free `runs/<game>-<model>-<seed>-<n>`.
 
     `params` are those that were set, `threads` how many the run uses. Raises TrainError if `out`
     exists and holds anything.
@@ -172,7 +172,7 @@ def _copy(file: Path, to: Path) -> None:
 
 
 def _data_files(part: Any) -> Iterable[str]:
-    """The files of words and rows that a game file names, by their paths beside it."""
+    """Yields the files of words and rows that a game file names, by their paths beside it."""
     for key, value in part.items() if isinstance(part, dict) else ():
         if key == "file" and isinstance(value, str) and not Path(value).is_absolute():
             yield value
@@ -180,7 +180,7 @@ def _data_files(part: Any) -> Iterable[str]:
 
 
 def open_run(path: Path) -> RunFolder:
-    """An existing run folder. Raises TrainError if it is none."""
+    """Opens an existing run folder. Raises TrainError if it is none."""
     if not (path / "run.json").is_file() or not (path / "recipe.yaml").is_file():
         raise TrainError(
             f"`{path}` is not a run folder: it has no run.json and recipe.yaml",
@@ -190,7 +190,7 @@ def open_run(path: Path) -> RunFolder:
 
 
 def versions() -> dict[str, str]:
-    """Python's version and those of the packages that numbers depend on."""
+    """Returns Python's version and those of the packages that numbers depend on."""
     found = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -205,7 +205,7 @@ def _slug(model: str) -> str:
 
 
 def _claim(out: Path | None, name: str) -> Path:
-    """An empty folder of our own; making it is what claims it, also against other processes."""
+    """Makes an empty folder; making it is what claims it, also against other processes."""
     if out is not None:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise TrainError(
@@ -227,6 +227,6 @@ def _claim(out: Path | None, name: str) -> Path:
 
 
 def write_adapters(run: RunFolder, policy: Policy) -> None:
-    """Write every adapter to its folder under `adapters/`."""
+    """Writes every adapter to its folder under `adapters/`."""
     for name in policy.adapters:
         write_atomically(run.path / "adapters" / name, partial(policy.save_adapter, name))

@@ -18,7 +18,7 @@ from gamedsl.recipe.table import Recipe
 
 
 class Schedule:
-    """Who learns, step by step. It keeps the last measurement."""
+    """The roles that learn, step by step. It keeps the last measurement."""
 
     def __init__(self, ir: GameIR, recipe: Recipe) -> None:
         parts = [recipe.part(role.name) for role in ir.roles]
@@ -29,16 +29,16 @@ class Schedule:
         self._measured: dict[str, float] = {}
 
     def due(self, step: int) -> bool:
-        """Whether what each role adds is to be measured before a step (from 1)."""
+        """Returns whether what each role adds is to be measured before a step (from 1)."""
         return self._learn.who == "weakest" and (step - 1) % self._learn.every == 0
 
     def judge(self, measured: Mapping[str, float]) -> None:
-        """Take what each role adds."""
+        """Takes what each role adds."""
         self._measured = dict(measured)
 
     def learns(self, step: int) -> frozenset[str]:
-        """The names of the roles that learn in a step (from 1). Of equally weak roles the first in
-        the order learns."""
+        """Returns the names of the roles that learn in a step (from 1). Of equally weak roles the
+        first in the order learns."""
         match self._learn.who:
             case "rotate":
                 turn = (step - 1) // self._learn.every
@@ -48,21 +48,21 @@ class Schedule:
         return frozenset(self._roles)
 
     def held(self, step: int) -> frozenset[str]:
-        """The adapters that stay as they are in a step: those that no learning role has."""
+        """Returns the adapters that stay as they are in a step: those that no learning role has."""
         learning = {self._adapters[role] for role in self.learns(step)}
         return frozenset(self._adapters.values()) - learning
 
-    def told(self, step: int) -> dict[str, Any]:
-        """What the step's record says of it."""
+    def record(self, step: int) -> dict[str, Any]:
+        """Returns its fields of the step's record."""
         if self._learn.who == "all":
             return {}
-        told: dict[str, Any] = {"learning": sorted(self.learns(step))}
-        return told | ({"contributions": self._measured} if self.due(step) else {})
+        record: dict[str, Any] = {"learning": sorted(self.learns(step))}
+        return record | ({"contributions": self._measured} if self.due(step) else {})
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint must hold of it."""
+        """Returns what a checkpoint must hold of it."""
         return {"measured": self._measured}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned."""
+        """Goes on from what `state` returned."""
         self._measured = dict(state["measured"])

@@ -39,7 +39,7 @@ class Scorer:
         return self._tokens
 
     def score(self, queries: Sequence[Query]) -> None:
-        """Make sure of all queries, in one pass over those not scored yet."""
+        """Scores all queries, in one pass over those not scored yet."""
         missing = list(dict.fromkeys(q for q in queries if q not in self._log_pi))
         if not missing:
             return
@@ -53,33 +53,36 @@ class Scorer:
         self._log_pi.update(zip(missing, scores, strict=True))
 
     def log_pi(self, query: Query) -> torch.Tensor:
-        """log pi [labels] as the policy gives it, float32 on the CPU, of a query that was
+        """Returns log pi [labels] as the policy gives it, float32 on the CPU, of a query that was
         scored."""
         return self._log_pi[query]
 
     def probabilities(self, query: Query) -> np.ndarray:
-        """What is played, [labels]: pi ** (1 / temperature), float64, made to sum to one."""
+        """Returns the probabilities of play, [labels]: pi ** (1 / temperature), float64, made to
+        sum to one."""
         pi_A: np.ndarray = np.exp(self._log_pi[query].double().numpy() / self.temperature)
         pi_A /= pi_A.sum()
         return pi_A
 
     def graphs(self, queries: Sequence[Query]) -> list[torch.Tensor] | None:
-        """log pi with their graphs, good for one backward pass; None unless all were kept."""
+        """Returns log pi with their graphs, good for one backward pass; None unless all were
+        kept."""
         if any(query not in self._graphs for query in queries):
             return None
         return [self._graphs[query] for query in queries]
 
     def drop_graphs(self) -> None:
-        """Keep the scores alone: the graphs were used up."""
+        """Keeps the scores alone: the graphs were used up."""
         self._graphs = {}
 
     def forget(self) -> None:
-        """Drop everything: the policy has changed."""
+        """Drops everything: the policy has changed."""
         self._graphs, self._log_pi, self._tokens = {}, {}, 0
 
 
 def distinct_tokens(policy: Policy, queries: Sequence[Query]) -> int:
-    """Tokens that a packed pass over the queries computes (a shared prefix counts once)."""
+    """Returns the tokens that a packed pass over the queries computes (a shared prefix counts
+    once)."""
     if not queries:
         return 0
     return len(pack([(query.adapter, policy.encode(query)) for query in queries]))

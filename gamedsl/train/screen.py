@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from gamedsl.train.monitors.text import PolicyRow, alarms, decisions, meanings, ranges_for, rounds
 from gamedsl.train.summary import mixture, predicted
-from gamedsl.train.telling.words import PolicyRow, alarms, decisions, meanings, ranges_for, rounds
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -58,7 +58,7 @@ class Screen:
         self.close()
 
     def warm_up(self, record: Record) -> None:
-        """Say how an epoch of a warm-up went."""
+        """Prints how an epoch of a warm-up went."""
         told = (
             f"warm-up, epoch {record['epoch']} | loss {record['loss']:.3f} | held out"
             f" {record['held_out_loss']:.3f}"
@@ -71,7 +71,7 @@ class Screen:
         self.message(told)
 
     def start(self, record: Record) -> None:
-        """Say what is trained and what is predicted, and open the live panel."""
+        """Prints what is trained and what is predicted, and opens the live panel."""
         self._last = record
         if record.get("prediction"):
             self._prediction = predicted(record["prediction"])
@@ -105,7 +105,7 @@ class Screen:
             self.message(self._line(record))
 
     def end(self, record: Record) -> None:
-        """Leave the last panel standing and put the summary under it."""
+        """Leaves the last panel in place and puts the summary under it."""
         self.close()
         if record.get("summary"):
             self.message(
@@ -113,7 +113,7 @@ class Screen:
             )
 
     def message(self, text: str) -> None:
-        """A line above the panel; plain output where there is none."""
+        """Prints a line above the panel; plain output where there is none."""
         wrap = not self.console.is_terminal
         self.console.print(text, soft_wrap=wrap, markup=False, highlight=False)
 
@@ -145,7 +145,7 @@ class Screen:
         return " | ".join(parts)
 
     def _panel(self) -> RenderableType:
-        """Everything, from the most to the least important, cut where the terminal ends."""
+        """Returns everything, from the most to the least important, cut where the terminal ends."""
         from rich.console import Group
         from rich.segment import Segment, Segments
         from rich.text import Text
@@ -193,7 +193,7 @@ class Screen:
         return bar.append("  ").append(said, style="dim")
 
     def _earned(self, width: int) -> Table:
-        """Reward per role, and exploitability, each with its course so far."""
+        """Returns reward per role, and exploitability, each with its course so far."""
         from rich.text import Text
 
         rows = [(role, _amount(row[-1]), row, "green") for role, row in self._rewards.items()]
@@ -215,8 +215,8 @@ class Screen:
         return table
 
     def _sections(self) -> list[tuple[str, list[PolicyRow]]]:
-        """What there is of rows of probabilities, with the most telling first; what is told of the
-        whole policy gets at most half of the screen."""
+        """Returns the tables of probabilities, the most telling first; those beside the whole
+        policy get at most half of the screen."""
         half = max(self.console.height // 2 - 4, 3)
         told = [("type", meanings(self._last)), ("round", rounds(self._last))]
         short = [
@@ -229,8 +229,8 @@ class Screen:
         return [*short, ("decision", policy)] if policy else short
 
     def _table(self, title: str, rows: list[PolicyRow], width: int, height: int) -> Table:
-        """One line a row: a bar split between the actions, and their probabilities; first where
-        it stands: in range or not, or colliding."""
+        """Returns one line a row: a bar split between the actions, and their probabilities; first
+        its mark: in range or not, or colliding."""
         from rich.text import Text
 
         shown = rows if len(rows) < height else rows[: max(height - 2, 1)]
@@ -259,7 +259,7 @@ def _more(rows: list[PolicyRow], shown: int) -> PolicyRow:
 
 
 def measures(record: Record) -> dict[str, float]:
-    """What is measured of a policy as a whole, each one number."""
+    """Returns the metrics of a policy as a whole, each one number."""
     found = {}
     if record.get("exploitability") is not None:
         found["exploitability"] = record["exploitability"]
@@ -286,7 +286,7 @@ def _measured(name: str, value: float) -> str:
 
 
 def _words(probs: Mapping[str, float], room: int) -> Text:
-    """The actions of a bar with shade and probability, as many as there is room for."""
+    """Returns the actions of a bar with shade and probability, as many as there is room for."""
     from rich.text import Text
 
     ranked = _ranked(probs)
@@ -304,7 +304,7 @@ def _words(probs: Mapping[str, float], room: int) -> Text:
 
 
 def sparkline(values: list[float], room: int, *, floor: float | None = None) -> str:
-    """The course of `values` in at most `room` characters; the last is always shown."""
+    """Returns the course of `values` in at most `room` characters; the last is always shown."""
     if len(values) > room:
         edges = [round(i * len(values) / room) for i in range(room + 1)]
         parts = [values[a:b] for a, b in pairwise(edges)]
@@ -318,8 +318,8 @@ def sparkline(values: list[float], room: int, *, floor: float | None = None) -> 
 
 
 def split_bar(probs: Mapping[str, float], room: int) -> Text:
-    """A bar of `room` cells shared by the shown actions, each with a shade and a colour; cells are
-    rounded so that they never add up to more."""
+    """Returns a bar of `room` cells shared by the shown actions, each with a shade and a colour;
+    cells are rounded so that they never add up to more."""
     from rich.text import Text
 
     bar, done, total = Text(no_wrap=True), 0, 0.0
@@ -333,7 +333,8 @@ def split_bar(probs: Mapping[str, float], room: int) -> Text:
 
 
 def _ranked(probs: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Up to four actions in their own order, so that bars stay in place; of more the top three."""
+    """Returns up to four actions in their own order, so that bars stay in place; of more the top
+    three."""
     items = list(probs.items())
     return items if len(items) <= 4 else sorted(items, key=lambda pair: -pair[1])[:3]
 
@@ -348,7 +349,7 @@ def _grid(*widths: int) -> Table:
 
 
 def _tail(key: str, wide: int) -> str:
-    """A long information set from its end, where it says what was last seen."""
+    """Returns a long information set from its end, which has what was last seen."""
     return key if len(key) <= wide else "…" + key[len(key) - wide + 1 :]
 
 

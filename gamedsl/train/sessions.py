@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from gamedsl.calls.registry import lookup
 from gamedsl.ir.program import Call, walk_steps
@@ -24,9 +24,9 @@ from gamedsl.policies.multi_model import mute_model
 from gamedsl.prompting.replies import ParseFailure
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.memory import Memory
-from gamedsl.train.cast import Cast, Lineup
 from gamedsl.train.errors import TrainError
 from gamedsl.train.rollout import Start, generator
+from gamedsl.train.seats import Lineup, SeatAssignment
 from gamedsl.train.trajectories import Batch, Sample, Trajectory
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 def writer(policy: Policy) -> Writing:
     """Returns the policy as one that writes. Raises TrainError where it only scores labels."""
-    from typing import cast
-
     if (mute := mute_model(policy)) is not None:
         raise TrainError(
             f"this game is played in words, and `{mute}` only scores labels",
@@ -104,7 +102,7 @@ class Sessions:
         return self._lineages.of(group)
 
     def play(
-        self, starts: Sequence[Start], batch: Batch, recipe: Recipe, cast: Cast,
+        self, starts: Sequence[Start], batch: Batch, recipe: Recipe, seating: SeatAssignment,
         rows: RowSampler | None,
     ) -> None:  # fmt: skip
         """Plays all games, one sample for each reply of the policy."""
@@ -113,7 +111,7 @@ class Sessions:
         ir = starts[0].episode.env.ir
         calls = any(isinstance(one, Call) for one in walk_steps(ir.turns))
         with ThreadPoolExecutor(_threads()) if calls else nullcontext() as pool:
-            games = _Games(played, rngs, batch, cast, pool)
+            games = _Games(played, rngs, batch, seating, pool)
             first = [games.ask(number) for number in range(len(played))]
             free = recipe.replies == "free"
             serve(self._policy, first, games.take, recipe.temperature, free=free)
@@ -155,11 +153,11 @@ class _Games:
     """
 
     def __init__(
-        self, games: Sequence[_Game], rngs: Sequence[np.random.Generator], batch: Batch, cast: Cast,
-        pool: Executor | None,
+        self, games: Sequence[_Game], rngs: Sequence[np.random.Generator], batch: Batch,
+        seating: SeatAssignment, pool: Executor | None,
     ) -> None:  # fmt: skip
         self._games, self._rngs, self._batch = games, rngs, batch
-        self._cast, self._pool = cast, pool
+        self._seating, self._pool = seating, pool
         self._posed: dict[int, tuple[Player, list[tuple[int, Posed]]]] = {}
         """By player, the decisions that it is still to be asked, with the numbers of their
         games."""
@@ -174,9 +172,9 @@ class _Games:
         waits = False
         for decision in game.episode.decisions:
             seed = int(self._rngs[number].integers(2**31))
-            player = self._cast.holder(decision, game.lineup)
+            player = self._seating.holder(decision, game.lineup)
             if player is None:
-                asked.append(Asked(decision, self._cast.adapter(decision.role), seed, number))
+                asked.append(Asked(decision, self._seating.adapter(decision.role), seed, number))
                 continue
             posed = Posed(decision, game.episode, seed)
             if isinstance(player, Speaker):

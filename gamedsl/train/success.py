@@ -21,8 +21,8 @@ Spans = dict[str, tuple[float, float] | None]
 
 
 def success(record: Record, bounds: Bounds) -> float:
-    """Where the mean payoffs of a step's record lie between their bounds, 0 to 1, on average over
-    the roles that have some."""
+    """Returns where the mean payoffs of a step's record lie between their bounds, 0 to 1, on
+    average over the roles that have some."""
     found = [
         (record["payoff"][role] - low) / (high - low)
         for role, (low, high) in bounds.items()
@@ -32,8 +32,8 @@ def success(record: Record, bounds: Bounds) -> float:
 
 
 def bounds_of(game: Game, recipe: Recipe) -> Bounds:
-    """The least and the most that a seat of each role that learns can be paid. Raises TrainError
-    where no bounds are seen."""
+    """Returns the least and the most that a seat of each role that learns can be paid. Raises
+    TrainError where no bounds are known."""
     found = {}
     for role, ends in spans_of(game, recipe).items():
         if ends is None:
@@ -46,7 +46,7 @@ def bounds_of(game: Game, recipe: Recipe) -> Bounds:
 
 
 def spans_of(game: Game, recipe: Recipe) -> Spans:
-    """As `bounds_of`, with None for a role without bounds that are seen."""
+    """Returns the bounds of `bounds_of`, with None for a role without known ones."""
     spans = _listed(game, recipe) or {seat: payoff_bounds(game.ir, seat) for seat in game.ir.seats}
     found: dict[str, list[Any]] = defaultdict(list)
     for seat, span in spans.items():
@@ -57,7 +57,7 @@ def spans_of(game: Game, recipe: Recipe) -> Spans:
 
 
 def _listed(game: Game, recipe: Recipe) -> dict[str, Any] | None:
-    """The least and the most of each seat over all plays; None where they are too many."""
+    """Returns the least and the most of each seat over all plays; None where they are too many."""
     from gamedsl.solve import ImperfectRecall, TooLarge, tabulate
 
     env = game.env()

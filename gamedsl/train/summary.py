@@ -1,8 +1,8 @@
-"""What a run has learned, in a few sentences.
+"""The summary of a run in a few sentences.
 
-Reads the start record, the last step's record and, for games small enough to have one, the tree.
-It claims no more than they show: an outcome is "learned" only where every decision that play comes
-to is made one way at least nine times in ten.
+Reads the start record, the last step's record and, for games small enough to have one, the tree. It
+claims no more than they show: an outcome is "learned" only where every decision that play comes to
+is made one way at least nine times in ten.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def summarise(
     first: Record | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> str:
-    """The sentences at the end of a run.
+    """Returns the sentences at the end of a run.
 
     `start` and `last` are the start record and the last step's; `first`, the first step's, says
     where rewards began in games without a tree. `labels` (canonical name -> label) adds what a
@@ -53,12 +53,14 @@ def summarise(
 
 
 def policy_of(record: Record) -> dict[str, dict[str, float]]:
-    """The policy of a record of `metrics.jsonl`: information set -> action -> probability."""
+    """Returns the policy of a record of `metrics.jsonl`: information set -> action ->
+    probability."""
     return {key: dict(row["probs"]) for key, row in (record.get("policy") or {}).items()}
 
 
 def settled(tree: Tree, policy: Mapping[str, Mapping[str, float]]) -> dict[str, str] | None:
-    """The action at each information set that play comes to, where all of them are settled."""
+    """Returns the action at each information set that play comes to, where all of them are
+    settled."""
     from gamedsl.solve.table import on_path
 
     chosen = on_path(tree, policy)
@@ -66,7 +68,7 @@ def settled(tree: Tree, policy: Mapping[str, Mapping[str, float]]) -> dict[str, 
 
 
 def predicted(prediction: Record) -> str:
-    """The sentence that tells a prediction before training (`Prediction.as_dict()`)."""
+    """Returns the sentence on a prediction before training (`Prediction.as_dict()`)."""
     if prediction["kind"] == "moving":
         return "Predicted: no settled outcome; the learning dynamics keep moving from this start."
     if prediction["kind"] == "mixed" and prediction.get("margin") == 0:
@@ -88,7 +90,7 @@ def predicted(prediction: Record) -> str:
 
 
 def names_of(one: Equilibrium, every: PureEquilibria) -> str:
-    """What to call an equilibrium among all: "the risk-dominant equilibrium"."""
+    """Returns the name of an equilibrium among all: "the risk-dominant equilibrium"."""
     rivals = [other for other in every.found or () if other.text != one.text]
     if "dominant-strategy" in one.names:
         return "the equilibrium in dominant strategies"
@@ -122,8 +124,8 @@ def _learned(
         what = f"{text}, which is not an equilibrium ({_temptation(table, names)}),"
     else:
         what = f"{text}, which is not an equilibrium,"
-    said = f"{_who(tree, chosen, labels)}: {what} played {_percent(share(tree, policy, chosen))} "
-    said += "of the time."
+    played = _percent(share(tree, policy, chosen))
+    said = f"{_learners(tree, chosen, labels)}: {what} played {played} of the time."
     if table:
         here = table.rewards[tuple(chosen[key] for key in table.keys)]
         better = [
@@ -138,7 +140,7 @@ def _learned(
 
 
 def _temptation(table: Any, names: tuple[str, ...]) -> str:
-    """The best one-seat deviation, in words."""
+    """Returns the best one-seat deviation, in words."""
     gains = []
     for seat, who in enumerate(table.seats):
         for name in table.actions[seat]:
@@ -148,7 +150,7 @@ def _temptation(table: Any, names: tuple[str, ...]) -> str:
     return max(gains, key=lambda pair: pair[0])[1]
 
 
-def _who(tree: Tree, chosen: Mapping[str, str], labels: Mapping[str, str]) -> str:
+def _learners(tree: Tree, chosen: Mapping[str, str], labels: Mapping[str, str]) -> str:
     from gamedsl.solve.table import sequence
 
     made = [(info, chosen[info.key]) for info in sequence(tree) if info.key in chosen]
@@ -207,7 +209,7 @@ def _farthest(policy: Policy, equilibrium: Mapping[str, Any]) -> tuple[float, st
 
 
 def mixture(probs: Mapping[str, float], shown: int = SHOWN) -> str:
-    """`stag 62%, hare 38%`; of many actions the likeliest few."""
+    """Returns `stag 62%, hare 38%`; of many actions the likeliest few."""
     ranked = sorted(probs.items(), key=lambda pair: -pair[1])
     said = ", ".join(f"{name} {_percent(p)}" for name, p in ranked[:shown])
     return said + (f" and {len(ranked) - shown} less likely" if len(ranked) > shown else "")
@@ -294,7 +296,8 @@ def _number(x: Any) -> str:
 
 
 def _percent(p: float) -> str:
-    """One decimal near certainty, where it matters, and never a rounded-up 100%."""
+    """Returns a percentage: one decimal near certainty, where it matters, and never a rounded-up
+    100%."""
     p = float(p)
     if p in (0, 1):
         return f"{p:.0%}"

@@ -23,15 +23,15 @@ MANY_EPISODES = 40_000
 
 
 def survey(env: Env, seed: int) -> tuple[Decision, ...] | None:
-    """One decision of each information set, in order of first meeting; None if they are too many,
-    or if labels are drawn anew for each episode."""
+    """Returns one decision of each information set, in order of first meeting; None if they are too
+    many, or if labels are drawn anew for each episode."""
     found = walk(env, seed)
     return None if found is None else tuple(decision for decision, _ in found.values())
 
 
 def measured(env: Env, recipe: Recipe) -> dict[str, tuple[Decision, Episode]] | None:
-    """What `walk` finds of a game that a recipe trains in: more where it says `exploitability: on`
-    than where it leaves that open."""
+    """Returns what `walk` finds of a game that a recipe trains in: more where it says
+    `exploitability: on` than where it leaves that open."""
     insisted = recipe.exploitability == "on"
     return walk(env, recipe.seed, INSISTED_DECISIONS if insisted else MANY_DECISIONS)
 
@@ -39,8 +39,8 @@ def measured(env: Env, recipe: Recipe) -> dict[str, tuple[Decision, Episode]] | 
 def walk(
     env: Env, seed: int, decisions: int = MANY_DECISIONS, episodes: int = MANY_EPISODES
 ) -> dict[str, tuple[Decision, Episode]] | None:
-    """One decision of each information set, and an episode that has come to it; None as `survey`,
-    too many being more than `decisions`, met in more than `episodes` histories."""
+    """Returns one decision of each information set, and an episode that has come to it; None as
+    `survey`, too many being more than `decisions`, met in more than `episodes` histories."""
     if not env.ir.labels_last or env.ir.open:
         return None
     found: dict[str, tuple[Decision, Episode]] = {}
@@ -62,8 +62,8 @@ def walk(
 
 
 def _children(episode: Episode) -> Iterator[Episode]:
-    """What may come next, one choice or outcome further, the last of them first; each is made when
-    it is asked for, so that a walk through a large game ends early."""
+    """Yields what may come next, one choice or outcome further, the last of them first; each is
+    made when it is asked for, so that a walk through a large game ends early."""
     from gamedsl.runtime import Action
 
     for outcome in reversed(range(episode.outcome_count)):

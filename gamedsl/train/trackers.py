@@ -24,20 +24,20 @@ from typing import Any, NamedTuple, Protocol
 
 from gamedsl.train.errors import TrainError
 from gamedsl.train.files import write_text
+from gamedsl.train.monitors.text import likeliest, meanings_of
 from gamedsl.train.runfolder import RunFolder
-from gamedsl.train.telling.words import likeliest, meanings_of
 
 Record = Mapping[str, Any]
 
 _LEFT_OUT = frozenset({"event", "step", "ranges", "prediction", "adapters", "warm_start", "alarms"})
-"""What is no number over time."""
+"""Fields that are no numbers over time."""
 
 
 WARM_UP = "warm_up"
 
 
 class MeaningTable(NamedTuple):
-    """What a signal's words stand for: a row for each type, under the names of its columns."""
+    """The meanings of a signal's words: a row for each type, under the names of its columns."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str | float, ...], ...]
@@ -64,13 +64,13 @@ class Tracker(Protocol):
 
 
 def numbers(record: Record) -> dict[str, float]:
-    """The numbers of a record under flat names: `reward/first`, `policy/hunter_1:move/stag`. Of a
-    mapping only what is one number."""
+    """Returns the numbers of a record under flat names: `reward/first`,
+    `policy/hunter_1:move/stag`. Of a mapping only what is one number."""
     return dict(_flat("", {k: v for k, v in record.items() if k not in _LEFT_OUT}))
 
 
 def tables(record: Record) -> dict[str, MeaningTable]:
-    """The mapping of each signal of a record: the likeliest word of each type, with its
+    """Returns the mapping of each signal of a record: the likeliest word of each type, with its
     probability, the type's share of the games, and whether another type has the same word."""
     found = {}
     for signal, told in (record.get("mapping") or {}).items():
@@ -170,7 +170,7 @@ class Guarded:
 
 
 def _words(table: MeaningTable) -> list[tuple[str | float, ...]]:
-    """What stands for what, without how sure it is."""
+    """Returns the meanings of a table, without their probabilities."""
     return [row[:2] for row in table.rows]
 
 
@@ -328,7 +328,7 @@ def require(names: Sequence[str]) -> None:
 
 
 def tracker(name: str, run: RunFolder, notify: Callable[[str], None]) -> Guarded:
-    """The observer of a name; it is closed as a context is left."""
+    """Returns the observer of a name; it is closed as a context is left."""
     _, make = TRACKERS[name]
     return Guarded(name, lambda: make(run), notify)
 
@@ -342,7 +342,7 @@ def _settings(settings: Mapping[str, Any], head: str = "") -> Iterator[tuple[str
 
 
 def _plain(name: str) -> str:
-    """A name of the characters that MLflow takes."""
+    """Returns a name of the characters that MLflow takes."""
     return re.sub(r"[^\w\-. :/]", "_", name)[:250]
 
 

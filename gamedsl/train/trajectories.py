@@ -16,7 +16,7 @@ from gamedsl.players.replying import Choice, text_of
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Generated
 from gamedsl.prompting.replies import ParseFailure
-from gamedsl.train.cast import Lineup
+from gamedsl.train.seats import Lineup
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Episode

@@ -37,7 +37,7 @@ gradient."""
 
 @dataclass(frozen=True)
 class Fitted:
-    """How a warm start ended: the steps it took and the largest distance left, in probability."""
+    """The end of a warm start: the steps it took and the largest distance left, in probability."""
 
     steps: int
     distance: float
@@ -46,7 +46,7 @@ class Fitted:
 def warm_start(
     policy: Policy, recipe: Recipe, queries: Sequence[Query], places: Sequence[Place]
 ) -> Fitted:
-    """Fit the policy to what the recipe wants at `queries`, which are all decisions of the game.
+    """Fits the policy to what the recipe wants at `queries`, which are all decisions of the game.
 
     Raises TrainError where it does not come within `TOLERANCE` in `MOST_STEPS` steps.
     """
@@ -80,13 +80,14 @@ def warm_start(
 
 
 def _divergence(targets: Sequence[torch.Tensor], log_pi: Sequence[torch.Tensor]) -> float:
-    """Sum of KL(target || pi) over the decisions, less the targets' negative entropy."""
+    """Returns the sum of KL(target || pi) over the decisions, less the targets' negative
+    entropy."""
     return -sum(float((t * lp).sum()) for t, lp in zip(targets, log_pi, strict=True))
 
 
 def _target(starts: Sequence[Start], place: Place, uniform: bool) -> torch.Tensor | None:
-    """The wanted distribution at a place; a start for its step wins over one for all steps, and
-    that over the prior. None: as it is."""
+    """Returns the wanted distribution at a place; a start for its step wins over one for all steps,
+    and that over the prior. None: as it is."""
     fitting = [s for s in starts if s.role == place.role and s.step in (None, place.step)]
     for start in sorted(fitting, key=lambda s: s.step is None):
         probs = start.target(place.legal)

@@ -15,7 +15,7 @@ from gamedsl.diagnostics import Diagnostic, Problems, codes
 from gamedsl.imports import SUFFIXES, import_file
 from gamedsl.recipe.resolve import resolve
 from gamedsl.runtime import Game
-from gamedsl.train.context import check_context
+from gamedsl.train.context_length import check_context
 from gamedsl.train.engine import open_policy
 from gamedsl.train.sessions import writer
 

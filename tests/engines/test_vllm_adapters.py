@@ -53,15 +53,15 @@ def test_sampler_is_close_to_trainer_not_equal(policy: VllmPolicy, tmp_path: Pat
     from gamedsl.diagnostics import Problems
     from gamedsl.recipe.resolve import override, resolve
     from gamedsl.train.advantages import Advantage
-    from gamedsl.train.cast import assemble
     from gamedsl.train.rollout import play
+    from gamedsl.train.seats import assign_seats
     from gamedsl.train.sessions import Sessions
     from tests.train.in_words import learn
 
     game = gamedsl.load("guess_in_words")
     given = {"engine": "vllm", "games": 2, "group_size": 2, "roles.guesser.adapter": "b"}
     recipe = resolve(game.ir, [override(k, v) for k, v in given.items()], Problems())
-    batch = play(game.env(), Sessions(policy), recipe, 1, assemble(game, recipe))
+    batch = play(game.env(), Sessions(policy), recipe, 1, assign_seats(game, recipe))
     worth = [Advantage(number, one, 1, 1.0) for number, one in batch.samples]
     plain = torch.optim.SGD(policy.parameters("b"), lr=0.0)
     told = learn(policy, plain, worth, batch.queries, recipe, 1)

@@ -12,7 +12,7 @@ from test_page import page, words
 from test_screen import panel, screen
 
 from gamedsl.solve import tabulate
-from gamedsl.train.telling.words import (
+from gamedsl.train.monitors.text import (
     alarms,
     contributed,
     contributions,

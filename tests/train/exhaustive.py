@@ -12,8 +12,8 @@ from gamedsl.players.replying import query_of
 from gamedsl.runtime import Action
 from gamedsl.solve import tabulate
 from gamedsl.solve.worth import action_worth
-from gamedsl.train.cast import Cast
 from gamedsl.train.credit import Replays
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.trajectories import Batch, DecisionPoint, Sample, Trajectory, place_of
 from tests.train.conftest import recipe_of, weighed
 
@@ -42,7 +42,7 @@ class Exhaustive:
         histories = [Trajectory(0, 1, self.ways[w][0], self.ways[w][1]) for w in way]
         batch = Batch(queries=self.queries, places=self.places, trajectories=histories)
         recipe = recipe_of(self.game, **{k: v for k, v in settings.items() if k != "kept"})
-        replays = Replays(recipe, self, Cast(self.game.ir, recipe))
+        replays = Replays(recipe, self, SeatAssignment(self.game.ir, recipe))
         sums = weighed(batch, alternatives=replays, **settings).sums_A
         parts = [row - row.sum() * pi for row, pi in zip(sums, self.odds.values(), strict=True)]
         return np.concatenate(parts)

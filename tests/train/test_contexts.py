@@ -11,7 +11,7 @@ from gamedsl.cli import CLEAN, PROBLEMS, main
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.runtime import Game
-from gamedsl.train.context import Context, check_context, largest
+from gamedsl.train.context_length import Context, check_context, largest
 from tests.train.in_words import opened, recipe_of
 
 STORY = """
@@ -50,7 +50,7 @@ def test_the_most_is_what_the_longest_replies_make(
     found = largest(game, recipe, policy)
     assert found is not None
     assert 0.95 * found.most < _spoken(game, policy) <= found.most
-    told = found.told()
+    told = found.describe()
     assert f"about {found.most:,} tokens at most, {found.replies:,} in earlier replies" in told
     assert told.endswith("of 4,096 that the model reads")
 
@@ -70,7 +70,7 @@ def test_only_what_the_policy_is_asked_counts(compiled: Callable[[str], Game]) -
 
 
 def test_unbounded_loop_has_no_context_bound() -> None:
-    told = Context("ann", "line", 300, None, 30, 4096, "tiny").told()
+    told = Context("ann", "line", 300, None, 30, 4096, "tiny").describe()
     assert told == "330 tokens in 4 random games, and no bound, of 4,096 that the model reads"
 
 

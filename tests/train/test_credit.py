@@ -14,11 +14,11 @@ from gamedsl.recipe.resolve import parse_overrides, resolve
 from gamedsl.runtime import Action, Decision, Episode
 from gamedsl.train.advantages import Advantages
 from gamedsl.train.bundles import Bundles
-from gamedsl.train.cast import Cast
 from gamedsl.train.credit import Replays, _thinned
 from gamedsl.train.loop import train
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.trajectories import Batch, Trajectory
 from tests.train.conftest import OFFER, policy_of, recipe_of, run_of, untimed, weighed
 from tests.train.exhaustive import Exhaustive
@@ -144,7 +144,7 @@ def _of_one_game(game, credit: str, pi: dict[str, float]):
     for key, up in pi.items():
         every.odds[key][:] = up, 1 - up
     recipe = recipe_of(game, credit=credit)
-    replays = Replays(recipe, every, Cast(game.ir, recipe))
+    replays = Replays(recipe, every, SeatAssignment(game.ir, recipe))
     ways = [w for w in every.ways if w[0][0].action == 0]
     ways.sort(key=lambda way: way[0][1].action)
     played = [Trajectory(0, 1, samples, end) for samples, end, _ in ways]
@@ -176,9 +176,9 @@ def test_sampled_replays_agree_with_whole_tree(compiled) -> None:
     game = compiled(ASK)
     recipe = recipe_of(game, credit="counterfactual", games=200_000, group_by="deal")
     policy = policy_of(game, recipe)
-    scorer, cast = Scorer(policy), Cast(game.ir, recipe)
+    scorer, seating = Scorer(policy), SeatAssignment(game.ir, recipe)
     batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1)
-    replays = Replays(recipe, scorer, cast)
+    replays = Replays(recipe, scorer, seating)
     found = weighed(batch, credit="counterfactual", alternatives=replays)
     every = Exhaustive(game)
     for row in every.odds.values():
@@ -207,14 +207,14 @@ def test_void_replays_are_left_out(compiled, credit: str, share: int) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(game, credit=credit, games=64, roles={"responder": {"player": "random"}})
     policy = policy_of(game, recipe)
-    scorer, cast = Scorer(policy), Cast(game.ir, recipe, {"responder": Refusing()})
-    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1, cast=cast)
+    scorer, seating = Scorer(policy), SeatAssignment(game.ir, recipe, {"responder": Refusing()})
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1, seating=seating)
     pi = scorer.probabilities(batch.queries[0])
     mean = (5 * pi[1] + 2 * pi[2]) / (pi[1] + pi[2])
     wanted = {"low": 0.0, "fair": share * (5 - mean), "high": share * (2 - mean)}
     samples = [(n, sample) for n, one in enumerate(batch.trajectories) for sample in one.samples]
     for (_, sample), found in zip(
-        samples, Replays(recipe, scorer, cast).advantages(batch, samples), strict=True
+        samples, Replays(recipe, scorer, seating).advantages(batch, samples), strict=True
     ):
         offer = batch.places[sample.query].legal[sample.action]
         assert found == pytest.approx(wanted.pop(offer), abs=1e-9)
@@ -229,9 +229,9 @@ def test_only_who_learns_is_replayed(compiled, given: dict) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(game, credit="counterfactual", games=64, **given)
     policy = policy_of(game, recipe)
-    scorer, cast = Scorer(policy), Cast(game.ir, recipe)
-    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1, cast=cast)
-    replays, replayed = Replays(recipe, scorer, cast), []
+    scorer, seating = Scorer(policy), SeatAssignment(game.ir, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1, seating=seating)
+    replays, replayed = Replays(recipe, scorer, seating), []
 
     class Heard:
         def advantages(self, batch, samples):

@@ -17,14 +17,14 @@ from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Action, Game
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import read
-from gamedsl.train.cast import Cast
-from gamedsl.train.dryrun import dry_run
+from gamedsl.train.dry_run import dry_run
 from gamedsl.train.errors import TrainError
 from gamedsl.train.loop import train
+from gamedsl.train.monitors.text import STANDINGS
 from gamedsl.train.rows import KEPT, UNSEEN, RowSampler, row_sampler
 from gamedsl.train.runfolder import RunFolder, create
 from gamedsl.train.screen import measures
-from gamedsl.train.telling.words import STANDINGS
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.trajectories import Batch, Trajectory
 from gamedsl.view.report.page import write_report
 from tests.train import in_words
@@ -157,12 +157,12 @@ def written(game: Game, folder: Path, *, steps: int, lr: float = 1e-9) -> RunFol
     run = RunFolder(folder)
     if not folder.exists():
         run = create(game, recipe, folder, {}, policy.tokenizer, 1)
-    assert train(game, recipe, run, policy, cast=cast_of(game, recipe)).finished
+    assert train(game, recipe, run, policy, seating=cast_of(game, recipe)).finished
     return run
 
 
-def cast_of(game: Game, recipe: Recipe) -> Cast:
-    return Cast(game.ir, recipe, {"teller": Scripted("fine")})
+def cast_of(game: Game, recipe: Recipe) -> SeatAssignment:
+    return SeatAssignment(game.ir, recipe, {"teller": Scripted("fine")})
 
 
 @pytest.mark.parametrize("group_by", ["seed", "deal"])
@@ -259,7 +259,7 @@ def test_plays_that_pay_the_same_have_no_success(of_rows: Build) -> None:
     game = of_rows(QUIZ.replace("1 if right else 0", "1"))
     recipe = recipe_of(game, **ROWS)
     with pytest.raises(TrainError, match="all plays pay those who learn the same"):
-        dry_run(game, recipe, Cast(game.ir, recipe), print)
+        dry_run(game, recipe, SeatAssignment(game.ir, recipe), print)
 
 
 def test_fixed_row_leaves_other_draws_random(of_rows: Build) -> None:

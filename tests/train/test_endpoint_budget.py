@@ -14,11 +14,11 @@ from gamedsl.cli import main
 from gamedsl.policies.budget import Budget, BudgetSpent
 from gamedsl.runtime import Game
 from gamedsl.train import checkpoint
-from gamedsl.train.cast import assemble
 from gamedsl.train.curriculum import climb
-from gamedsl.train.dryrun import dry_run
+from gamedsl.train.dry_run import dry_run
 from gamedsl.train.imitation_data import players_of
 from gamedsl.train.runfolder import create, open_run
+from gamedsl.train.seats import assign_seats
 from tests.evaluate.serving import Body, Reply, Served, options_in, serving
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, untimed
 
@@ -127,15 +127,15 @@ def test_endpoints_of_a_run_share_what_there_is(compiled: Callable[[str], Game])
             game, model="tabular", budget__calls=5, roles__column__player=one,
             warm_up__expert=other, warm_up__games=4,
         )  # fmt: skip
-        cast = assemble(game, recipe)
-        (holders,), _ = players_of(game, recipe, cast)
+        seating = assign_seats(game, recipe)
+        (holders,), _ = players_of(game, recipe, seating)
         episode = game.env().reset()
         asked = [decision for _ in range(3) for decision in episode.decisions]
         for decision in asked[:5]:
             holders[decision.seat].act(decision, episode)
         with pytest.raises(BudgetSpent):
             holders["column"].act(asked[5], episode)
-        assert len(served.asked) == cast.budget.calls == 5
+        assert len(served.asked) == seating.budget.calls == 5
         assert {body["model"] for body in served.asked} == {"a", "b"}
 
 
@@ -144,12 +144,12 @@ def test_a_dry_run_tells_of_calls(compiled: Callable[[str], Game]) -> None:
     with serving(last_option) as served:
         spec = f"endpoint:{served.url}#m"
         recipe = recipe_of(game, model="tabular", games=8, roles__column__player=spec)
-        told = dry_run(game, recipe, assemble(game, recipe), lambda line: None)
+        told = dry_run(game, recipe, assign_seats(game, recipe), lambda line: None)
     assert "about 8 calls a step; in all at most 1,000 calls, any number of tokens" in told
 
 
 def test_a_curriculum_has_one_budget(compiled: Callable[[str], Game], tmp_path: Path) -> None:
-    """Level for level, each with a cast of its own."""
+    """Level for level, each with a seating of its own."""
     game = compiled("""
 game: pick
 params: {size: {default: 2, in: 2..4}}

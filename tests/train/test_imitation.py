@@ -15,14 +15,14 @@ from gamedsl.players.policy import PolicyPlayer
 from gamedsl.players.table import open_player
 from gamedsl.players.unbeaten import unbeaten
 from gamedsl.runtime import Action
-from gamedsl.train.cast import assemble
-from gamedsl.train.dryrun import dry_run
+from gamedsl.train.dry_run import dry_run
 from gamedsl.train.errors import TrainError
 from gamedsl.train.imitation import imitate, warm_up
 from gamedsl.train.imitation_data import ASKED, PromptDataset, gather, prompts_of
 from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.loop import train
 from gamedsl.train.rollout import generator
+from gamedsl.train.seats import assign_seats
 from tests.train.conftest import (
     ANEW,
     DILEMMA,
@@ -59,17 +59,17 @@ class Silent:
 
 
 def _played(game, players, *, taught=None, explore=0.0, games=2000) -> PromptDataset:
-    cast = players if isinstance(players, dict) else dict.fromkeys(game.ir.seats, players)
+    seating = players if isinstance(players, dict) else dict.fromkeys(game.ir.seats, players)
     seats = frozenset(taught or game.ir.seats)
     rng = generator(0, 0, "test")
     return gather(
-        game.env(), [cast], [seats], lambda role: "shared", rng, games=games, explore=explore
+        game.env(), [seating], [seats], lambda role: "shared", rng, games=games, explore=explore
     )
 
 
 def _lessons(game, recipe, policy=None) -> tuple[PromptDataset, PromptDataset]:
     env = game.env(tokenizer=policy and policy.tokenizer)
-    return prompts_of(game, env, recipe, assemble(game, recipe), None, 1)
+    return prompts_of(game, env, recipe, assign_seats(game, recipe), None, 1)
 
 
 def _found(lessons: PromptDataset) -> dict[str, list[float]]:
@@ -263,7 +263,7 @@ def test_after_the_first_round_the_policy_leads(compiled) -> None:
     for rounds in (1, 2):
         recipe = recipe_of(game, warm_up__rounds=rounds, **given)
         policy, told = policy_of(game, recipe), list[dict]()
-        parts = game, game.env(tokenizer=policy.tokenizer), recipe, assemble(game, recipe)
+        parts = game, game.env(tokenizer=policy.tokenizer), recipe, assign_seats(game, recipe)
         record = imitate(*parts, policy, policy.parameters(), tell=told.append)
         assert record is not None
         assert [one["epoch"] for one in told] == [*range(1, 2 * rounds + 1)]
@@ -280,7 +280,7 @@ def test_the_policy_leads_in_taught_seats_alone(compiled) -> None:
     given = {**TABLE, "warm_up__explore": 0, "warm_up__rounds": 2}
     recipe = recipe_of(game, roles={"proposer": {"player": "fixed:low"}}, **given)
     policy = policy_of(game, recipe)
-    parts = game, game.env(tokenizer=policy.tokenizer), recipe, assemble(game, recipe)
+    parts = game, game.env(tokenizer=policy.tokenizer), recipe, assign_seats(game, recipe)
     learned, _ = prompts_of(*parts, policy, 2)
     assert list(_found(learned).values()) == [[1, 0]]
 
@@ -345,7 +345,7 @@ def test_a_dry_run_says_it(compiled) -> None:
     def said(**settings) -> str:
         game = compiled(OFFER)
         recipe = recipe_of(game, **settings)
-        return dry_run(game, recipe, assemble(game, recipe), lambda line: None)
+        return dry_run(game, recipe, assign_seats(game, recipe), lambda line: None)
 
     assert "64 games of fixed:fair,accept, 50% of its moves random; at most 12 epochs" in said(
         **TABLE

@@ -45,7 +45,7 @@ def test_every_decision_is_measured_on_request(leduc) -> None:
     assert len(metrics.queries) == 936 > MANY_DECISIONS
     scorer = Scorer(policy)
     scorer.score(metrics.queries)
-    found = metrics.exploitability(metrics.shown(scorer, None))
+    found = metrics.exploitability(metrics.policy(scorer, None))
     assert found == pytest.approx(1709 / 720)
     left_open = recipe_of(leduc, exploitability="auto")
     assert not PolicyMetrics(leduc.env(tokenizer=policy.tokenizer), left_open).known

@@ -22,8 +22,7 @@ from gamedsl.prompting.tokenizers import TokenCounter
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
 from gamedsl.train.advantages import Advantage
-from gamedsl.train.cast import Cast
-from gamedsl.train.dryrun import dry_run
+from gamedsl.train.dry_run import dry_run
 from gamedsl.train.engine import open_policy
 from gamedsl.train.errors import TrainError
 from gamedsl.train.imitation_data import chats_of
@@ -31,6 +30,7 @@ from gamedsl.train.loop import env_of, train
 from gamedsl.train.losses import TokenBatch
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder, create
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import Sessions
 from gamedsl.train.trajectories import Batch
 from tests.train import conftest, in_words
@@ -78,8 +78,8 @@ def opened(game: Game, **settings: Any) -> MultiModelWriter:
 
 def played(game: Game, policy: MultiModelWriter, **settings: Any) -> Batch:
     recipe = recipe_of(game, **settings)
-    cast = Cast(game.ir, recipe)
-    return play(env_of(game, recipe, policy, cast), Sessions(policy), recipe, 1, cast)
+    seating = SeatAssignment(game.ir, recipe)
+    return play(env_of(game, recipe, policy, seating), Sessions(policy), recipe, 1, seating)
 
 
 def worth_of(game: Game, batch: Batch) -> list[Advantage]:
@@ -134,7 +134,7 @@ def test_unequal_label_lengths_are_reported(game: Game, monkeypatch: pytest.Monk
 def likely(game: Game, policy: MultiModelWriter) -> dict[str, float]:
     """How likely each takes the side that it is paid for, once both have said something."""
     recipe = recipe_of(game)
-    episode = env_of(game, recipe, policy, Cast(game.ir, recipe)).reset(seed=1)
+    episode = env_of(game, recipe, policy, SeatAssignment(game.ir, recipe)).reset(seed=1)
     episode.step({"ann": "hm", "bob": "hm"})
     odds = {}
     for decision in episode.decisions:
@@ -261,7 +261,7 @@ def test_a_run_of_several_models_is_evaluated(
 
 def test_a_dry_run_tells_of_all_models(game: Game) -> None:
     recipe = recipe_of(game)
-    told = dry_run(game, recipe, Cast(game.ir, recipe), print)
+    told = dry_run(game, recipe, SeatAssignment(game.ir, recipe), print)
     assert "tiny, adapters ann," in told
     assert "small, adapters bob, judge," in told
 
@@ -305,8 +305,8 @@ def test_roles_model_imitates_its_player(game: Game) -> None:
     """Tokens are those of each model; the player is the referee too, and of that nothing is
     learned."""
     recipe = recipe_of(game, **{"warm_up.expert": "random", "warm_up.games": 6})
-    policy, cast = opened(game), Cast(game.ir, recipe)
-    learned, _ = chats_of(game, env_of(game, recipe, policy, cast), recipe, cast, policy)
+    policy, seating = opened(game), SeatAssignment(game.ir, recipe)
+    learned, _ = chats_of(game, env_of(game, recipe, policy, seating), recipe, seating, policy)
     rows = [row for chat in learned.chats for row in chat.rows]
     taken = [query.adapter for chat in learned.chats for query, _ in chat.taken]
     assert {row.adapter for row in rows} == set(taken) == set(SIDES)

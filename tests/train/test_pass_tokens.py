@@ -11,9 +11,9 @@ import torch
 from gamedsl.policies.base import Query
 from gamedsl.runtime import Game
 from gamedsl.train.advantages import Advantage
-from gamedsl.train.cast import Cast
-from gamedsl.train.dryrun import dry_run
+from gamedsl.train.dry_run import dry_run
 from gamedsl.train.rollout import play
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import Sessions
 from tests.train.conftest import policy_of
 from tests.train.in_words import learn, opened, recipe_of, weighed
@@ -56,9 +56,9 @@ def _worth(game: Game) -> tuple[list[Advantage], list[Query]]:
     """Replies of eight games, some of which count for and some against."""
     recipe = recipe_of(game, baseline="none")
     policy = opened(game, recipe)
-    cast = Cast(game.ir, recipe)
-    batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1, cast)
-    worth = weighed(batch, recipe, cast.learners).advantages
+    seating = SeatAssignment(game.ir, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1, seating)
+    worth = weighed(batch, recipe, seating.learners).advantages
     return [
         one._replace(amount=(-1) ** at * (1 + at)) for at, one in enumerate(worth)
     ], batch.queries
@@ -105,7 +105,7 @@ def test_a_dry_run_tells_what_a_pass_keeps(compiled: Callable[[str], Game], text
 
     def line(**settings: Any) -> str:
         recipe = recipe_of(game, **settings)
-        told = dry_run(game, recipe, Cast(game.ir, recipe), print)
+        told = dry_run(game, recipe, SeatAssignment(game.ir, recipe), print)
         return next(one for one in told.splitlines() if one.startswith("a pass "))
 
     assert line(pass_tokens=10_000).endswith("at most 10,000 tokens: layers kept, 0.2 GB")

@@ -18,8 +18,8 @@ from gamedsl.policies.generation import Generated, Request, Then, Writing
 from gamedsl.policies.tabular import Characters
 from gamedsl.runtime import Game
 from gamedsl.train import sessions
-from gamedsl.train.cast import Cast
 from gamedsl.train.rollout import play
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import Sessions
 from gamedsl.train.trajectories import Trajectory
 from tests.train.in_words import opened, recipe_of
@@ -93,7 +93,7 @@ def played(
     policy = cast("Writing", engine)
     recipe = recipe_of(game, games=games, group_size=games)
     env = game.env(tokenizer=policy.tokenizer)
-    batch = play(env, Sessions(policy), recipe, 1, Cast(game.ir, recipe, players))
+    batch = play(env, Sessions(policy), recipe, 1, SeatAssignment(game.ir, recipe, players))
     trials = batch.trajectories
     assert all(trial.episode.done for trial in trials)
     return trials

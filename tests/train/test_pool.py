@@ -15,7 +15,6 @@ from gamedsl.players.mix import MixPlayer
 from gamedsl.players.random import RandomPlayer
 from gamedsl.solve import expected, tabulate
 from gamedsl.train.bundles import Bundles
-from gamedsl.train.cast import Cast, Lineup, assemble
 from gamedsl.train.errors import TrainError
 from gamedsl.train.loop import train
 from gamedsl.train.pool import Member, Pool, Snapshot
@@ -23,6 +22,7 @@ from gamedsl.train.population import Arena, account, equilibrium
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.seats import Lineup, SeatAssignment, assign_seats
 from tests.train.conftest import (
     ANEW,
     DILEMMA,
@@ -52,8 +52,8 @@ ALONE = {"method": "grpo", "adapters": "shared", "magnet": {"every": "never"}}
 CYCLING = ALONE | {"games": 512, "lr": 2e-4, "betas": [0, 0.999], "entropy": 0.02, "steps": 60}
 
 
-def _cast(game, recipe, **opponents: Player) -> Cast:
-    return Cast(game.ir, recipe, None, None, opponents)
+def _cast(game, recipe, **opponents: Player) -> SeatAssignment:
+    return SeatAssignment(game.ir, recipe, None, None, opponents)
 
 
 def test_self_play_cycles_and_pool_mixture_does_not(tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_groups_share_one_line_up(compiled) -> None:
     game = compiled(DILEMMA)
     recipe = recipe_of(game, games=8000, opponents={"self": 3, "one": 1, "two": 4})
     policy = policy_of(game, recipe)
-    cast = _cast(game, recipe, one=RandomPlayer(), two=RandomPlayer())
+    seating = _cast(game, recipe, one=RandomPlayer(), two=RandomPlayer())
     batch = play(
-        game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1, cast=cast
+        game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1, seating=seating
     )
     games: Counter[str] = Counter()
     for history in batch.trajectories:
@@ -99,9 +99,9 @@ def test_separately_seeded_groups_have_own_line_ups(compiled) -> None:
     game = compiled(ANEW)
     recipe = recipe_of(game, games=32, group_size=8, opponents={"one": 1})
     policy = policy_of(game, recipe)
-    cast = _cast(game, recipe, one=RandomPlayer())
+    seating = _cast(game, recipe, one=RandomPlayer())
     batch = play(
-        game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1, cast=cast
+        game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1, seating=seating
     )
     assert [lineup.learner for lineup in batch.lineups] == ["row", "column"] * 2
 
@@ -149,7 +149,7 @@ def _pool(game, recipe, folder: Path) -> Pool:
     folder.mkdir()
     (folder / "checkpoints").mkdir()
     policy = policy_of(game, recipe)
-    return Pool(RunFolder(folder), recipe, policy, Cast(game.ir, recipe), [])
+    return Pool(RunFolder(folder), recipe, policy, SeatAssignment(game.ir, recipe), [])
 
 
 def test_strongest_opponents_are_drawn_most(compiled, tmp_path: Path) -> None:
@@ -181,30 +181,30 @@ def test_win_rates_are_those_of_the_games(compiled, tmp_path: Path) -> None:
     batch = SimpleNamespace(trajectories=histories, lineup=lambda one: lineup)
     pool.after(1, batch)
     assert (pool.members[0].wins, pool.members[0].games) == (70, 100)
-    assert pool.told()["pool"] == {"0": pytest.approx(0.7, abs=0.01)}
+    assert pool.record()["pool"] == {"0": pytest.approx(0.7, abs=0.01)}
 
 
 def _members(game, recipe, *favourites: int) -> list[Member]:
     """Policies that nearly always take the option of a number, at every decision."""
     policy = policy_of(game, recipe)
-    cast = Cast(game.ir, recipe)
+    seating = SeatAssignment(game.ir, recipe)
     found = []
     for step, favourite in enumerate(favourites):
         policy.parameters()[0].data.zero_()
         policy.parameters()[0].data[:, favourite] = 0.02
         adapters = {name: policy.adapter_state(name) for name in policy.adapters}
-        found.append(Member(step, Snapshot(policy, adapters, cast, 1.0, [])))
+        found.append(Member(step, Snapshot(policy, adapters, seating, 1.0, [])))
     return found
 
 
 def test_cross_play_in_games_agrees_with_the_tree(compiled) -> None:
     game = compiled(DILEMMA)
     recipe = recipe_of(game, opponents={"pool": 1}, pool__games=4000)
-    policy, cast = policy_of(game, recipe), Cast(game.ir, recipe)
+    policy, seating = policy_of(game, recipe), SeatAssignment(game.ir, recipe)
     env = game.env(tokenizer=policy.tokenizer)
     members = [*_members(game, recipe, 0, 1), Member(2, MixPlayer([(1.0, RandomPlayer())]))]
-    exact = Arena(env, recipe, cast, Scorer(policy), tabulate(env), members)
-    played = Arena(env, recipe, cast, Scorer(policy), None, members)
+    exact = Arena(env, recipe, seating, Scorer(policy), tabulate(env), members)
+    played = Arena(env, recipe, seating, Scorer(policy), None, members)
     assert [mean for mean, _ in exact.rewards((0, 1))] == pytest.approx([0, 5], abs=1e-3)
     for chosen in ((0, 2), (2, 2), (2, 1)):
         for (mean, half), (worth, none) in zip(
@@ -219,10 +219,10 @@ def test_a_mixture_is_of_whole_strategies(compiled) -> None:
     """Both members earn 1, choosing twice alike; a mixture of their rows would earn 0."""
     game = compiled(TWICE)
     recipe = recipe_of(game)
-    policy, cast = policy_of(game, recipe), Cast(game.ir, recipe)
+    policy, seating = policy_of(game, recipe), SeatAssignment(game.ir, recipe)
     env = game.env(tokenizer=policy.tokenizer)
     tree, members = tabulate(env), _members(game, recipe, 0, 1)
-    arena = Arena(env, recipe, cast, Scorer(policy), tree, members)
+    arena = Arena(env, recipe, seating, Scorer(policy), tree, members)
     mixed = MixPlayer([(0.5, member.player) for member in members])
     assert expected(tree, arena.rows([mixed, mixed]))["mover"] == pytest.approx(1, abs=1e-3)
 
@@ -246,11 +246,11 @@ def test_mixture_over_several_seats_is_not_judged(compiled) -> None:
     each only half of the time."""
     game = compiled(TEAM)
     recipe = recipe_of(game, opponents={"pool": 1}, pool__mixture="uniform")
-    policy, cast = policy_of(game, recipe), Cast(game.ir, recipe)
+    policy, seating = policy_of(game, recipe), SeatAssignment(game.ir, recipe)
     env = game.env(tokenizer=policy.tokenizer)
     members = _members(game, recipe, 0, 1)
-    arena = Arena(env, recipe, cast, Scorer(policy), tabulate(env), members)
-    found = account(arena, cast, recipe)["population"]
+    arena = Arena(env, recipe, seating, Scorer(policy), tabulate(env), members)
+    found = account(arena, seating, recipe)["population"]
     assert found["payoff"]["guard_1 guard_2"] == [
         pytest.approx([1, -1], abs=0.01),
         pytest.approx([-1, 1], abs=0.01),
@@ -268,5 +268,5 @@ def test_the_equilibrium_between_members() -> None:
 
 def test_opponents_by_name_are_opened(compiled) -> None:
     game = compiled(OFFER)
-    cast = assemble(game, recipe_of(game, opponents={"self": 1, "fixed:fair,accept": 1}))
-    assert list(cast.opponents) == ["fixed:fair,accept"]
+    seating = assign_seats(game, recipe_of(game, opponents={"self": 1, "fixed:fair,accept": 1}))
+    assert list(seating.opponents) == ["fixed:fair,accept"]

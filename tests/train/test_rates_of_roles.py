@@ -18,10 +18,10 @@ from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Game
-from gamedsl.train.cast import Cast
 from gamedsl.train.loop import train
 from gamedsl.train.optimizer import optimizer_of
 from gamedsl.train.runfolder import create
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import writer
 from tests.train import in_words
 from tests.train.conftest import DILEMMA, StopAfter, policy_of, recipe_of, run_of, same
@@ -132,5 +132,5 @@ def test_single_role_rate_makes_one_group(compiled: Callable[[str], Game]) -> No
     game = compiled(DILEMMA)
     for settings, shares in (({}, [1.0]), (APART, [4.0, 1.0])):
         recipe = recipe_of(game, model="tiny", lr=0.001, **settings)
-        optimizer = optimizer_of(policy_of(game, recipe), Cast(game.ir, recipe), recipe)
+        optimizer = optimizer_of(policy_of(game, recipe), SeatAssignment(game.ir, recipe), recipe)
         assert [group["share"] for group in optimizer.param_groups] == pytest.approx(shares)

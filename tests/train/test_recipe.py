@@ -148,9 +148,9 @@ class Lazy:
     def __init__(self, learner) -> None:
         self._learner = learner
 
-    def update(self, queries, weights, step, held=()):
-        self._learner.scorer.forget()
-        return {"loss": 0.0, "grad_norm": 0.0, "naps": self._learner.recipe.of(LazySettings).naps}
+    def update(self, experience):
+        naps = self._learner.recipe.of(LazySettings).naps
+        return self._learner.idle(experience.step) | {"naps": naps}
 
     def state(self):
         return {}

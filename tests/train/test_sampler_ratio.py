@@ -16,8 +16,8 @@ import torch
 from gamedsl.policies.generation import Generated, TokenRow
 from gamedsl.runtime import Game
 from gamedsl.train.advantages import Advantage
-from gamedsl.train.cast import Cast
 from gamedsl.train.rollout import play
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import Sessions
 from tests.train.in_words import learn, opened, recipe_of
 
@@ -52,7 +52,11 @@ def test_a_token_counts_no_more_than_the_cap(
     recipe = recipe_of(game, max_grad_norm=1e9, lr=1.0, lr_schedule="constant")
     policy = opened(game, recipe)
     batch = play(
-        game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1, Cast(game.ir, recipe)
+        game.env(tokenizer=policy.tokenizer),
+        Sessions(policy),
+        recipe,
+        1,
+        SeatAssignment(game.ir, recipe),
     )
     said = max(
         (one for _, one in batch.samples),

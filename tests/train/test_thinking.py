@@ -20,11 +20,11 @@ from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
 from gamedsl.train.advantages import Advantage
-from gamedsl.train.cast import Cast
 from gamedsl.train.loop import train
 from gamedsl.train.losses import TokenBatch
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder, create
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import Sessions
 from gamedsl.train.trajectories import Sample
 from tests.train.in_words import learn, opened, recipe_of, steps_of
@@ -44,7 +44,7 @@ on_invalid: {then: forfeit, pay: -1}
 def said_in(game: Game, recipe: Recipe, policy: Writing) -> tuple[list[Sample], list[Query]]:
     """The replies of a step, and the queries of their options."""
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
-    batch = play(env, Sessions(policy), recipe, 1, Cast(game.ir, recipe))
+    batch = play(env, Sessions(policy), recipe, 1, SeatAssignment(game.ir, recipe))
     assert all(one.episode.done for one in batch.trajectories)
     return [one for _, one in batch.samples], batch.queries
 
@@ -221,7 +221,7 @@ def valid_closed(name: str, model: str, folder: Path) -> float:
     text = "\n" in name
     game = gamedsl.load(write(folder, name) if text else GAMES / f"{name}.yaml")
     recipe = recipe_of(game, model=model, games=2, group_size=2)
-    said = said_in(game, recipe, opened(game, recipe))
+    said, _ = said_in(game, recipe, opened(game, recipe))
     steps = {step.id for step in game.ir.steps if step.said is None}
     closed = [one for one in said if one.step in steps]
     assert closed

@@ -19,9 +19,9 @@ from gamedsl.policies.generation import Generated, Request, Then, Writing
 from gamedsl.prompting.replies import CLOSE, OPEN, write_choice
 from gamedsl.runtime import Game
 from gamedsl.train.advantages import Advantage
-from gamedsl.train.cast import Cast
 from gamedsl.train.losses import TokenBatch
 from gamedsl.train.rollout import play
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import Sessions
 from gamedsl.train.trajectories import Batch, Trajectory
 from tests.policies.templates import CHATML, EMPTY_THOUGHT, HEADERS, THINKING
@@ -133,7 +133,7 @@ def test_transcripts_are_made_again_from_trained_tokens(
     policy = opened(game, recipe)
     hold(policy, form)
     env = game.env(tokenizer=policy.tokenizer)
-    batch = play(env, Sessions(policy), recipe, 1, Cast(game.ir, recipe))
+    batch = play(env, Sessions(policy), recipe, 1, SeatAssignment(game.ir, recipe))
     for trial in batch.trajectories:
         assert not trial.episode.mistakes
         parts = {}

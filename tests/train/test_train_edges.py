@@ -12,7 +12,6 @@ import gamedsl
 from gamedsl.train.advantages import Advantages
 from gamedsl.train.anchor import Anchor
 from gamedsl.train.bundles import Bundles
-from gamedsl.train.cast import assemble
 from gamedsl.train.curriculum import climb
 from gamedsl.train.estimators import ActionSums, action_sums
 from gamedsl.train.loop import train
@@ -21,6 +20,7 @@ from gamedsl.train.metrics import PolicyMetrics
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import create
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.seats import assign_seats
 from tests.train.conftest import (
     DILEMMA,
     HIDDEN,
@@ -83,12 +83,12 @@ def test_the_policy_takes_every_seat_as_often(compiled, tmp_path, games: int, si
     game = compiled(OFFER)
     recipe = recipe_of(game, games=games, group_size=size, steps=8, opponents__random=1)
     run, _ = run_of(game, recipe, tmp_path / "run")
-    cast = assemble(game, recipe)
+    seating = assign_seats(game, recipe)
     met: dict[str, int] = {"proposer": 0, "responder": 0}
     groups = games // size
     for step in range(1, 9):
         rng = np.random.default_rng(step)
-        for lineup, count in cast.lineups(rng, games, size, (step - 1) * groups).items():
+        for lineup, count in seating.lineups(rng, games, size, (step - 1) * groups).items():
             met[str(lineup.learner)] += count
     assert met["proposer"] == met["responder"] == 4 * games
     asked = [record["sequences"] for record in run.records() if record["event"] == "step"]
@@ -138,7 +138,7 @@ def test_what_untrained_roles_earn_is_no_baseline(compiled, setting: dict[str, s
         policy = policy_of(game, recipe)
         batch = play(
             game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1,
-            cast=assemble(game, recipe),
+            seating=assign_seats(game, recipe),
         )  # fmt: skip
         found = Advantages(recipe).weigh(batch, {"proposer"})
         weights = action_sums(batch.queries, found.advantages)

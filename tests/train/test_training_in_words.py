@@ -17,13 +17,13 @@ from gamedsl.prompting.replies import ParseFailure
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
-from gamedsl.train.cast import Cast
-from gamedsl.train.dryrun import dry_run
+from gamedsl.train.dry_run import dry_run
 from gamedsl.train.engine import open_policy
 from gamedsl.train.loop import train
 from gamedsl.train.losses import TokenBatch
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder, create
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import Lineages, Sessions, writer
 from gamedsl.train.trajectories import Batch, Sample, Trajectory
 from tests.train import in_words
@@ -80,8 +80,8 @@ def test_labels_among_words_are_learned(compiled: Callable[[str], Game], tmp_pat
     recipe = recipe_of(game, steps=12, **shape, **{"roles.teller.player": "talker"})
     policy = writer(open_policy(game, recipe_of(game, steps=12), print))
     folder = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
-    cast = Cast(game.ir, recipe, {"teller": Scripted("fine")})
-    train(game, recipe, folder, policy, cast=cast)
+    seating = SeatAssignment(game.ir, recipe, {"teller": Scripted("fine")})
+    train(game, recipe, folder, policy, seating=seating)
     rewards = [r["reward"]["asker"] for r in folder.records() if r["event"] == "step"]
     assert rewards[-1] > 0.8, rewards
 
@@ -104,9 +104,9 @@ def test_the_innocent_learn_nothing_from_a_forfeit(
     recipe = recipe_of(game, **{"roles.teller.player": "talker", "baseline": "none"})
     policy = writer(open_policy(game, recipe_of(game), print))
     said = ParseFailure("empty") if misbehaves else "fine"
-    cast = Cast(game.ir, recipe, {"teller": Scripted(said)})
-    batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1, cast)
-    found = weighed(batch, recipe, cast.learners)
+    seating = SeatAssignment(game.ir, recipe, {"teller": Scripted(said)})
+    batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1, seating)
+    found = weighed(batch, recipe, seating.learners)
     worth = found.advantages
     before = policy.adapter_state("asker")
     plain = torch.optim.SGD(policy.parameters("asker"))
@@ -122,7 +122,7 @@ def test_what_is_trained_is_what_was_said(compiled: Callable[[str], Game]) -> No
     recipe = recipe_of(game)
     policy = opened(game, recipe)
     env = game.env(tokenizer=policy.tokenizer)
-    batch = play(env, Sessions(policy), recipe, 1, Cast(game.ir, recipe))
+    batch = play(env, Sessions(policy), recipe, 1, SeatAssignment(game.ir, recipe))
     worth = weighed(batch, recipe, frozenset({"speaker"})).advantages
     lesson = TokenBatch(worth, batch.queries, 1.0)
     trained = [row.ids[at] for row in lesson.rows for at in row.positions]
@@ -149,11 +149,11 @@ def test_group_memory_comes_from_first_valid_game(
     game = compiled(LASTING)
     recipe = recipe_of(game, games=8, group_size=4, **{"roles.teller.player": "talker"})
     policy = writer(open_policy(game, recipe_of(game), print))
-    cast, lineages = Cast(game.ir, recipe, {"teller": Counting()}), Lineages()
+    seating, lineages = SeatAssignment(game.ir, recipe, {"teller": Counting()}), Lineages()
     env = game.env(tokenizer=policy.tokenizer)
     began: list[list[Any]] = []
     for step in (1, 2, 3):
-        batch = play(env, Sessions(policy, lineages), recipe, step, cast)
+        batch = play(env, Sessions(policy, lineages), recipe, step, seating)
         lineages.carry_on(batch.trajectories)
         began.append([one.episode.transcript["memory"] for one in batch.trajectories])
     # of games 1 to 8 of a step those numbered 1, 4 and 7 fail in the first, 2, 5 and 8 in the next
@@ -173,8 +173,8 @@ def test_memory_stays_where_a_group_fails(compiled: Callable[[str], Game]) -> No
     policy = writer(open_policy(game, recipe_of(game), print))
     lineages = Lineages()
     lineages.restore({"memories": {0: {"notes": "as before"}}})
-    cast = Cast(game.ir, recipe, {"teller": Scripted(ParseFailure("empty"))})
-    batch = play(game.env(), Sessions(policy, lineages), recipe, 1, cast)
+    seating = SeatAssignment(game.ir, recipe, {"teller": Scripted(ParseFailure("empty"))})
+    batch = play(game.env(), Sessions(policy, lineages), recipe, 1, seating)
     lineages.carry_on(batch.trajectories)
     assert lineages.of(0) == {"notes": "as before"}
 
@@ -278,7 +278,7 @@ def test_recipe_with_every_setting_is_accepted(compiled: Callable[[str], Game]) 
 def test_a_dry_run_writes_a_group_of_games(compiled: Callable[[str], Game]) -> None:
     game = compiled(SPEAK)
     recipe = recipe_of(game, games=16, group_size=4)
-    told = dry_run(game, recipe, Cast(game.ir, recipe), print)
+    told = dry_run(game, recipe, SeatAssignment(game.ir, recipe), print)
     assert "16 games in groups of 4" in told
     assert "one group           4 replies" in told
     assert told.endswith("nothing was trained")

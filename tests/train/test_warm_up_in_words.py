@@ -13,7 +13,6 @@ import torch
 from gamedsl.cli import main
 from gamedsl.runtime import Action, Game
 from gamedsl.runtime.transcripts import dump
-from gamedsl.train.cast import assemble
 from gamedsl.train.engine import open_policy
 from gamedsl.train.errors import TrainError
 from gamedsl.train.imitation import warm_up
@@ -21,6 +20,7 @@ from gamedsl.train.imitation_data import ChatDataset, chats_of
 from gamedsl.train.interrupt import Interrupt
 from gamedsl.train.loop import train
 from gamedsl.train.runfolder import RunFolder, create
+from gamedsl.train.seats import assign_seats
 from gamedsl.train.sessions import writer
 from tests.train.conftest import recipe_of, untimed
 
@@ -59,7 +59,7 @@ def _chats(game: Game, **settings: Any) -> tuple[ChatDataset, ChatDataset]:
     recipe = recipe_of(game, **{**given, **settings})
     policy = writer(open_policy(game, recipe, print))
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
-    return chats_of(game, env, recipe, assemble(game, recipe), policy)
+    return chats_of(game, env, recipe, assign_seats(game, recipe), policy)
 
 
 def _said(chats: ChatDataset) -> list[list[str]]:

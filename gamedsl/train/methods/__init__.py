@@ -1,4 +1,4 @@
-"""How a policy is changed by the games of a step: one module for each method.
+"""Training methods: one module each, and the helpers that several share.
 
 `gamedsl.recipe.methods` has the registry, and says what such a module declares.
 """
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 
 def method_of(learner: Learner) -> Method:
-    """The method that a recipe names, at its beginning."""
+    """Returns the method that a recipe names, at its beginning."""
     method: Method = method_spec(learner.recipe.method).start(learner)
     return method

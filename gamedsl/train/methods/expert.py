@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExpertSettings:
-    """What is imitated: the best share `keep` of the games, or a `teacher`."""
+    """The examples of the method: the best share `keep` of the games, or those of a `teacher`."""
 
     keep: float = setting(
         0.25,
@@ -188,6 +188,7 @@ METHOD = MethodSpec(
     settings={"expert": ExpertSettings},
     reads=("max_grad_norm", "max_change"),
     defaults={"inner_steps": 4},
+    closed_because="its examples are counts of the options that were chosen",
     conflicts=(
         *map(_unused, ("kl", "entropy", "entropy_floor")),
         Conflict(

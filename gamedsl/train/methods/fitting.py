@@ -42,7 +42,7 @@ SLOWEST, FASTEST = 2.0**-10, 4.0
 
 @dataclass(frozen=True)
 class Goal:
-    """Where a policy is to be: log pi' [A] of each query, float64. The adapters `held` are not to
+    """The targets of a fit: log pi' [A] of each query, float64. The adapters `held` are not to
     move; the targets of their queries are where they are."""
 
     learner: Learner
@@ -53,12 +53,12 @@ class Goal:
     """The share of the divergence that may be left."""
 
     def played(self) -> list[torch.Tensor]:
-        """log pi as it is played now, float64, of each query."""
+        """Returns log pi as it is played now, float64, of each query."""
         scores = self.learner.scores(self.queries)
         return [log_pi.double() for log_pi in self.learner.played(scores)]
 
     def divergence(self) -> float:
-        """The mean over queries of KL(target || pi)."""
+        """Returns the mean over queries of KL(target || pi)."""
         now, goal = torch.cat(self.played()), torch.cat(list(self.targets))
         return float((goal.exp() * (goal - now)).sum()) / len(self.queries)
 
@@ -80,7 +80,7 @@ class Newton:
         self._damping = DAMPING
 
     def fit(self, goal: Goal, step: int) -> Record:
-        """Bring the policy to the goal."""
+        """Brings the policy to the goal; returns its part of the step's record."""
         learner, first = self._learner, goal.divergence()
         left, tries, made, poor, tangent = first, 0, 0, 0, self._tangent
         while tries < learner.recipe.inner_steps and (not tries or not goal.reached(first, left)):
@@ -119,8 +119,8 @@ class Newton:
         return {"damping": self._damping, "made_at": made_at, "learned": learned, "asked": asked}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """The tangent is made again where it was made, unless that was in another game, a
-        curriculum's level before."""
+        """Goes on from what `state` returned. The tangent is made again where it was made, unless
+        that was in another game, a curriculum's level before."""
         self._damping = state["damping"]
         if state["made_at"] and state["asked"] == digest(self._learner.known):
             now = adapters_of(self._learner.policy)
@@ -143,7 +143,7 @@ class Newton:
 
 
 def digest(queries: Sequence[Query]) -> str:
-    """What tells the decisions of one game from those of another."""
+    """Returns a digest that tells the decisions of one game from those of another."""
     return hashlib.sha256(repr(list(queries)).encode()).hexdigest()
 
 
@@ -162,7 +162,7 @@ class Adam:
         self._rate = 1.0
 
     def fit(self, goal: Goal, step: int) -> Record:
-        """Bring the policy to the goal."""
+        """Brings the policy to the goal; returns its part of the step's record."""
         learner, recipe = self._learner, self._learner.recipe
         lr = learning_rate(recipe, step)
         first = left = goal.divergence()
@@ -194,7 +194,7 @@ class Adam:
         self._rate = state["rate"]
 
     def _parts(self, goal: Goal, step: int, tries: int) -> Iterator[list[int]]:
-        """The batches of a try, as places in the goal's queries."""
+        """Yields the batches of a try, as places in the goal's queries."""
         learner = self._learner
         size, count = self._batch, len(goal.queries)
         if size is None:
@@ -209,7 +209,7 @@ class Adam:
             yield mixed[begin : begin + size]
 
     def _backward(self, goal: Goal, part: list[int]) -> None:
-        """Add the divergence's gradient, over a part of the queries, to the adapters."""
+        """Adds the divergence's gradient, over a part of the queries, to the adapters."""
         learner, queries = self._learner, [goal.queries[i] for i in part]
         wanted = torch.cat([goal.targets[i] for i in part]).exp()
         whole = len(part) == len(goal.queries)
@@ -226,7 +226,7 @@ class Adam:
 
 
 def _missing(tangent: Tangent, goal: Goal) -> list[torch.Tensor]:
-    """By how much each log-odds is short of its target."""
+    """Returns by how much each log-odds is short of its target."""
     aims, now = tangent.odds(goal.targets), tangent.odds(goal.played())
     return [aim - z for aim, z in zip(aims, now, strict=True)]
 

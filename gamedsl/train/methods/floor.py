@@ -27,15 +27,16 @@ _LEAST = 1e-6
 
 
 class EntropyFloor:
-    """Weights of the entropy, query by query. It keeps what is at stake: the largest advantage that
-    an action had on average in a step so far."""
+    """Weights of the entropy, query by query. Keeps the stake: the largest advantage that an action
+    had on average in a step so far."""
 
     def __init__(self, share: float) -> None:
         self._share = share
         self.stake = 0.0
 
     def weights(self, log_pi_A: Sequence[torch.Tensor], sums: ActionSums) -> list[float] | None:
-        """A weight for each query, `log_pi_A` being what was played; None without a floor."""
+        """Returns a weight for each query, `log_pi_A` being what was played; None without a
+        floor."""
         if not self._share:
             return None
         for sum_A, counts in zip(sums.sums_A, sums.counts_A, strict=True):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Grpo:
-    """It keeps what its floor under the entropy does."""
+    """Keeps the stake of its entropy floor."""
 
     def __init__(self, learner: Learner) -> None:
         from gamedsl.train.methods.floor import EntropyFloor
@@ -45,5 +45,4 @@ METHOD = MethodSpec(
     doc="policy gradients as they are",
     start=Grpo,
     reads=("clip", "max_grad_norm", "max_change", "scale", "baseline", "compare", "credit"),
-    in_words=True,
 )

@@ -47,7 +47,7 @@ class MagnetSettings:
 
 
 class MagnetGrpo:
-    """It keeps the magnet, and what its floor under the entropy does."""
+    """Keeps the magnet, and the stake of its entropy floor."""
 
     def __init__(self, learner: Learner) -> None:
         from gamedsl.train.anchor import Anchor
@@ -100,6 +100,7 @@ METHOD = MethodSpec(
             "leave `kl` out, or write `method: grpo`",
         ),
     ),
+    closed_because="its divergence from the magnet is a sum over all options of a decision",
     mixes=True,
     swaps_adapters=lambda recipe: recipe.of(MagnetSettings).every is not None,
 )  # fmt: skip

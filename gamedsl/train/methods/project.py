@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProjectSettings:
-    """How far the policy goes in a step, and how well it is fitted. A `batch` of None is all
-    prompts."""
+    """The length of a step, and the quality of its fit. A `batch` of None is all prompts."""
 
     eta: tuple[float, float] = setting(
         (0.7, 0.3),
@@ -85,7 +84,7 @@ class ProjectSettings:
 
 
 class Projection:
-    """It keeps the magnet, and how it fits."""
+    """Keeps the magnet, and the state of its fits."""
 
     def __init__(self, learner: Learner) -> None:
         from gamedsl.train.anchor import Anchor
@@ -167,9 +166,9 @@ class Projection:
 
 
 def action_values(sums: ActionSums) -> list[np.ndarray]:
-    """Per query the mean advantage [A] of each action's samples. One that has none is taken to be
-    worth what the others are on average: a prompt's advantages need not be 0 on average, since its
-    samples may be compared with those of other prompts."""
+    """Returns per query the mean advantage [A] of each action's samples. One that has none is taken
+    to be worth what the others are on average: a prompt's advantages need not be 0 on average,
+    since its samples may be compared with those of other prompts."""
     import numpy as np
 
     return [
@@ -191,8 +190,8 @@ def target(
     floor: float = 0.0,
     base: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """log pi' [A], float64; see the module docstring. No two actions' log-odds change by more
-    than `change`, unless to bring a probability back to `floor` (less what then is too much).
+    """Returns log pi' [A], float64; see the module docstring. No two actions' log-odds change by
+    more than `change`, unless to bring a probability back to `floor` (less what then is too much).
     `base` takes the place of log pi in the formula."""
     now = log_pi.double()
     base = now if base is None else base
@@ -231,6 +230,7 @@ METHOD = MethodSpec(
             "leave `entropy_floor` out and set `project.floor`",
         ),
     ),
+    closed_because="its targets are probabilities of all options of a decision",
     mixes=True,
     swaps_adapters=lambda recipe: recipe.of(MagnetSettings).every is not None,
 )  # fmt: skip

@@ -72,14 +72,14 @@ class Tangent:
             part.close()
 
     def odds(self, each_A: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Per query the log-odds [A - 1] of log-probabilities."""
+        """Returns per query the log-odds [A - 1] of log-probabilities."""
         return [
             torch.cat([row[:base], row[base + 1 :]]) - row[base]
             for row, base in zip(each_A, self.bases, strict=True)
         ]
 
     def counts(self, probs_A: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """How much each of the log-odds counts, [A - 1]: by what it moves of the probabilities, and
+        """Returns the weight of each log-odds, [A - 1]: by what it moves of the probabilities, and
         never nothing."""
         each = [(4 * p * (1 - p)).clamp(min=RARE) for p in probs_A]
         return [
@@ -90,17 +90,17 @@ class Tangent:
     def move(
         self, wanted: Sequence[torch.Tensor], counts: Sequence[torch.Tensor], damping: float
     ) -> None:
-        """Change the parameters so that each query's log-odds move by what is wanted."""
+        """Changes the parameters so that each query's log-odds move by what is wanted."""
         for name, part in self._parts.items():
             part.move(torch.cat(self._of(name, wanted)), torch.cat(self._of(name, counts)), damping)
 
     def learn(self, moved: Sequence[torch.Tensor]) -> None:
-        """See by how much the last move has changed each query's log-odds."""
+        """Learns by how much the last move has changed each query's log-odds."""
         for name, part in self._parts.items():
             part.learn(torch.cat(self._of(name, moved)))
 
     def undo(self) -> None:
-        """Take back the last move, to the bit."""
+        """Takes back the last move, to the bit."""
         for part in self._parts.values():
             part.undo()
 
@@ -110,7 +110,7 @@ class Tangent:
         return {name: part.response_MM for name, part in self._parts.items()}
 
     def relearn(self, learned: Mapping[str, torch.Tensor]) -> None:
-        """Go on with what `learned` was, J being the same."""
+        """Goes on with what `learned` was, J being the same."""
         for name, part in self._parts.items():
             part.response_MM = learned[name]
 
@@ -166,7 +166,7 @@ class _Part:
 
 
 def fits(policy: Policy, queries: Sequence[Query]) -> bool:
-    """Whether J has few enough rows and numbers."""
+    """Returns whether J has few enough rows and numbers."""
     size = most = 0
     for name in policy.adapters:
         rows = sum(len(query.labels) - 1 for query in queries if query.adapter == name)

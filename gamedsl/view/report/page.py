@@ -13,8 +13,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from gamedsl.train.monitors.text import sentences
 from gamedsl.train.summary import summarise
-from gamedsl.train.telling.words import sentences
 from gamedsl.view.canvas import palette
 from gamedsl.view.report.run_data import RunData, read_run
 from gamedsl.view.report.sections import SECTIONS

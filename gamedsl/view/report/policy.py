@@ -1,6 +1,6 @@
 """The sections of a run's page on its policy: its course, equilibria, signals, rounds.
 
-The wording of alarms and ranges is that of the screen (`gamedsl.train.telling`).
+The wording of alarms and ranges is that of the screen (`gamedsl.train.monitors`).
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gamedsl.tables.model import Cell, Column, Entry, Table, number_columns, text_columns
-from gamedsl.train.telling.after import FIRST
-from gamedsl.train.telling.extinction import said
-from gamedsl.train.telling.words import decisions, interval, likeliest, ranges_for
+from gamedsl.train.monitors.extinction import alarm_line
+from gamedsl.train.monitors.round_rates import FIRST
+from gamedsl.train.monitors.text import decisions, interval, likeliest, ranges_for
 from gamedsl.view.charts import Series, heat_map, line_chart
 from gamedsl.view.numbers import number
 from gamedsl.view.report.parts import (
@@ -143,7 +143,7 @@ def _range_table(run: RunData, ranges: Record) -> Table:
 
 def alarm_lines(run: RunData) -> list[str]:
     """Every alarm as a line, up to a number."""
-    lines = [f"Step {step}: {said(alarm)}." for step, alarm in _alarms(run)]
+    lines = [f"Step {step}: {alarm_line(alarm)}." for step, alarm in _alarms(run)]
     rest = len(lines) - MANY_ALARMS
     return lines if rest < 1 else [*lines[:MANY_ALARMS], f"And {rest} more, in metrics.jsonl."]
 

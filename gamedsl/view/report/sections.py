@@ -14,8 +14,8 @@ from typing import Any
 from markupsafe import Markup
 
 from gamedsl.tables.model import Cell, Entry, Table, TextRun, number_columns, text_columns
+from gamedsl.train.monitors.text import STANDINGS, contributions
 from gamedsl.train.summary import policy_of, predicted
-from gamedsl.train.telling.words import STANDINGS, contributions
 from gamedsl.view.charts import Series, line_chart
 from gamedsl.view.numbers import number
 from gamedsl.view.report.game import game_section, reference_rewards

@@ -11,7 +11,6 @@ import torch
 from gamedsl.runtime import Action, Decision, Episode, ParseFailure
 from gamedsl.train.advantages import Advantages
 from gamedsl.train.bundles import Bundles
-from gamedsl.train.cast import Cast
 from gamedsl.train.estimators import action_sums
 from gamedsl.train.loop import train
 from gamedsl.train.losses import backward, objective
@@ -19,6 +18,7 @@ from gamedsl.train.metrics import role_entropy, role_means
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import create
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.trajectories import Batch
 from tests.train.conftest import OFFER, policy_of, recipe_of, untimed
 
@@ -39,9 +39,11 @@ class Misbehaving:
 
 
 def _played(game, recipe, one_of: int, policy) -> tuple[Batch, Scorer]:
-    cast = Cast(game.ir, recipe, {"responder": Misbehaving(one_of)})
+    seating = SeatAssignment(game.ir, recipe, {"responder": Misbehaving(one_of)})
     scorer = Scorer(policy)
-    return play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1, cast=cast), scorer
+    return play(
+        game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1, seating=seating
+    ), scorer
 
 
 def _gradient(policy, recipe, batch: Batch) -> list[torch.Tensor]:
@@ -104,7 +106,13 @@ def test_where_all_games_are_void_nothing_moves(compiled, tmp_path: Path, method
     policy = policy_of(game, recipe)
     before = policy.adapter_state("shared")
     run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
-    train(game, recipe, run, policy, cast=Cast(game.ir, recipe, {"responder": Misbehaving(1)}))
+    train(
+        game,
+        recipe,
+        run,
+        policy,
+        seating=SeatAssignment(game.ir, recipe, {"responder": Misbehaving(1)}),
+    )
     after = policy.adapter_state("shared")
     assert all(torch.equal(before[key], after[key]) for key in before)
     record = untimed(run.records())[-2]

@@ -1,8 +1,8 @@
-"""Which word stands for what: the mapping that the senders of a signalling game have learned.
+"""Signals: the mapping from types to words that the senders of a signalling game have learned.
 
 A word is a choice that nothing in the rules reads, cheap talk (Lewis 1969; Crawford and Sobel
 1982), of a seat that knows something of chance that a later reader of the word does not. What it
-knows alone is its type. How much the words tell is their mutual information with the types, in
+knows alone is its type. The information of the words is their mutual information with the types, in
 bits; two types collide if one word is the likeliest for both.
 """
 
@@ -30,8 +30,8 @@ SHOWN = 0.005
 """The least probability of a word that a record keeps; the likeliest is always kept."""
 
 
-class Mappings:
-    """Tells the mapping of every signal of a game."""
+class SignalMonitor:
+    """Measures the mapping of every signal of a game."""
 
     field = "mapping"
 
@@ -41,15 +41,16 @@ class Mappings:
         self._draws = draws
 
     @classmethod
-    def of(cls, ir: GameIR) -> Mappings | None:
-        """None for a game without chance, or without words."""
+    def of(cls, ir: GameIR) -> SignalMonitor | None:
+        """Returns None for a game without chance, or without words."""
         draws = frozenset(step.id for step in walk_steps(ir.turns) if isinstance(step, Draw))
         words = frozenset(step.id for step in ir.steps if step.variable not in _read(ir))
         return cls(words, draws) if words and draws else None
 
-    def tell(self, scorer: Scorer, batch: Batch) -> dict[str, Any]:
-        """Of each signal (`sender:word`) the types with their shares and words, and what the words
-        tell. A word's probability is the policy's own, averaged over the games of its type."""
+    def measure(self, scorer: Scorer, batch: Batch) -> dict[str, Any]:
+        """Returns for each signal (`sender:word`) the types with their shares and words, and the
+        information of the words. A word's probability is the policy's own, averaged over the games
+        of its type."""
         games: dict[str, Counter[str]] = defaultdict(Counter)
         mass: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
         for history in batch.trajectories:
@@ -72,7 +73,7 @@ class Mappings:
         return found
 
     def _signals(self, history: Trajectory) -> Iterator[tuple[Sample, str]]:
-        """The words of a course of play, each with its sender's type then."""
+        """Yields the words of a course of play, each with its sender's type then."""
         episode = history.episode
         for place, sample in enumerate(history.samples):
             if sample.step not in self._words:
@@ -98,8 +99,9 @@ class Mappings:
 
 
 def described(shares: Mapping[str, float], table: Table) -> dict[str, Any]:
-    """The types, each with its share of the games, its likeliest words and whether it collides;
-    `information` and `entropy` are those of the words with the types, and of the types, in bits."""
+    """Returns the types, each with its share of the games, its likeliest words and whether it
+    collides; `information` and `entropy` are those of the words with the types, and of the types,
+    in bits."""
     best = {kind: max(row, key=lambda name: row[name]) for kind, row in table.items()}
     uses = Counter(best.values())
     return {
@@ -121,7 +123,7 @@ def described(shares: Mapping[str, float], table: Table) -> dict[str, Any]:
 
 
 def information(shares: Mapping[str, float], table: Table) -> float:
-    """I(T; W) in bits, of p(t) in `shares` and p(w | t) in `table`."""
+    """Returns I(T; W) in bits, of p(t) in `shares` and p(w | t) in `table`."""
     words = list(dict.fromkeys(name for row in table.values() for name in row))
     p_T = np.array([shares[kind] for kind in table])
     p_TW = np.array([[row.get(name, 0.0) for name in words] for row in table.values()])
@@ -135,7 +137,7 @@ _NAMING = Read, LastBy, Past, LetCall, LetMap
 
 
 def _read(ir: GameIR) -> set[str]:
-    """The variables that the rules and payoffs read, by way of `let`s too."""
+    """Returns the variables that the rules and payoffs read, by way of `let`s too."""
     lets, found = ir.lets_by_name, set[str]()
     pending: list[Any] = [(ir.turns, ir.end, ir.payoffs, ir.scores)]
     while pending:

@@ -10,7 +10,7 @@ import pytest
 import gamedsl
 from gamedsl.train.loop import train
 from gamedsl.train.metrics import PolicyMetrics
-from gamedsl.train.telling.extinction import Watch, inside, said
+from gamedsl.train.monitors.extinction import ExtinctionMonitor, alarm_line, inside
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of, untimed
 
 
@@ -25,14 +25,14 @@ def ranges(concept: str = "Nash equilibria", **rows: dict[str, list[list[float]]
 BLUFF = ranges(jack={"bet": [[0, 1 / 3]], "check": [[2 / 3, 1]]})
 
 
-def looks(watch: Watch, *bets: float) -> list[str]:
+def looks(watch: ExtinctionMonitor, *bets: float) -> list[str]:
     """What the watch says, record by record."""
     rows = [watch.look(record(jack={"bet": p, "check": 1 - p})) for p in bets]
     return [" ".join(alarm["event"] for alarm in row) for row in rows]
 
 
 def test_extinct_equilibrium_action_raises_one_alarm() -> None:
-    watch = Watch(1e-3, BLUFF)
+    watch = ExtinctionMonitor(1e-3, BLUFF)
     assert looks(watch, 0.2, 0.002, 0.0009, 0.0002, 0.0011) == ["", "", "extinct", "", ""]
     assert watch.gone == {("jack", "bet")}
     assert looks(watch, 0.0021, 0.0005) == ["back", "extinct"]
@@ -40,37 +40,40 @@ def test_extinct_equilibrium_action_raises_one_alarm() -> None:
 
 def test_what_no_near_equilibrium_plays_may_go() -> None:
     hunt = ranges(jack={"bet": [[0, 0], [2 / 3, 2 / 3], [1, 1]], "check": [[0, 0], [1, 1]]})
-    assert looks(Watch(1e-3, hunt), 0.5, 0.0001) == ["", ""]
+    assert looks(ExtinctionMonitor(1e-3, hunt), 0.5, 0.0001) == ["", ""]
     mixed = ranges(jack={"bet": [[0.4, 0.4]], "check": [[0.6, 0.6]]})
-    assert looks(Watch(1e-3, mixed), 0.5, 0.0001) == ["", "extinct"]
+    assert looks(ExtinctionMonitor(1e-3, mixed), 0.5, 0.0001) == ["", "extinct"]
 
 
 def test_tied_equilibria_require_neither_action() -> None:
     tie = ranges("subgame-perfect equilibria", jack={"bet": [[0, 1]], "check": [[0, 1]]})
-    assert looks(Watch(1e-3, tie), 0.5, 0.0001) == ["", ""]
+    assert looks(ExtinctionMonitor(1e-3, tie), 0.5, 0.0001) == ["", ""]
     best = ranges("subgame-perfect equilibria", jack={"bet": [[1, 1]], "check": [[0, 0]]})
-    assert looks(Watch(1e-3, best), 0.5, 0.0001) == ["", "extinct"]
+    assert looks(ExtinctionMonitor(1e-3, best), 0.5, 0.0001) == ["", "extinct"]
 
 
 def test_without_ranges_mixed_losses_raise_alarms() -> None:
-    assert looks(Watch(1e-3, None), 0.5, 0.0001) == ["", "extinct"]
-    assert looks(Watch(1e-3, None), 0.5, 0.1, 0.01, 0.002, 0.0009) == [""] * 5
-    assert looks(Watch(1e-3, None), 0.0001, 0.0001) == ["", ""]
+    assert looks(ExtinctionMonitor(1e-3, None), 0.5, 0.0001) == ["", "extinct"]
+    assert looks(ExtinctionMonitor(1e-3, None), 0.5, 0.1, 0.01, 0.002, 0.0009) == [""] * 5
+    assert looks(ExtinctionMonitor(1e-3, None), 0.0001, 0.0001) == ["", ""]
 
 
 def test_without_ranges_tree_judges_missing_actions() -> None:
     for gain, says in ((0.5, "extinct"), (0.0, "")):
-        watch = Watch(1e-3, None, lambda policy, gain=gain: {"jack": {"bet": gain, "check": 0.0}})
+        watch = ExtinctionMonitor(
+            1e-3, None, lambda policy, gain=gain: {"jack": {"bet": gain, "check": 0.0}}
+        )
         assert looks(watch, 0.5, 0.0001) == ["", says]
 
 
 def test_a_threshold_of_off_watches_nothing() -> None:
-    assert looks(Watch(None, BLUFF), 0.5, 0.0) == ["", ""]
+    assert looks(ExtinctionMonitor(None, BLUFF), 0.5, 0.0) == ["", ""]
 
 
 def test_an_alarm_in_words() -> None:
-    (alarm,) = Watch(1e-3, BLUFF).look(record(jack={"bet": 0.0004, "check": 0.9996}))
-    assert said(alarm) == "jack: bet has died out, at 0.0004; equilibria play it with 0.00 to 0.33"
+    (alarm,) = ExtinctionMonitor(1e-3, BLUFF).look(record(jack={"bet": 0.0004, "check": 0.9996}))
+    line = "jack: bet has died out, at 0.0004; equilibria play it with 0.00 to 0.33"
+    assert alarm_line(alarm) == line
 
 
 def test_in_range_is_near_an_interval() -> None:
@@ -129,8 +132,8 @@ def test_unsolvable_game_has_no_ranges(compiled: Any, tmp_path: Path) -> None:
 
 def test_roles_that_are_not_trained_raise_no_alarm() -> None:
     row = {"jack": {"role": "first", "probs": {"bet": 0.0, "check": 1.0}}}
-    assert Watch(1e-3, BLUFF, roles=["second"]).look({"policy": row}) == []
-    assert len(Watch(1e-3, BLUFF, roles=["first"]).look({"policy": row})) == 1
+    assert ExtinctionMonitor(1e-3, BLUFF, roles=["second"]).look({"policy": row}) == []
+    assert len(ExtinctionMonitor(1e-3, BLUFF, roles=["first"]).look({"policy": row})) == 1
 
 
 def test_a_level_is_a_game_of_its_own(compiled: Any, tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""How many lines of play beat what the policy most likely does: all that others can do is tried.
+"""Lost lines: the lines of play that beat the policy's likeliest moves, among all that others can
+do.
 
 See `gamedsl.players.unbeaten`. Nothing is sampled, so that a policy without a lost line cannot be
 beaten as long as it takes its likeliest moves.
@@ -12,26 +13,26 @@ from gamedsl.players.base import PlayerError
 from gamedsl.players.searching import require_open
 from gamedsl.players.unbeaten import unbeaten
 from gamedsl.recipe.table import Recipe
-from gamedsl.train.cast import Cast
 from gamedsl.train.errors import TrainError
+from gamedsl.train.monitors.exploitability_bound import PolicyPlayer
 from gamedsl.train.scoring import Scorer
-from gamedsl.train.telling.bound import Learned
+from gamedsl.train.seats import SeatAssignment
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Env, Game
 
 
-class Lines:
+class LostLines:
     """Counts the lines at the start, and in the steps in which a recipe asks for it."""
 
-    def __init__(self, game: Game, env: Env, recipe: Recipe, cast: Cast) -> None:
+    def __init__(self, game: Game, env: Env, recipe: Recipe, seating: SeatAssignment) -> None:
         """Raises TrainError where they are wanted of a game in which somebody is not told all."""
         self._every = recipe.lines_every
-        self._game, self._env, self._cast = game, env, cast
+        self._game, self._env, self._seating = game, env, seating
         role_of = env.ir.role_of
-        self._seats = [seat for seat in env.seats if role_of[seat] in cast.learners]
-        self._told_state = set(self._seats) <= set(env.ir.views)
-        """Whether prompts tell the position alone, and not how it came about."""
+        self._seats = [seat for seat in env.seats if role_of[seat] in seating.learners]
+        self._by_position = set(self._seats) <= set(env.ir.views)
+        """Whether prompts hold the position alone, and not how it came about."""
         if self._every is not None:
             try:
                 require_open(game, "lines_every")
@@ -44,8 +45,8 @@ class Lines:
         if self._every is None or step % self._every:
             return {}
         found = unbeaten(
-            self._game, Learned(scorer, self._cast), self._seats,
-            support="most", by_position=self._told_state, env=self._env,
+            self._game, PolicyPlayer(scorer, self._seating), self._seats,
+            support="most", by_position=self._by_position, env=self._env,
         )  # fmt: skip
         seats = {
             seat: {"wins": one.wins, "draws": one.draws, "losses": one.losses}

@@ -1,10 +1,10 @@
 """The most tokens that a prompt and its reply can have, before anything is trained.
 
-What prompts hold of replies is bounded by the form of the game: how often its loops run, what its
-windows leave, how long replies may be (`gamedsl.prompting.history_bounds`). All else, the rules,
-names and options, is what it was in some games of random play, the replies there taken off.
-So it is near, not a proof: other plays may tell longer values, or have more turns to tell of, and a
-text may be split into other tokens where it stands in a prompt.
+The form of the game bounds what prompts hold of earlier replies: how often its loops run, what its
+windows keep, how long replies may be (`gamedsl.prompting.history_bounds`). The rest of a prompt, rules, names
+and options, is measured in some games of random play, without the replies there. So it is near, not
+a proof: other plays may have longer values or more turns, and a text may be split into other tokens
+where it is part of a prompt.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ PLAYS = 4
 
 @dataclass(frozen=True)
 class Context:
-    """Where a prompt with its reply is longest for its model, which reads `limit` and is called
-    `model`; counts of tokens. `replies` is what the prompt holds of them, None where the form of
-    the game gives no bound: `rest` is then what was met."""
+    """The decision whose prompt and reply are longest for its model, which reads `limit` tokens and
+    is called `model`; counts of tokens. `replies` is what the prompt holds of earlier replies, None
+    where the form of the game gives no bound: `rest` is then what random play came to."""
 
     seat: str
     step: str
@@ -47,8 +47,8 @@ class Context:
     def most(self) -> int:
         return self.rest + (self.replies or 0) + self.room
 
-    def told(self) -> str:
-        """For people."""
+    def describe(self) -> str:
+        """Returns the sentence for people."""
         bound = self.limit != float("inf")
         known = f", of {int(self.limit):,} that the model reads" if bound else ""
         if self.replies is None:
@@ -59,8 +59,8 @@ class Context:
 def check_context(
     game: Game, recipe: Recipe, policy: Writing, problems: Problems
 ) -> Context | None:
-    """The longest; None where the policy is asked nothing. GD0717: it is more than it reads.
-    Raises TrainError where the game calls what cannot run here."""
+    """Returns the longest; None where the policy is asked nothing. GD0717: it is more than the
+    model reads. Raises TrainError where the game calls what cannot run here."""
     check_calls(game)
     found = largest(game, recipe, policy)
     if found is None or found.replies is None or found.most <= found.limit:
@@ -83,25 +83,25 @@ def check_context(
 
 
 def largest(game: Game, recipe: Recipe, policy: Writing) -> Context | None:
-    """Of all steps at which the policy is asked."""
+    """Returns the longest over all steps at which the policy is asked."""
     free = recipe.replies == "free"
     rest: dict[tuple[str, str], tuple[int, int]] = {}
     parts = {part.role: part for part in recipe.parts(game.ir)}
     by_seat = {seat: parts[role] for seat, role in game.ir.role_of.items()}
     adapters = {seat: part.adapter for seat, part in by_seat.items() if part.adapter is not None}
     for seed in range(PLAYS):
-        for place, (decision, said) in _met(game, recipe, policy, seed).items():
+        for place, (decision, said) in _longest_decisions(game, recipe, policy, seed).items():
             size, room = rest.get(place, (0, 0))
             tokenizer = policy.tokenizer_of(adapters[place[0]])
             size = max(size, _besides(tokenizer, decision, said))
             rest[place] = size, max(room, _room(tokenizer, decision, free=free))
-    held = {seat: _held(game, seat) for seat in dict.fromkeys(seat for seat, _ in rest)}
+    bounds = {seat: _history_bounds(game, seat) for seat in dict.fromkeys(seat for seat, _ in rest)}
     found = [
         Context(
             seat,
             step,
             size,
-            held[seat][step],
+            bounds[seat][step],
             room,
             policy.longest_of(adapters[seat]),
             by_seat[seat].model or recipe.model,
@@ -113,11 +113,11 @@ def largest(game: Game, recipe: Recipe, policy: Writing) -> Context | None:
     )
 
 
-def _met(
+def _longest_decisions(
     game: Game, recipe: Recipe, policy: Writing, seed: int
 ) -> dict[tuple[str, str], tuple[Decision, list[str]]]:
-    """By seat and step the decision with the longest prompt in a random play, and what was said
-    before it."""
+    """Returns by seat and step the decision with the longest prompt in a random play, and what was
+    said before it."""
     found: dict[tuple[str, str], tuple[Decision, list[str]]] = {}
     longest: dict[tuple[str, str], int] = {}
     episode = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer).reset(seed=seed)
@@ -134,7 +134,7 @@ def _met(
     return found
 
 
-def _held(game: Game, seat: str) -> dict[str, int | None]:
+def _history_bounds(game: Game, seat: str) -> dict[str, int | None]:
     try:
         return reply_tokens(game.ir, seat)
     except UnboundedError:
@@ -142,18 +142,18 @@ def _held(game: Game, seat: str) -> dict[str, int | None]:
 
 
 def _besides(tokenizer: Tokenizer, decision: Decision, said: Sequence[str]) -> int:
-    """Tokens of a prompt, without the earlier replies that it tells."""
+    """Returns the tokens of a prompt, without the earlier replies that it holds."""
     messages = cast("tuple[Message, ...]", decision.messages)
     whole = len(tokenizer.converse(messages).ids)
-    return whole - sum(map(tokenizer.count, _told(_text(decision), said)))
+    return whole - sum(map(tokenizer.count, _earlier_replies(_text(decision), said)))
 
 
 def _text(decision: Decision) -> str:
     return "\n".join(text for _, text in cast("tuple[Message, ...]", decision.messages))
 
 
-def _told(text: str, said: Sequence[str]) -> Iterator[str]:
-    """Which of several replies a text holds, each in a place of its own."""
+def _earlier_replies(text: str, said: Sequence[str]) -> Iterator[str]:
+    """Yields the replies that a text holds, each in a place of its own."""
     for reply in sorted(said, key=len, reverse=True):
         if reply.strip() and reply in text:
             text = text.replace(reply, "", 1)
@@ -161,7 +161,7 @@ def _told(text: str, said: Sequence[str]) -> Iterator[str]:
 
 
 def _room(tokenizer: Tokenizer, decision: Decision, *, free: bool) -> int:
-    """The most tokens of the reply."""
+    """Returns the most tokens of the reply."""
     if decision.said is not None:
         return decision.said.max_tokens
     longest = max(map(tokenizer.count, query_of(decision, "").labels))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import gamedsl
-from gamedsl.train.telling import tellers
-from gamedsl.train.telling.mapping import described, information
-from gamedsl.train.telling.words import sentences
+from gamedsl.train.monitors import monitors_of
+from gamedsl.train.monitors.signals import described, information
+from gamedsl.train.monitors.text import sentences
 from tests.train.conftest import recipe_of, run_of
 
 
@@ -63,7 +63,7 @@ def test_rounds_may_have_different_actions() -> None:
 )  # fmt: skip
 def test_which_games_have_what_to_tell(name: str, fields: list[str]) -> None:
     """A bet in poker is paid for, and no word; words that follow no draw stand for nothing."""
-    assert [one.field for one in tellers(gamedsl.load(name).ir)] == fields
+    assert [one.field for one in monitors_of(gamedsl.load(name).ir)] == fields
 
 
 def test_senders_that_learn_tell_more(tmp_path: Path) -> None:

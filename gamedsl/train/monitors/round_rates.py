@@ -1,4 +1,4 @@
-"""What is done after what: the action rates of a repeated game, by how its last round ended.
+"""Action rates of a repeated game, by how its last round ended.
 
 For the prisoner's dilemma these are the rates of cooperation after CC, CD, DC and DD: the
 memory-one strategy (Nowak and Sigmund 1993) that a policy comes down to over the games of a step.
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 FIRST = "first round"
 
 
-class After:
-    """Tells the action rates at the decisions of the rounds that a game repeats."""
+class RoundMonitor:
+    """Measures the action rates at the decisions of the rounds that a game repeats."""
 
     field = "after"
 
@@ -30,10 +30,10 @@ class After:
         self._steps = rounds
 
     @classmethod
-    def of(cls, ir: GameIR) -> After | None:
-        """None for a game that repeats no round in which every decision is come to each time. A
-        round is a stage, or the pass of a loop in which all seats choose, with all options open,
-        and are paid."""
+    def of(cls, ir: GameIR) -> RoundMonitor | None:
+        """Returns None for a game that repeats no round in which every decision is come to each
+        time. A round is a stage, or the pass of a loop in which all seats choose, with all options
+        open, and are paid."""
         rounds: dict[str, frozenset[str]] = {}
         for loop in walk_steps(ir.turns):
             if not isinstance(loop, Loop):
@@ -47,10 +47,10 @@ class After:
                     rounds |= dict.fromkeys(steps, steps)
         return cls(rounds) if rounds else None
 
-    def tell(self, scorer: Scorer, batch: Batch) -> dict[str, Any]:
-        """Role and step (`row:move`) -> what the last round came to -> how many games came there,
-        and the probability of each action. A round is told as its owner saw it: its own choice
-        first, then the others' in seat order."""
+    def measure(self, scorer: Scorer, batch: Batch) -> dict[str, Any]:
+        """Returns role and step (`row:move`) -> the end of the last round -> how many games came
+        there, and the probability of each action. A round is described as its owner saw it: its own
+        choice first, then the others' in seat order."""
         games: dict[tuple[str, str], int] = defaultdict(int)
         mass: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
         for history in batch.trajectories:
@@ -70,7 +70,8 @@ class After:
         return dict(found)
 
     def _rounds(self, history: Trajectory) -> Iterator[tuple[Sample, str]]:
-        """The decisions of a course of play, each with what its owner saw of the round before."""
+        """Yields the decisions of a course of play, each with what its owner saw of the round
+        before."""
         seats = history.episode.env.seats
         for sample in history.samples:
             steps = self._steps.get(sample.step)
@@ -88,15 +89,15 @@ class After:
 
 
 def _regular(one: Stage | Loop) -> bool:
-    """Whether all decisions of a round are its own steps, and none is ever left out."""
+    """Returns whether all decisions of a round are its own steps, and none is ever left out."""
     own = [step for step in one.body if isinstance(step, Choose)]
     every: list[Step] = [s for s in walk_steps(one.body) if isinstance(s, Choose)]
     return len(own) == len(every) > 0 and all(step.condition is None for step in own)
 
 
 def _all_choose(loop: Loop, ir: GameIR) -> bool:
-    """Whether every seat of several chooses in each pass of a loop, can always take the same
-    options, and is paid in it."""
+    """Returns whether every seat of several chooses in each pass of a loop, can always take the
+    same options, and is paid in it."""
     own = [step for step in loop.body if isinstance(step, Choose)]
     return (
         loop.items is None

@@ -1,26 +1,26 @@
-"""What a run tells, in words: sentences for its end, and rows for the screen and the page."""
+"""The text of a run's records: sentences for its end, and rows for the screen and the page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gamedsl.train.telling.after import FIRST
-from gamedsl.train.telling.extinction import inside, said
+from gamedsl.train.monitors.extinction import alarm_line, inside
+from gamedsl.train.monitors.round_rates import FIRST
 
 Record = Mapping[str, Any]
 
 SHOWN = 3
 MANY_TYPES, MOST_TYPES = 8, 64
-"""Of more types than this the words are said without their probabilities, or not at all."""
+"""Beyond so many types the words are listed without their probabilities, or not at all."""
 
 STANDINGS = ("solved", "mixed", "failed", "unseen")
-"""How rows of data stand that are drawn by success: each is one of these."""
+"""The standings of rows of data that are drawn by success: each row has one of these."""
 
 
 class PolicyRow(NamedTuple):
-    """How likely each action is somewhere. `mark` says how it stands: `✓` and `✗` for inside and
-    outside the range of equilibria, `=` for a word that collides, and nothing."""
+    """The probabilities of actions at a place. `mark` is `✓` or `✗` for inside or outside the range
+    of equilibria, `=` for a word that collides, or empty."""
 
     name: str
     probs: Mapping[str, float]
@@ -28,7 +28,7 @@ class PolicyRow(NamedTuple):
 
 
 def sentences(start: Record | None, steps: Sequence[Record]) -> list[str]:
-    """What there is to say at the end of a run, of its start record and those of its steps."""
+    """Returns the sentences for the end of a run, from its start record and those of its steps."""
     if not steps:
         return []
     last = steps[-1]
@@ -44,7 +44,8 @@ def sentences(start: Record | None, steps: Sequence[Record]) -> list[str]:
 
 
 def ranges_for(start: Record | None, record: Record) -> Record | None:
-    """The ranges of the start record, where a record is of the same game: of the same level."""
+    """Returns the ranges of the start record, where a record is of the same game: of the same
+    level."""
     if start is None or start.get("level") != record.get("level"):
         return None
     ranges: Record | None = start.get("ranges")
@@ -52,19 +53,19 @@ def ranges_for(start: Record | None, record: Record) -> Record | None:
 
 
 def decisions(ranges: Record | None, policy: Record) -> list[PolicyRow]:
-    """The policy, each decision marked as inside or outside the range of equilibria."""
+    """Returns the policy, each decision marked as inside or outside the range of equilibria."""
     fits = inside(ranges, policy) if ranges else {}
     marks = {True: "✓", False: "✗", None: ""}
     return [PolicyRow(key, row["probs"], marks[fits.get(key)]) for key, row in policy.items()]
 
 
 def meanings(record: Record) -> list[PolicyRow]:
-    """The mapping of every signal, a row a type."""
+    """Returns the mapping of every signal, a row a type."""
     return [row for told in (record.get("mapping") or {}).values() for row in meanings_of(told)]
 
 
 def meanings_of(told: Record) -> list[PolicyRow]:
-    """The mapping of one signal."""
+    """Returns the mapping of one signal."""
     best = {kind: likeliest(row["probs"]) for kind, row in told["types"].items()}
     words = list(best.values())
     return [
@@ -74,7 +75,7 @@ def meanings_of(told: Record) -> list[PolicyRow]:
 
 
 def rounds(record: Record) -> list[PolicyRow]:
-    """The action rates of a repeated game, a row for each way in which a round may end."""
+    """Returns the action rates of a repeated game, a row for each way in which a round may end."""
     return [
         PolicyRow(f"{where} after {last}" if last != FIRST else f"{where} at first", row["probs"])
         for where, told in (record.get("after") or {}).items()
@@ -83,8 +84,8 @@ def rounds(record: Record) -> list[PolicyRow]:
 
 
 def alarms(record: Record) -> list[str]:
-    """The alarms of a record, a line each."""
-    lines = [f"step {record['step']}: {said(alarm)}" for alarm in record.get("alarms") or ()]
+    """Returns the alarms of a record, a line each."""
+    lines = [f"step {record['step']}: {alarm_line(alarm)}" for alarm in record.get("alarms") or ()]
     rest = len(lines) - SHOWN
     return lines if rest < 2 else [*lines[:SHOWN], f"step {record['step']}: and {rest} more alarms"]
 
@@ -94,7 +95,7 @@ def likeliest(probs: Mapping[str, float]) -> str:
 
 
 def contributions(end: Record | None, steps: Sequence[Record]) -> Mapping[str, float]:
-    """What each role adds, as it was measured last: at the end, or in a step."""
+    """Returns what each role adds, as it was measured last: at the end, or in a step."""
     for record in (*((end,) if end else ()), *reversed(steps)):
         if found := record.get("contributions"):
             return dict(found)
@@ -102,7 +103,7 @@ def contributions(end: Record | None, steps: Sequence[Record]) -> Mapping[str, f
 
 
 def contributed(found: Mapping[str, float]) -> str:
-    """What each role adds to what all earn together, the most first."""
+    """Returns the sentence on what each role adds to the joint earnings, the most first."""
     ranked = sorted(found.items(), key=lambda one: -one[1])
     shown = ", ".join(f"{role} {value:+.2f}" for role, value in ranked[:MANY_TYPES])
     more = f" and {len(ranked) - MANY_TYPES} more" if len(ranked) > MANY_TYPES else ""
@@ -110,7 +111,7 @@ def contributed(found: Mapping[str, float]) -> str:
 
 
 def population(found: Record) -> str:
-    """What came of a pool, of `population` in the end record."""
+    """Returns the sentence on a pool, from `population` in the end record."""
     members = found["members"]
     who = "equilibrium" if found["mixture"] == "equilibrium" else "even mixture"
     of = f"{len(members)} policies of the past (steps {members[0]} to {members[-1]})"
@@ -186,7 +187,7 @@ def _outside(ranges: Record, key: str, probs: Mapping[str, float]) -> str:
 
 
 def interval(parts: Sequence[Sequence[float]]) -> str:
-    """Intervals as text: `33%`, `0% to 33%`, `0% or 67% or 100%`."""
+    """Returns intervals as text: `33%`, `0% to 33%`, `0% or 67% or 100%`."""
     return " or ".join(f"{a:.0%}" if b - a < 0.005 else f"{a:.0%} to {b:.0%}" for a, b in parts)
 
 

@@ -1,4 +1,4 @@
-"""Who answers for each seat: an adapter of the policy that is trained, or a player.
+"""The assignment of seats: an adapter of the policy that is trained, or a player, for each.
 
 A player takes the model's place in its role, or sits against the policy in some groups of games.
 Where the odds of its moves are known it costs what the policy costs, one row of odds for each
@@ -36,7 +36,7 @@ MANY_ROWS = 100_000
 
 @dataclass(frozen=True)
 class Answers:
-    """What a seat does in the games of a bundle: the odds of its options, or where they are not
+    """The moves of a seat in the games of a bundle: the odds of its options, or where they are not
     known the option that each game's reply is."""
 
     options: Sequence[Action | str | ParseFailure]
@@ -46,7 +46,7 @@ class Answers:
 
     @classmethod
     def of(cls, decision: Decision, odds_A: np.ndarray) -> Answers:
-        """The legal actions with their odds."""
+        """Returns the legal actions with their odds."""
         from gamedsl.runtime import Action
 
         return cls([Action(name) for name in decision.legal], odds_A)
@@ -54,8 +54,8 @@ class Answers:
 
 @dataclass(frozen=True)
 class Lineup:
-    """Against whom a group of games is played: the `opponent` as the recipe names it, the step of
-    the pool's `member`, the seat that the policy then has, and who sits in which others."""
+    """The opponents of a group of games: the `opponent` as the recipe names it, the step of the
+    pool's `member`, the seat that the policy then has, and the players of the other seats."""
 
     opponent: str = "self"
     member: int | None = None
@@ -63,12 +63,12 @@ class Lineup:
     seats: Mapping[str, Player] = field(default_factory=dict, compare=False)
 
 
-class Cast:
-    """Who holds the seats of a game under one recipe.
+class SeatAssignment:
+    """The holders of the seats of a game under one recipe.
 
-    `learners` are the roles that are trained; `players` holds who has a role in the model's place,
-    and `opponents` whom the policy meets, by what the recipe calls them. `pool` is its past, which
-    it meets once it has one.
+    `learners` are the roles that are trained; `players` hold a role in the model's place, and
+    `opponents` meet the policy, by their names in the recipe. `pool` is its past, which it meets
+    once it has one.
     """
 
     def __init__(
@@ -103,21 +103,23 @@ class Cast:
         return self._adapters
 
     def spent(self) -> dict[str, Any]:
-        """What a record says of endpoints: what they have used up so far; nothing without any."""
+        """Returns the field of a record on endpoints: what they have used up so far; nothing
+        without any."""
         return {"endpoints": self.budget.state()} if self.budget.in_use else {}
 
     def adapter(self, role: str) -> str:
-        """The adapter that answers for a role, or a referee; `shared` where a player does."""
+        """Returns the adapter that answers for a role, or a referee; `shared` where a player
+        does."""
         return self._adapters.get(role, SHARED)
 
-    def only(self, lineup: Lineup) -> Cast:
-        """The same, in one line-up."""
-        cast = copy(self)
-        cast._only = lineup
-        return cast
+    def only(self, lineup: Lineup) -> SeatAssignment:
+        """Returns the same assignment, in one line-up."""
+        seating = copy(self)
+        seating._only = lineup
+        return seating
 
     def enter(self, rng: np.random.Generator) -> None:
-        """Start a step: players whose odds are not known begin anew, from seeds of `rng`."""
+        """Starts a step: players whose odds are not known begin anew, from seeds of `rng`."""
         if self.pool is not None:
             for snapshot in self.pool.forget():
                 self._rows.pop(snapshot, None)
@@ -129,7 +131,8 @@ class Cast:
                     held[name] = self._reopen(setting.format(name), int(rng.integers(2**31)))
 
     def lineup(self, rng: np.random.Generator, number: int) -> Lineup:
-        """Who plays the group of a number: opponents are drawn, the policy's seat goes round."""
+        """Returns the line-up of the group of a number: opponents are drawn, the policy's seat
+        rotates."""
         if self._only is not None or not self._met:
             return self._only or Lineup()
         name = self._met[rng.choice(len(self._met), p=self._shares / self._shares.sum())]
@@ -146,8 +149,8 @@ class Cast:
     def lineups(
         self, rng: np.random.Generator, games: int, size: int, first: int = 0
     ) -> dict[Lineup, int]:
-        """How many of a step's games are played in each line-up, drawn for `size` at a time.
-        `first` is the number of the first group."""
+        """Returns how many of a step's games are played in each line-up, drawn for `size` at a
+        time. `first` is the number of the first group."""
         if self._only is not None or not self._met:
             return {self.lineup(rng, 0): games}
         drawn: Counter[Lineup] = Counter()
@@ -156,11 +159,11 @@ class Cast:
         return drawn
 
     def holder(self, decision: Decision, lineup: Lineup) -> Player | None:
-        """The player that answers a decision; None where the policy does."""
+        """Returns the player that answers a decision; None where the policy does."""
         return lineup.seats.get(decision.seat) or self.players.get(decision.role)
 
     def answers(self, player: Player, decision: Decision, episode: Episode, games: int) -> Answers:
-        """What a player does in so many games."""
+        """Returns the moves of a player in so many games."""
         odds_A = self.odds(player, decision, episode)
         if odds_A is not None:
             return Answers.of(decision, odds_A)
@@ -170,8 +173,8 @@ class Cast:
         return Answers(list(options), None, np.array([options[reply] for reply in replies]))
 
     def odds(self, player: Player, decision: Decision, episode: Episode) -> np.ndarray | None:
-        """How likely a player takes each legal action, [A] of float64; None where it cannot
-        tell."""
+        """Returns the odds of a player's legal actions, [A] of float64; None where they are not
+        known."""
         if not isinstance(player, DrawingPlayer):
             return None
         rows, key = self._rows.setdefault(player, {}), (decision.information_set, decision.labels)
@@ -184,13 +187,13 @@ class Cast:
 
 
 def _sides(ir: GameIR, learners: Sequence[str]) -> list[list[str]]:
-    """The seats of each role that is trained; where there is but one, each of its seats."""
+    """Returns the seats of each role that is trained; where there is but one, each of its seats."""
     seats = [[seat for seat in ir.seats if ir.role_of[seat] == role] for role in learners]
     return [[seat] for seat in seats[0]] if len(seats) == 1 else seats
 
 
-class CastError(PlayerError):
-    """A player that a setting asks for cannot be had."""
+class SeatError(PlayerError):
+    """The error of a player that a setting names and that cannot be opened."""
 
     def __init__(self, setting: str, error: PlayerError) -> None:
         super().__init__(error.message, error.help)
@@ -198,13 +201,13 @@ class CastError(PlayerError):
 
 
 def budget_of(recipe: Recipe) -> Budget:
-    """What the endpoints of a run may use up together, all of it."""
+    """Returns the budget of a run's endpoints together, all of it."""
     return Budget(recipe.budget.calls, recipe.budget.tokens)
 
 
-def assemble(game: Game, recipe: Recipe, budget: Budget | None = None) -> Cast:
-    """The cast of a run, with its players opened; `budget` is what a run under way has left for its
-    endpoints. Raises CastError."""
+def assign_seats(game: Game, recipe: Recipe, budget: Budget | None = None) -> SeatAssignment:
+    """Returns the seat assignment of a run, with its players opened; `budget` is what a run under
+    way has left for its endpoints. Raises SeatError."""
     from gamedsl.players.table import open_player
 
     budget = budget or budget_of(recipe)
@@ -217,8 +220,8 @@ def assemble(game: Game, recipe: Recipe, budget: Budget | None = None) -> Cast:
         try:
             return open_player(specs[setting], game, seed=seed, budget=budget)
         except PlayerError as error:
-            raise CastError(setting, error) from error
+            raise SeatError(setting, error) from error
 
     players = {role: opened(f"roles.{role}.player", recipe.seed) for role in roles}
     opponents = {spec: opened(f"opponents.{spec}", recipe.seed) for spec in met}
-    return Cast(game.ir, recipe, players, opened, opponents, budget)
+    return SeatAssignment(game.ir, recipe, players, opened, opponents, budget)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gamedsl.train.telling.words import population
+from gamedsl.train.monitors.text import population
 
 FOUND = {
     "members": [0, 4, 8, 12],

@@ -1,4 +1,4 @@
-"""What a run would take, without training: `gamedsl train --dry-run`.
+"""The cost of a run, without training: `gamedsl train --dry-run`.
 
 The prompts, tokens and parameters are exact; memory and time are estimates from one scoring pass.
 """
@@ -21,8 +21,7 @@ from gamedsl.policies.multi_model import models_of
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.bundles import Bundles
-from gamedsl.train.cast import Cast
-from gamedsl.train.context import Context, check_context
+from gamedsl.train.context_length import Context, check_context
 from gamedsl.train.engine import open_policy, set_threads
 from gamedsl.train.imitation import described
 from gamedsl.train.loop import env_of
@@ -31,6 +30,7 @@ from gamedsl.train.optimizer import trained_parameters
 from gamedsl.train.rollout import play
 from gamedsl.train.rows import row_sampler
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import Sessions, writer
 
 _SHOWN = 4
@@ -39,24 +39,28 @@ _PASSES = 3
 
 
 def dry_run(
-    game: Game, recipe: Recipe, cast: Cast, notify: Notify, problems: Problems | None = None
+    game: Game,
+    recipe: Recipe,
+    seating: SeatAssignment,
+    notify: Notify,
+    problems: Problems | None = None,
 ) -> str:
-    """A text for people; what training would refuse is added to `problems`. Raises TrainError and
-    ModelError as training would."""
+    """Returns a text for people; what training would refuse is added to `problems`. Raises
+    TrainError and ModelError as training would."""
     threads = set_threads(recipe.threads)
     policy = open_policy(game, recipe, notify)
     if recipe.in_words(game.ir):
         written = writer(policy)
         context = check_context(game, recipe, written, Problems() if problems is None else problems)
-        return _in_words(game, recipe, cast, written, threads, context)
-    env = env_of(game, recipe, policy, cast)
-    metrics = PolicyMetrics(env, recipe, cast)
+        return _in_words(game, recipe, seating, written, threads, context)
+    env = env_of(game, recipe, policy, seating)
+    metrics = PolicyMetrics(env, recipe, seating)
     scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
     seconds, rows = [], row_sampler(game, recipe)
     for _ in range(2):  # the first pass also warms up
         scorer.forget()
         started = time.perf_counter()
-        batch = play(env, Bundles(scorer, metrics.queries), recipe, 1, cast, rows)
+        batch = play(env, Bundles(scorer, metrics.queries), recipe, 1, seating, rows)
         seconds.append(time.perf_counter() - started)
 
     trained = _size(policy)
@@ -71,7 +75,7 @@ def dry_run(
         ("distinct tokens", f"{batch.tokens:,} a step"),
         *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
         *_memory(policy, trained),
-        *_endpoints(recipe, cast, 2),
+        *_endpoints(recipe, seating, 2),
         ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
     ]  # fmt: skip
@@ -88,18 +92,24 @@ def dry_run(
 
 
 def _in_words(
-    game: Game, recipe: Recipe, cast: Cast, policy: Writing, threads: int, context: Context | None
+    game: Game,
+    recipe: Recipe,
+    seating: SeatAssignment,
+    policy: Writing,
+    threads: int,
+    context: Context | None,
 ) -> str:
-    """The same of a game in which replies are written; one group of its games is played."""
-    env = env_of(game, recipe, policy, cast)
+    """Returns the text for a game in which replies are written; one group of its games is
+    played."""
+    env = env_of(game, recipe, policy, seating)
     started = time.perf_counter()
     group, rows = replace(recipe, games=recipe.group_size), row_sampler(game, recipe)
-    batch = play(env, Sessions(policy), group, 1, cast, rows)
+    batch = play(env, Sessions(policy), group, 1, seating, rows)
     step = (1 + _PASSES) * (time.perf_counter() - started) * recipe.games / recipe.group_size
     said = [sample for _, sample in batch.samples]
     written = [one.written for one in said if one.written is not None]
     tokens = sum(len(reply.reply_ids) for reply in written)
-    trained = sum(p.numel() for p in trained_parameters(policy, cast))
+    trained = sum(p.numel() for p in trained_parameters(policy, seating))
     valid = sum(one.invalid is None for one in said)
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
@@ -107,9 +117,9 @@ def _in_words(
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
         ("one group", f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid"),
-        *([("context", context.told())] if context is not None else []),
+        *([("context", context.describe())] if context is not None else []),
         *_memory(policy, trained),
-        *_endpoints(recipe, cast, recipe.group_size / recipe.games),
+        *_endpoints(recipe, seating, recipe.group_size / recipe.games),
         ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
     ]  # fmt: skip
@@ -122,7 +132,8 @@ def _in_words(
 
 
 def _models(policy: Policy) -> list[tuple[str, str]]:
-    """Each model with its adapters, and how much of it is trained where there are several."""
+    """Returns each model with its adapters, and how much of it is trained where there are
+    several."""
     models = models_of(policy)
     return [
         ("model", f"{one.name}, adapters {', '.join(one.adapters)}"
@@ -135,16 +146,16 @@ def _size(policy: Policy) -> int:
     return sum(parameter.numel() for parameter in policy.parameters())
 
 
-def _endpoints(recipe: Recipe, cast: Cast, steps: float) -> list[tuple[str, str]]:
-    """What endpoints would be asked, by what they were asked in so many steps, and what a run may
-    ask them."""
-    if not cast.budget.in_use:
+def _endpoints(recipe: Recipe, seating: SeatAssignment, steps: float) -> list[tuple[str, str]]:
+    """Returns the calls that endpoints would get, by those that they got in so many steps, and the
+    budget of the run."""
+    if not seating.budget.in_use:
         return []
     calls, tokens = (
         "any number of" if most is None else f"at most {most:,}"
         for most in (recipe.budget.calls, recipe.budget.tokens)
     )
-    told = f"about {round(cast.budget.calls / steps):,} calls a step; in all {calls} calls"
+    told = f"about {round(seating.budget.calls / steps):,} calls a step; in all {calls} calls"
     return [("endpoints", f"{told}, {tokens} tokens")]
 
 
@@ -161,7 +172,7 @@ def _indented(recipe: dict[str, Any]) -> list[str]:
 
 
 def _memory(policy: Policy, trained: int) -> list[tuple[str, str]]:
-    """All of it, and what is there while a pass goes forward and backward."""
+    """Returns the estimate of memory, and its part while a pass goes forward and backward."""
     chunked = [one for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
     passes = [one.activations for one in chunked]
     size = _gigabytes(trained) + sum(one.most for one in passes) / 1e9
@@ -171,7 +182,7 @@ def _memory(policy: Policy, trained: int) -> list[tuple[str, str]]:
 
 
 def _gigabytes(trained: int) -> float:
-    """The peak so far, and the gradient and Adam's two averages to come, in float32."""
+    """Returns the peak so far, and the gradient and Adam's two averages to come, in float32."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     bytes_so_far = peak if sys.platform == "darwin" else peak * 1024
     return (bytes_so_far + 3 * 4 * trained) / 1e9

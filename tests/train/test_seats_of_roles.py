@@ -16,11 +16,11 @@ from gamedsl.players.base import DrawingPlayer, Player
 from gamedsl.recipe.resolve import override, parse_overrides, resolve
 from gamedsl.runtime import Action, Decision, Episode
 from gamedsl.train.bundles import Bundles
-from gamedsl.train.cast import Cast, assemble
 from gamedsl.train.loop import train
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import create
 from gamedsl.train.scoring import Scorer
+from gamedsl.train.seats import SeatAssignment, assign_seats
 from tests.train.conftest import (
     DILEMMA,
     HIDDEN,
@@ -57,8 +57,8 @@ class Counting:
         return Action(decision.legal[self.asked % len(decision.legal)])
 
 
-def _cast(game, recipe, player: Player) -> Cast:
-    return Cast(game.ir, recipe, {"responder": player})
+def _cast(game, recipe, player: Player) -> SeatAssignment:
+    return SeatAssignment(game.ir, recipe, {"responder": player})
 
 
 def test_any_map_of_roles_to_adapters(compiled, tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_a_player_who_tells_its_odds_splits_bundles(compiled) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(game, games=100_000, roles={"responder": {"player": "random"}})
     policy, player = policy_of(game, recipe), Leaning(0.3)
-    scorer, cast = Scorer(policy), _cast(game, recipe, player)
+    scorer, seating = Scorer(policy), _cast(game, recipe, player)
     env = game.env(tokenizer=policy.tokenizer)
-    batch = play(env, Bundles(scorer), recipe, 1, cast=cast)
+    batch = play(env, Bundles(scorer), recipe, 1, seating=seating)
     assert len(batch.trajectories) == 6
     assert {sample.role for history in batch.trajectories for sample in history.samples} == {
         "proposer"
@@ -136,7 +136,7 @@ def test_a_player_who_tells_its_odds_splits_bundles(compiled) -> None:
     accepted = sum(h.games for h in batch.trajectories if h.episode.payoffs["proposer"])
     assert accepted / 100_000 == pytest.approx(0.3, abs=0.01)
     assert player.asked == 3
-    play(env, Bundles(scorer), recipe, 2, cast=cast)
+    play(env, Bundles(scorer), recipe, 2, seating=seating)
     assert player.asked == 3  # once for each information set
 
 
@@ -145,7 +145,7 @@ def test_any_other_player_is_asked_once_a_game(compiled) -> None:
     recipe = recipe_of(game, games=1000, roles={"responder": {"player": "random"}})
     policy, player = policy_of(game, recipe), Counting()
     env = game.env(tokenizer=policy.tokenizer)
-    batch = play(env, Bundles(Scorer(policy)), recipe, 1, cast=_cast(game, recipe, player))
+    batch = play(env, Bundles(Scorer(policy)), recipe, 1, seating=_cast(game, recipe, player))
     assert player.asked == 1000
     assert len(batch.trajectories) == 6
     accepted = sum(h.games for h in batch.trajectories if h.episode.payoffs["proposer"])
@@ -173,7 +173,7 @@ def test_unknown_player_odds_are_not_claimed(compiled, tmp_path: Path) -> None:
     recipe = recipe_of(game, roles={"responder": {"player": "random"}}, steps=2)
     policy = policy_of(game, recipe)
     run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
-    train(game, recipe, run, policy, cast=_cast(game, recipe, Counting()))
+    train(game, recipe, run, policy, seating=_cast(game, recipe, Counting()))
     record = run.records()[-2]
     assert record["exploitability"] is None
     assert {row["role"] for row in record["policy"].values()} == {"proposer"}
@@ -193,16 +193,16 @@ def test_run_with_players_resumes_to_same_numbers(compiled, tmp_path: Path) -> N
     game = compiled(OFFER)
     recipe = recipe_of(game, steps=5, roles={"responder": {"player": "random"}})
 
-    def cast() -> Cast:
+    def cast() -> SeatAssignment:
         player = {"responder": Stateful(0)}
-        return Cast(game.ir, recipe, player, lambda role, seed: Stateful(seed))
+        return SeatAssignment(game.ir, recipe, player, lambda role, seed: Stateful(seed))
 
-    run_of(game, recipe, tmp_path / "whole", cast=cast())
+    run_of(game, recipe, tmp_path / "whole", seating=cast())
     stop = StopAfter(3)
     run, _ = run_of(
-        game, recipe, tmp_path / "parts", cast=cast(), observers=[stop], interrupt=stop.interrupt
+        game, recipe, tmp_path / "parts", seating=cast(), observers=[stop], interrupt=stop.interrupt
     )
-    train(game, recipe, run, policy_of(game, recipe), cast=cast())
+    train(game, recipe, run, policy_of(game, recipe), seating=cast())
     whole = run.__class__(tmp_path / "whole")
     assert untimed(run.records()) == untimed(whole.records())
     assert run.records()[1]["reward"] != run.records()[4]["reward"]
@@ -217,4 +217,4 @@ def test_unavailable_player_is_reported_at_its_place(compiled) -> None:
     (found,) = problems.found
     assert (found.code, found.span.text) == ("GD0711", "policy:nowhere.json")
     assert hire(game, recipe_of(game, roles={"responder": {"player": "random"}}), (), problems)
-    assert assemble(game, recipe_of(game)).players == {}
+    assert assign_seats(game, recipe_of(game)).players == {}

@@ -3,9 +3,9 @@ back by itself.
 
 Where the ranges of equilibrium play are known, an action that falls below the threshold is missed
 if the equilibria nearest to that play it, at least some of them. Where they are not, it is missed
-if it went while the decision was still mixed, so that a decision which settles on one action step
-by step raises no alarm; and, where the game's tree tells what actions are worth, only if it is
-worth more than what is played. An alarm is given once, and taken back when the action is.
+if it fell while the decision was still mixed, so that a decision which settles on one action step
+by step raises no alarm. Where the game's tree gives the values of actions, it is missed only if it
+is worth more than the policy's play. An alarm is given once, and taken back when the action is.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ NEAR = 0.05
 """How far from an interval a probability may be and count as in it."""
 
 
-class Watch:
-    """Looks at one record after another, the start's first. What it knows is a function of these
-    alone, so that a run that goes on needs no more than its metrics."""
+class ExtinctionMonitor:
+    """Reads one record after another, the start's first. Its state is a function of these alone, so
+    that a run that goes on needs no more than its metrics."""
 
     def __init__(
         self,
@@ -57,7 +57,8 @@ class Watch:
         self.gone: set[Place] = set()
 
     def look(self, record: Record) -> list[dict[str, Any]]:
-        """What happened since the last record: actions that are gone, and actions that are back."""
+        """Returns the events since the last record: actions that died out, and actions that are
+        back."""
         policy: Record = record.get("policy") or {}
         self._gained = None
         found = []
@@ -78,15 +79,15 @@ class Watch:
             if p < BACK * self._threshold:
                 return None
             self.gone.remove(place)
-            return _told(key, name, "back", p, None)
+            return _alarm(key, name, "back", p, None)
         if p >= self._threshold or not self._missed(policy, key, name):
             return None
         self.gone.add(place)
         parts = parts_of(self._ranges, key, name)
-        return _told(key, name, "extinct", p, parts and parts[0])
+        return _alarm(key, name, "extinct", p, parts and parts[0])
 
     def _missed(self, policy: Record, key: str, name: str) -> bool:
-        """Whether an action that is below the threshold should not be."""
+        """Returns whether an action that is below the threshold should not be."""
         if self._ranges is None:
             before = self._before.get(key, {})
             fell = before.get(name, 0.0) >= (self._threshold or 0) and entropy(before) >= MIXED
@@ -99,7 +100,8 @@ class Watch:
         return low > 0 or (high > 0 and self._ranges["concept"] == "Nash equilibria")
 
     def _pays(self, policy: Record, key: str, name: str) -> bool:
-        """Whether an action is worth more than what is played there, as far as that is known."""
+        """Returns whether an action is worth more than the policy's play there, as far as that is
+        known."""
         if self._gains is None:
             return True
         if self._gained is None:
@@ -108,14 +110,14 @@ class Watch:
 
 
 def parts_of(ranges: Record | None, key: str, name: str) -> Sequence[Sequence[float]] | None:
-    """The intervals of an action; None where they are not known."""
+    """Returns the intervals of an action; None where they are not known."""
     row = ranges["of"].get(key) if ranges else None
     return None if row is None else row[name]
 
 
 def inside(ranges: Record, policy: Record) -> dict[str, bool]:
-    """Of each decision with a range, whether every action is in one of its intervals, or within
-    `NEAR` of it."""
+    """Returns for each decision with a range whether every action is in one of its intervals, or
+    within `NEAR` of it."""
     return {
         key: all(
             any(low - NEAR <= p <= high + NEAR for low, high in parts_of(ranges, key, name) or ())
@@ -127,12 +129,12 @@ def inside(ranges: Record, policy: Record) -> dict[str, bool]:
 
 
 def entropy(probs: Mapping[str, float]) -> float:
-    """In nats."""
+    """Returns the entropy, in nats."""
     return -sum(p * log(p) for p in probs.values() if p > 0)
 
 
-def said(alarm: Record) -> str:
-    """An alarm as a line."""
+def alarm_line(alarm: Record) -> str:
+    """Returns an alarm as a line."""
     where, name = alarm["information_set"], alarm["action"]
     if alarm["event"] == "back":
         return f"{where}: {name} is back, at {alarm['probability']:.1%}"
@@ -144,7 +146,7 @@ def said(alarm: Record) -> str:
     return line
 
 
-def _told(key: str, name: str, event: str, p: float, part: Any) -> dict[str, Any]:
+def _alarm(key: str, name: str, event: str, p: float, part: Any) -> dict[str, Any]:
     return {
         "information_set": key, "action": name, "event": event, "probability": p, "range": part,
     }  # fmt: skip

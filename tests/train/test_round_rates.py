@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gamedsl
-from gamedsl.train.telling import tellers
+from gamedsl.train.monitors import monitors_of
 from tests.train.conftest import recipe_of, run_of
 
 ROUNDS = ["cooperate, cooperate", "cooperate, defect", "defect, cooperate", "defect, defect"]
@@ -50,7 +50,7 @@ def test_optional_stage_decisions_are_not_reported(tmp_path: Path) -> None:
     (tmp_path / "game.yaml").write_text(
         "game: again\nprotocol: {use: repeated, stage: stage, rounds: 2}\n"
     )
-    assert tellers(gamedsl.load(tmp_path / "game.yaml").ir) == ()
+    assert monitors_of(gamedsl.load(tmp_path / "game.yaml").ir) == ()
 
 
 def test_joint_loop_is_reported_without_stage(tmp_path: Path) -> None:
@@ -70,4 +70,4 @@ def test_joint_loop_is_reported_without_stage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["goofspiel", "tic_tac_toe", "centipede", "pursuit", "spread"])
 def test_boards_and_hands_have_no_rounds(name: str) -> None:
-    assert "after" not in [teller.field for teller in tellers(gamedsl.load(name).ir)]
+    assert "after" not in [teller.field for teller in monitors_of(gamedsl.load(name).ir)]
