@@ -1,10 +1,10 @@
 """The most tokens that a prompt and its reply can have, before anything is trained.
 
 The form of the game bounds what prompts hold of earlier replies: how often its loops run, what its
-windows keep, how long replies may be (`gamedsl.prompting.history_bounds`). The rest of a prompt, rules, names
-and options, is measured in some games of random play, without the replies there. So it is near, not
-a proof: other plays may have longer values or more turns, and a text may be split into other tokens
-where it is part of a prompt.
+windows keep, how long replies may be (`gamedsl.prompting.history_bounds`). The rest of a prompt,
+rules, names and options, is measured in some games of random play, without the replies there. So it
+is near, not a proof: other plays may have longer values or more turns, and a text may be split into
+other tokens where it is part of a prompt.
 """
 
 from __future__ import annotations
