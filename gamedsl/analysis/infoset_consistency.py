@@ -1,8 +1,7 @@
-"""Consistency of information sets on histories: equal where seats cannot tell, distinct where they
-can.
+"""Checks information sets on histories: in all of one set a seat is asked and shown the same.
 
-Information flow is proved for all plays elsewhere (`gamedsl.analysis.readers`); here the histories
-themselves are checked, which gives a leak its witness, and the proof a test.
+Information flow is proved for all plays elsewhere (`gamedsl.analysis.infoflow`). Here it is checked
+in the histories themselves, which gives a leak its witness, and tests the proof.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ RECALL = "every seat remembers all that it has chosen and seen"
 
 
 class Leak(NamedTuple):
-    """Two histories in which a seat has seen the same, and what differs for it there."""
+    """Two histories in which a seat has seen the same, and a difference for it there."""
 
     ask: Ask
     one: Node
@@ -74,7 +73,7 @@ def check_consistency(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
 
 
 def _leak(atlas: Atlas, found: list[Diagnostic]) -> Leak | None:
-    """The first leak; where some are reported, the first to a seat that a report names."""
+    """Returns the first leak; where some are reported, the first to a seat that a report names."""
     first: Leak | None = None
     for leak in chain(_leaks(atlas), _passed_over(atlas) if found else ()):
         first = first or leak
@@ -84,7 +83,7 @@ def _leak(atlas: Atlas, found: list[Diagnostic]) -> Leak | None:
 
 
 def _names(problem: Diagnostic, seat: str) -> bool:
-    """Whether a report of a leak is about a seat."""
+    """Returns whether a report of a leak is about a seat."""
     return f"`{seat}`" in problem.message or problem.message.startswith("all ")
 
 
@@ -105,22 +104,47 @@ def _leaks(atlas: Atlas) -> Iterator[Leak]:
                 yield Leak(ask, one, other, "it may choose from others", legal)
         if not others or viewer is None:
             continue
-        view = viewer.view(ask.seat, one.state, ask.step, ask.legal).data
         declared = ask.key is not None or ask.seat in atlas.ir.views
         prompt = prompts.of(one, ask) if declared else None
+        views = _Views(viewer, one, ask)
         for other, again in others:
-            seen = viewer.view(ask.seat, other.state, again.step, again.legal).data
-            if seen != view:
-                yield Leak(ask, one, other, "what it sees differs", _unlike(view, seen))
+            if (pair := views.differ(other, again)) is not None:
+                yield Leak(ask, one, other, "what it sees differs", _unlike(*pair))
             if prompt is not None and prompts.of(other, again) != prompt:
                 texts = text_of(prompt), text_of(prompts.of(other, again))
                 yield Leak(ask, one, other, "its prompt differs", _different(*texts))
 
 
+class _Views:
+    """Compares the views of the histories of an information set with that of the first.
+
+    A view is made of the state that its seat sees and of the events that it has seen. The events
+    are equal in one information set, so that equal states and options mean equal views.
+    """
+
+    def __init__(self, viewer: Viewer, node: Node, ask: Ask) -> None:
+        self._viewer, self._node, self._ask = viewer, node, ask
+        self._state = viewer.visible_state(ask.seat, node.state) if ask.key is None else None
+
+    def differ(self, node: Node, ask: Ask) -> tuple[object, object] | None:
+        """Returns both views as data, where that of another history differs; else None."""
+        alike = self._state is not None and ask.legal == self._ask.legal
+        if alike and self._viewer.visible_state(ask.seat, node.state) == self._state:
+            return None
+        one, other = self._data(self._node, self._ask), self._data(node, ask)
+        return None if one == other else (one, other)
+
+    def _data(self, node: Node, ask: Ask) -> dict[str, object]:
+        return self._viewer.view(ask.seat, node.state, ask.step, ask.legal).data
+
+
 def _passed_over(atlas: Atlas) -> Iterator[Leak]:
-    """A seat is asked in one history, and in another, where it has seen the same, it is not, until
-    something else happens that it sees. Where `end` may read what is hidden this need be no leak:
-    so it is looked for only in games that have one."""
+    """Yields leaks of being asked: a seat is asked in one history and not in another in which it
+    has seen the same, until it sees something else.
+
+    Where `end` may read what is hidden this need be no leak. So it is looked for only in games in
+    which another leak was reported.
+    """
     asked = {
         (ask.seat, atlas.known(node, ask.seat)): (node, ask)
         for members in atlas.sets.values()
@@ -145,7 +169,7 @@ def _passed_over(atlas: Atlas) -> Iterator[Leak]:
 
 
 def _unlike(one: object, other: object, path: str = "") -> tuple[str, str]:
-    """The first part in which two views differ, as it is called and is in each."""
+    """Returns the first part in which two views differ, with its value in each."""
     if isinstance(one, dict) and isinstance(other, dict):
         key = next(k for k in {**one, **other} if one.get(k) != other.get(k))
         inner = path if key in ("state", "bound") and not path else f"{path}.{key}".lstrip(".")
@@ -154,7 +178,7 @@ def _unlike(one: object, other: object, path: str = "") -> tuple[str, str]:
 
 
 def _different(one: str, other: str) -> tuple[str, str]:
-    """The words in which two texts differ, from the first such to the last."""
+    """Returns the words in which two texts differ, from the first to the last."""
     a, b = one.split(), other.split()
     start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), 0)
     while a and b and a[-1] == b[-1] and min(len(a), len(b)) > start + 1:
@@ -164,21 +188,28 @@ def _different(one: str, other: str) -> tuple[str, str]:
 
 
 def check_recall(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
-    """Perfect recall: what a seat has seen holds its own choices, in order, and only grows. So it
-    is by construction, and checked in the histories met; where a step says itself what is known at
-    it, it is as the histories show."""
+    """Checks perfect recall: an information set determines the seat's own earlier choices.
+
+    Without `knows` it holds by construction, since what a seat has seen contains its choices and
+    only grows; the histories met are a check. With `knows` the histories decide.
+    """
     done: dict[int, dict[str, int]] = {}
+    keys: dict[int, list[Hashable]] = {}
     known: dict[tuple[int, Hashable, str], int] = {}
     behind: dict[Hashable, tuple[int, Node]] = {}
     for node in atlas.nodes:
-        past = {} if node.before is None else dict(done[id(node.before)])
-        if node.before is not None:
-            for ask, number in zip(node.before.state.asks, node.move, strict=False):
-                did = past.get(ask.seat, 0), atlas.key(node.before, ask), ask.legal[number]
-                past[ask.seat] = known.setdefault(did, len(known) + 1)
+        before, asks = node.before, node.state.asks
+        past = {} if before is None else dict(done[id(before)])
+        if before is not None:
+            for ask, key, number in zip(
+                before.state.asks, keys[id(before)], node.move, strict=False
+            ):
+                choice = past.get(ask.seat, 0), key, ask.legal[number]
+                past[ask.seat] = known.setdefault(choice, len(known) + 1)
         done[id(node)] = past
-        for ask in node.state.asks:
-            key, own = atlas.key(node, ask), past.get(ask.seat, 0)
+        keys[id(node)] = [atlas.key(node, ask) for ask in asks]
+        for ask, key in zip(asks, keys[id(node)], strict=True):
+            own = past.get(ask.seat, 0)
             first, other = behind.setdefault(key, (own, node))
             if first != own:
                 witness = (f"`{ask.seat}` forgets:", story(other), story(node))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from gamedsl.ir import values as play
@@ -246,12 +247,20 @@ def order_of(type: Type) -> tuple[Any, ...] | None:
 
 
 def ranked(value: Any, order: tuple[Any, ...] | None) -> Any:
-    """A value as one that Python compares as its type does; `order` is `order_of` its type."""
+    """Returns a value as one that Python compares as its type does; `order` is `order_of` its
+    type."""
+    return ranking(order)(value)
+
+
+@lru_cache(maxsize=256)
+def ranking(order: tuple[Any, ...] | None) -> Callable[[Any], Any]:
+    """Returns `ranked` as a function of the value alone, for many values of one type."""
     if order is None:
-        return value
+        return lambda value: value
     if order and isinstance(order[0], str):
-        return order.index(value)
-    return tuple(map(ranked, value, order))
+        return order.index
+    parts = tuple(map(ranking, order))
+    return lambda value: tuple([rank(part) for part, rank in zip(value, parts, strict=False)])
 
 
 def all_numbers(types: tuple[Type, ...]) -> bool:

@@ -39,7 +39,7 @@ from gamedsl.ir.builtins_base import (
     never,
     no_number,
     one,
-    ranked,
+    ranking,
     same_items,
     truth,
     unbounded,
@@ -241,14 +241,15 @@ def _extremum(choose: Callable[..., Any], word: str) -> Callable[..., Any]:
         if not items:
             raise UndefinedError(f"the {word} of nothing")
         if more:
-            return choose(items, key=lambda value: ranked(value, more[0]))
+            return choose(items, key=ranking(more[0]))
         return choose(items)
 
     return run
 
 
 def _best(map: dict[Any, Any], order: tuple[Any, ...] | None = None) -> frozenset[Any]:
-    ranks = {key: ranked(value, order) for key, value in map.items()}
+    rank_of = ranking(order)
+    ranks = {key: rank_of(value) for key, value in map.items()}
     if not ranks:
         raise UndefinedError("the best of nothing")
     top = max(ranks.values())
@@ -256,7 +257,8 @@ def _best(map: dict[Any, Any], order: tuple[Any, ...] | None = None) -> frozense
 
 
 def _ranked(map: dict[Any, Any], order: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
-    return tuple(sorted(map, key=lambda key: ranked(map[key], order), reverse=True))
+    rank_of = ranking(order)
+    return tuple(sorted(map, key=lambda key: rank_of(map[key]), reverse=True))
 
 
 def _argmax(map: dict[Any, Any], order: tuple[Any, ...] | None = None) -> Any:
@@ -274,7 +276,7 @@ def _length(collection: Any) -> int:
 
 
 def _sorted(collection: Any, order: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
-    return tuple(sorted(values(collection), key=lambda value: ranked(value, order)))
+    return tuple(sorted(values(collection), key=ranking(order)))
 
 
 def _keys_of(map: dict[Any, Any]) -> tuple[Any, ...]:

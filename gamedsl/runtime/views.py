@@ -166,13 +166,22 @@ class Viewer:
             step = self.ir.asked_as[step]
             told = {entry.name: evaluate(entry.value, scope) for entry in self.knows[step]}
             return View(seat, role, step, legal, {}, {}, (), self, told)
-        state = {
-            s.name: masked(variables[s.name], s.type, s.readers, seat, scope)
-            for s in self.states
-            if s.name in variables
-        }
-        seen = play.seen(seat)
+        state, seen = self._visible(seat, variables, scope), play.seen(seat)
         return View(seat, role, step, legal, state, self.bound(seen), seen, self)
+
+    def visible_state(self, seat: str, play: Play) -> dict[str, Any]:
+        """Returns the declared variables as a seat sees them: the part of its view that is not a
+        function of the events that it has seen."""
+        variables = play.variables
+        scope = Scope(self.ir.seats, variables, self.ir.lets_by_name, {}, seat)
+        return self._visible(seat, variables, scope)
+
+    def _visible(self, seat: str, variables: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+        return {
+            state.name: masked(variables[state.name], state.type, state.readers, seat, scope)
+            for state in self.states
+            if state.name in variables
+        }
 
     def layout(self, seat: str) -> Layout:
         """Returns the layout of a seat's vectors."""
