@@ -17,12 +17,14 @@ from math import prod
 from random import Random
 
 from gamedsl.analysis.history_prompts import Prompts, Tokenizer
-from gamedsl.analysis.nodes import Failure, Node, many_after, moves_after
+from gamedsl.analysis.nodes import Failure, Node
 from gamedsl.analysis.proof import Grade
 from gamedsl.diagnostics.spans import Span
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.kernel import Ask, Kernel
 from gamedsl.engine.random_plays import example_kernel
+from gamedsl.engine.walk import after as after_move
+from gamedsl.engine.walk import moves, size
 from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
@@ -271,9 +273,9 @@ class Atlas:
         nodes, waiting = [root], deque([root])
         while waiting:
             node = waiting.popleft()
-            if len(nodes) + many_after(node.state) > self.limit:
+            if len(nodes) + size(node.state) > self.limit:
                 return None
-            for move in moves_after(node.state):
+            for move in moves(node.state):
                 after = self._moved(node, move)
                 if after is None:
                     return None
@@ -293,9 +295,7 @@ class Atlas:
                 state = waiting.pop()
                 if state.kind == "end":
                     _ = state.payoffs
-                for move in moves_after(state):
-                    waiting.append(state.copy())
-                    waiting[-1].apply(*move)
+                waiting += [after_move(state, move) for move in moves(state)]
         except SpentError:
             return False
         return self.whole

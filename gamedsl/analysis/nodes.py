@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import pairwise, product
-from math import prod
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from gamedsl.analysis.proof import Moves
@@ -37,21 +36,6 @@ class Failure(NamedTuple):
     error: EvaluationError
     node: Node | None
     move: tuple[int, ...]
-
-
-def many_after(state: State) -> int:
-    """Counts the histories that follow by one move."""
-    if state.kind == "end":
-        return 0
-    return state.outcome_count if state.kind == "chance" else prod(state.counts)
-
-
-def moves_after(state: State) -> Iterator[tuple[int, ...]]:
-    """All moves that may follow a history, as numbers."""
-    if state.kind == "chance":
-        yield from ((number,) for number in range(state.outcome_count))
-    elif state.kind == "decide":
-        yield from product(*map(range, state.counts))
 
 
 def path_of(node: Node) -> list[Node]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 from math import prod
 from typing import ClassVar, Generic, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar
@@ -63,6 +62,12 @@ def sizes(point: Point) -> tuple[int, ...]:
     if kind == "decide":
         return point.counts
     return (point.outcome_count,) if kind == "chance" else ()
+
+
+def size(point: Point) -> int:
+    """How many moves may follow a point; 0 at the end."""
+    counts = sizes(point)
+    return prod(counts) if counts else 0
 
 
 def moves(point: Point) -> Iterator[Move]:
@@ -145,20 +150,20 @@ ExtensiveNode: TypeAlias = ChanceNode[State] | SeatNode | EndNode[State]
 
 
 def walk(
-    start: P, limit: int, order: Literal["breadth", "depth"] = "breadth"
+    start: P, limit: int | None, order: Literal["breadth", "depth"] = "breadth"
 ) -> Iterator[Node[P] | Truncated]:
     """Every history from a point on, `start` included, each after the one that it follows.
 
     Histories are counted before they are played, so that a walk through a large game ends soon: it
-    yields `Truncated` and stops where more than `limit` are known to exist. By "depth" the last
-    move comes first. Raises `EvaluationError` where the rules fail.
+    yields `Truncated` and stops where more than `limit` are known to exist (None: no limit). By
+    "depth" the last move comes first. Raises `EvaluationError` where the rules fail.
     """
     found, side = 1, 0 if order == "breadth" else -1
     pending: deque[tuple[ChanceNode[P] | JointNode[P], Iterator[Move]]] = deque()
     node = _node(start, None)
     while True:
         found += node.size
-        if found > limit:
+        if limit is not None and found > limit:
             yield Truncated(limit)
             return
         yield node
@@ -195,7 +200,7 @@ def count_histories(start: Point, limit: int) -> int | None:
     """The number of histories from a point on, those that are over included; None for more than
     `limit`. Raises `EvaluationError` where the rules fail."""
     counts = sizes(start)
-    found, pending = 1 + (prod(counts) if counts else 0), deque([(start, counts)])
+    found, pending = 1 + size(start), deque([(start, counts)])
     while pending and found <= limit:  # as `walk`, in half the time: it makes no nodes
         point, counts = pending.popleft()
         for move in product(*map(range, counts)) if counts else ():
@@ -347,11 +352,3 @@ def play_out(
 def amounts(state: State, utility: Literal["payoffs", "rewards"]) -> Amounts:
     """What each seat is paid, or trained on, at the end of a game. Raises `EvaluationError`."""
     return state.payoffs if utility == "payoffs" else state.rewards
-
-
-def mean(odds: Sequence[Fraction], values: Sequence[tuple[Fraction, ...]]) -> tuple[Fraction, ...]:
-    """What each seat gets on average, from what it gets at each child."""
-    return tuple(
-        sum((p * v[seat] for p, v in zip(odds, values, strict=True)), Fraction(0))
-        for seat in range(len(values[0]))
-    )

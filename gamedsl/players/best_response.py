@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
 from typing import TYPE_CHECKING
 
+from gamedsl.engine.walk import JointNode, walk
 from gamedsl.players.base import DrawingPlayer, PlayerError
 
 if TYPE_CHECKING:
@@ -45,24 +45,13 @@ class BestResponsePlayer(DrawingPlayer):
 def policy_of(player: DrawingPlayer, env: Env) -> dict[str, Mapping[str, float]]:
     """Returns a player's action probabilities at every information set of every seat, by walking
     all histories."""
-    from gamedsl.runtime import Action
-
     found: dict[str, Mapping[str, float]] = {}
-    pending = [env.reset(chance="asked")]
-    while pending:
-        episode = pending.pop()
-        for outcome in range(episode.outcome_count):
-            pending.append(episode.fork())
-            pending[-1].draw(outcome)
-        asked = episode.decisions
-        for decision in asked:
-            if decision.information_set not in found:
-                odds = player.odds(decision, episode)
-                found[decision.information_set] = dict(zip(decision.legal, odds, strict=True))
-        for joint in product(*(decision.legal for decision in asked)) if asked else ():
-            pending.append(episode.fork())
-            moves = zip(asked, joint, strict=True)
-            pending[-1].step({decision.seat: Action(name) for decision, name in moves})
+    for node in walk(env.reset(chance="asked"), None, "depth"):
+        if isinstance(node, JointNode):
+            for decision in node.point.decisions:
+                if decision.information_set not in found:
+                    odds = player.odds(decision, node.point)
+                    found[decision.information_set] = dict(zip(decision.legal, odds, strict=True))
     return found
 
 

@@ -14,8 +14,9 @@ from collections import OrderedDict
 from math import inf, log, sqrt
 from typing import TYPE_CHECKING
 
+from gamedsl.engine.walk import mover, options, play_out, take
 from gamedsl.players.base import DrawingPlayer
-from gamedsl.players.searching import moved, mover, require_open, shared_by_best
+from gamedsl.players.searching import require_open, shared_by_best
 
 if TYPE_CHECKING:
     from gamedsl.engine.kernel import State
@@ -62,12 +63,9 @@ class Node:
         self.visits = 0
         self.paid = [0.0] * len(seats)
         self.seat: int | None = None
-        count = 0
         if state.kind == "decide":
-            self.seat, count = seats.index(state.asked[mover(state)]), max(state.counts)
-        elif state.kind == "chance":
-            count = state.outcome_count
-        self.below: list[Node | None] = [None] * count
+            self.seat = seats.index(state.asked[mover(state)])
+        self.below: list[Node | None] = [None] * options(state)
 
 
 def search(
@@ -112,7 +110,7 @@ def _descend(root: Node, seats: tuple[str, ...], scale: Scale, dice: random.Rand
             option = _promising(node, node.seat, scale, dice)
         child = node.below[option]
         if child is None:
-            child = node.below[option] = Node(moved(node.state, option), seats)
+            child = node.below[option] = Node(take(node.state, option), seats)
             path.append(child)
             break
         path.append(child)
@@ -135,11 +133,9 @@ def _promising(node: Node, seat: int, scale: Scale, dice: random.Random) -> int:
 
 def _play_out(state: State, seats: tuple[str, ...], dice: random.Random) -> list[float]:
     """Returns the payoffs after random play to the end."""
-    state = state.copy()
-    while state.kind != "end":
-        if state.kind == "chance":
-            state.apply(state.sample(dice.random))
-        else:
-            state.apply(*[dice.randrange(count) for count in state.counts])
-    payoffs = state.payoffs
+
+    def choose(state: State) -> list[int]:
+        return [dice.randrange(count) for count in state.counts]
+
+    payoffs = play_out(state.copy(), dice.random, choose).payoffs
     return [float(payoffs[seat]) for seat in seats]

@@ -12,8 +12,9 @@ from collections.abc import Hashable
 from math import inf
 from typing import TYPE_CHECKING
 
+from gamedsl.engine.walk import mover, take
 from gamedsl.players.base import DrawingPlayer, PlayerError
-from gamedsl.players.searching import moved, mover, require_open, shared_by_best, total_of
+from gamedsl.players.searching import require_open, shared_by_best, total_of
 from gamedsl.solve.positions import PositionValues
 from gamedsl.solve.tree import TooLarge
 
@@ -58,7 +59,7 @@ class MinimaxPlayer(DrawingPlayer):
         if self._depth is None:
             exact, seat = _exact_values(self._game, env.kernel), env.seats.index(decision.seat)
             options = range(len(decision.legal))
-            return shared_by_best([exact.worth(moved(state, i))[seat] for i in options])
+            return shared_by_best([exact.worth(take(state, i))[seat] for i in options])
         search = self._searches.setdefault(
             type(env.kernel), AlphaBeta(env.seats, float(total_of(self._game) or 0))
         )
@@ -82,7 +83,7 @@ class AlphaBeta:
         for option in range(max(state.counts)):
             low = best - TIED  # what is as good as the best is to be known exactly
             window = (low, inf) if sign > 0 else (-inf, -low)
-            value = sign * self._value(moved(state, option), depth - 1, *window)
+            value = sign * self._value(take(state, option), depth - 1, *window)
             best = max(best, value)
             values.append(value)
         return shared_by_best(values, TIED)
@@ -97,12 +98,12 @@ class AlphaBeta:
             return float(state.payoffs[self._seats[0]]) - self._even
         if state.kind == "chance":
             return sum(
-                float(outcome.probability) * self._value(moved(state, i), depth, -inf, inf)
+                float(outcome.probability) * self._value(take(state, i), depth, -inf, inf)
                 for i, outcome in enumerate(state.outcomes)
             )
         count = max(state.counts)
         if count == 1:
-            return self._value(moved(state, 0), depth, low, high)
+            return self._value(take(state, 0), depth, low, high)
         if not depth:
             return 0.0
         from gamedsl.runtime.positions import position
@@ -131,7 +132,7 @@ class AlphaBeta:
             low, high = -high, -low
         for option in range(count):
             window = (low, high) if sign > 0 else (-high, -low)
-            best = max(best, sign * self._value(moved(state, option), depth - 1, *window))
+            best = max(best, sign * self._value(take(state, option), depth - 1, *window))
             low = max(low, best)
             if low >= high:
                 break

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from gamedsl.players.base import PlayerError
 
 if TYPE_CHECKING:
-    from gamedsl.engine.kernel import State
     from gamedsl.runtime import Game
 
 
@@ -32,22 +31,6 @@ def total_of(game: Game) -> Fraction | None:
         if claim.kind in ("zero_sum", "constant_sum"):
             return Fraction(claim.amount)
     return None
-
-
-def mover(state: State) -> int:
-    """Which of those asked has a choice; the first where none has."""
-    counts = state.counts
-    return counts.index(max(counts))
-
-
-def moved(state: State, option: int) -> State:
-    """A copy in which who moves, or chance, takes the option of this number."""
-    after = state.copy()
-    if state.kind == "chance":
-        after.apply(option)
-    else:
-        after.apply(*[option if count > 1 else 0 for count in state.counts])
-    return after
 
 
 def shared_by_best(values: Sequence[Fraction | float], margin: float = 0.0) -> list[float]:

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Literal
 
+from gamedsl.engine.walk import after, moves
 from gamedsl.players.base import DrawingPlayer
 from gamedsl.players.searching import require_open
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Decision, Env, Episode, Game
+    from gamedsl.runtime import Env, Episode, Game
 
 LEAST = 1e-6
 LIMIT = 500_000
@@ -87,17 +88,17 @@ class _Search:
             here, self._level = list(self._level.values()), {}
             own = [(e, d) for e, _ in here for d in e.decisions if d.seat == self._seat]
             rows = self._player.all_odds([(d, e) for e, d in own])
-            allowed = {id(e): self._allowed(d, row) for (e, d), row in zip(own, rows, strict=True)}
+            allowed = {id(e): self._allowed(row) for (e, _), row in zip(own, rows, strict=True)}
             for episode, count in here:
-                for after in _next(episode, self._seat, allowed.get(id(episode), ())):
-                    self._arrive(after, count)
+                for following in _next(episode, self._seat, allowed.get(id(episode), ())):
+                    self._arrive(following, count)
         loss = None if self._loss is None else tuple(_moves(self._loss))
         return Lines(self._counts[1], self._counts[0], self._counts[-1], loss)
 
-    def _allowed(self, decision: Decision, odds: Sequence[float]) -> tuple[str, ...]:
-        """Returns the player's possible actions."""
+    def _allowed(self, odds: Sequence[float]) -> list[int]:
+        """Returns the numbers of the player's possible actions."""
         bar = max(odds) if self._support == "most" else min(self._least, max(odds))
-        return tuple(a for a, p in zip(decision.legal, odds, strict=True) if p >= bar)
+        return [number for number, p in enumerate(odds) if p >= bar]
 
     def _arrive(self, episode: Episode, count: int) -> None:
         if episode.done:
@@ -116,20 +117,12 @@ class _Search:
         self._level[key] = known, before + count
 
 
-def _next(episode: Episode, seat: str, own: tuple[str, ...]) -> Iterable[Episode]:
-    """Yields the possible successors; the seat takes one of its own actions."""
-    from gamedsl.runtime import Action
-
-    for outcome in range(episode.outcome_count):
-        after = episode.fork()
-        after.draw(outcome)
-        yield after
-    asked = episode.decisions
-    options = (own if d.seat == seat else d.legal for d in asked)
-    for joint in product(*options) if asked else ():
-        after = episode.fork()
-        after.step({d.seat: Action(name) for d, name in zip(asked, joint, strict=True)})
-        yield after
+def _next(episode: Episode, seat: str, own: Sequence[int]) -> Iterable[Episode]:
+    """What may follow; the seat takes one of its own actions, by their numbers."""
+    if episode.outcome_count:
+        return (after(episode, move) for move in moves(episode))
+    options = [own if d.seat == seat else range(len(d.legal)) for d in episode.decisions]
+    return (after(episode, move) for move in product(*options))
 
 
 def _result(episode: Episode, seat: str) -> int:

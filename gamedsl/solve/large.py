@@ -12,12 +12,14 @@ from random import Random
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.solve.mccfr import Sampling, draw, mccfr
-from gamedsl.solve.search_response import Bound, Plays, nash_conv_bound
+from gamedsl.engine.walk import amounts, play_out, sample_path
+from gamedsl.solve.mccfr import Sampling, mccfr
+from gamedsl.solve.search_response import Bound, Plays, nash_conv_bound, option_by
 from gamedsl.solve.solution import Solution
 from gamedsl.solve.tree import Utility
 
 if TYPE_CHECKING:
+    from gamedsl.engine.kernel import State
     from gamedsl.runtime import Game
     from gamedsl.solve.job import Progress
 
@@ -99,16 +101,18 @@ def effort_for(game: Game, seed: int) -> Effort:
     a seat could have played through each against the same others."""
     kernel, random = game.kernel(), Random(seed)
     moves, ways = 0, []
+
+    def uniform(state: State) -> list[int]:
+        return [random.randrange(count) for count in state.counts]
+
     for _ in range(PROBES):
-        state, own = kernel.start(), dict.fromkeys(game.ir.seats, 1)
-        while state.kind != "end":
+        own = dict.fromkeys(game.ir.seats, 1)
+        for state in sample_path(kernel.start(), random.random, uniform):
+            if state.kind == "end":
+                break
             moves += len(state.asked) or 1
-            if state.kind == "chance":
-                state.apply(state.sample(random.random))
-                continue
             for seat, count in zip(state.asked, state.counts, strict=True):
                 own[seat] *= count
-            state.apply(*[random.randrange(count) for count in state.counts])
         ways.append(max(own.values()))
     length, seats = max(1.0, moves / PROBES), len(game.ir.seats)
     sampling: Sampling = "external" if max(ways) <= MANY_WAYS else "outcome"
@@ -123,24 +127,14 @@ def _estimate(
     game: Game, plays: Plays, utility: Utility, seed: int, games: int
 ) -> dict[str, tuple[float, float]]:
     """Each seat's mean over games played by a policy, and its standard error."""
-    from gamedsl.runtime.decision import key_of
-
     kernel, random = game.kernel(), Random(f"{seed} values").random
     earned: dict[str, list[float]] = {seat: [] for seat in game.ir.seats}
+
+    def choose(state: State) -> list[int]:
+        return [option_by(plays, state, ask, random) for ask in state.asks]
+
     for _ in range(games):
-        state = kernel.start()
-        while state.kind != "end":
-            if state.kind == "chance":
-                state.apply(state.sample(random))
-                continue
-            numbers = []
-            for ask in state.asks:
-                row = plays(key_of(state, ask), ask.legal) if len(ask.legal) > 1 else {}
-                numbers.append(
-                    draw([float(row.get(n, 0)) for n in ask.legal], random) if row else 0
-                )
-            state.apply(*numbers)
-        got = state.payoffs if utility == "payoffs" else state.rewards
-        for seat, amounts in earned.items():
-            amounts.append(float(got[seat]))
+        got = amounts(play_out(kernel.start(), random, choose), utility)
+        for seat, row in earned.items():
+            row.append(float(got[seat]))
     return {seat: (fmean(x), stdev(x) / sqrt(games)) for seat, x in earned.items()}

@@ -18,6 +18,7 @@ from operator import mul
 from random import Random
 from typing import TYPE_CHECKING, Literal
 
+from gamedsl.engine.walk import amounts, play_out
 from gamedsl.runtime.decision import key_of
 from gamedsl.solve.tree import Tree, Utility
 
@@ -164,8 +165,7 @@ class Walker(ABC):
         return numbers, own, node
 
     def paid(self, state: State, place: int) -> float:
-        amounts = state.payoffs if self._utility == "payoffs" else state.rewards
-        return float(amounts[self.seats[place]])
+        return float(amounts(state, self._utility)[self.seats[place]])
 
     def _node(self, state: State, ask: Ask) -> Node:
         key = key_of(state, ask)
@@ -212,12 +212,11 @@ class Outcome(Walker):
     """One game an update; the seat to update explores."""
 
     def update(self, place: int) -> None:
-        state, reach, sampled = self.kernel.start(), [1.0] * len(self.seats), 1.0
-        trail = []
-        while state.kind != "end":
-            if state.kind == "chance":
-                state.apply(state.sample(self.random))
-                continue
+        reach, sampled = [1.0] * len(self.seats), 1.0
+        trail = list[tuple[Node, list[float], int, float, float]]()
+
+        def choose(state: State) -> list[int]:
+            nonlocal sampled
             numbers, own, node = self.move(state, place, reach, sampled)
             if node is not None:
                 row = node.row()
@@ -226,8 +225,9 @@ class Outcome(Walker):
                 trail.append((node, row, option, tried[option], sampled))
                 reach[place] *= row[option]
                 sampled *= tried[option]
-            state.apply(*numbers)
-        value = self.paid(state, place)
+            return numbers
+
+        value = self.paid(play_out(self.kernel.start(), self.random, choose), place)
         for node, row, option, likely, before in reversed(trail):
             estimate = value / likely
             value = row[option] * estimate

@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from typing import TYPE_CHECKING
 
+from gamedsl.engine.walk import Move, after, moves
 from gamedsl.solve.tree import TooLarge
 
 if TYPE_CHECKING:
@@ -135,39 +135,44 @@ class _Walk:
 
     def _go_on(self, node: _Node, at: int) -> None:
         episode = node.episode
-        after: list[tuple[object, int]] = []
         if episode.outcome_count:
             if len(self._nodes) + episode.outcome_count > self._limit:
                 raise TooLarge(self._limit)
-            step, index = episode.drawing
             node.odds = tuple(outcome.probability for outcome in episode.chance)
-            for number, outcome in enumerate(episode.chance):
-                drawn = episode.fork()
-                drawn.draw(number)
-                moves = (*node.moves, f"{' '.join((step, *index))}: {outcome.name}")
-                after.append((None, len(self._nodes)))
-                reached = node.reached * outcome.probability
-                self._nodes.append(_Node(moves, reached, node.done, drawn))
-        else:
-            asked = episode.decisions
-            node.asked = tuple((d.seat, self._told(d, at), tuple(sorted(d.legal))) for d in asked)
-            for names in product(*(decision.legal for decision in asked)):
-                after.append((names, len(self._nodes)))
-                self._nodes.append(self._chosen(node, names))
-                if len(self._nodes) > self._limit:
-                    raise TooLarge(self._limit)
-        node.after = tuple(after)
+        asked = episode.decisions
+        node.asked = tuple((d.seat, self._told(d, at), tuple(sorted(d.legal))) for d in asked)
+        following: list[tuple[object, int]] = []
+        for move in moves(episode):
+            names = (
+                None if node.odds else tuple(d.legal[n] for d, n in zip(asked, move, strict=True))
+            )
+            following.append((names, len(self._nodes)))
+            self._nodes.append(
+                self._drawn(node, move[0]) if node.odds else self._chosen(node, move)
+            )
+            if len(self._nodes) > self._limit:
+                raise TooLarge(self._limit)
+        node.after = tuple(following)
 
-    def _chosen(self, node: _Node, names: Moves) -> _Node:
+    def _drawn(self, node: _Node, number: int) -> _Node:
+        """The history after an outcome of chance."""
+        step, index = node.episode.drawing
+        outcome = node.episode.chance[number]
+        names = (*node.moves, f"{' '.join((step, *index))}: {outcome.name}")
+        reached = node.reached * outcome.probability
+        return _Node(names, reached, node.done, after(node.episode, (number,)))
+
+    def _chosen(self, node: _Node, move: Move) -> _Node:
         """The history after a choice by all who are asked."""
-        from gamedsl.runtime import Action
-
-        chosen = {seat: name for (seat, _, _), name in zip(node.asked, names, strict=True)}
-        episode = node.episode.fork()
-        episode.step({seat: Action(name) for seat, name in chosen.items()})
-        moves = (*node.moves, *(f"{seat}: {name}" for seat, name in chosen.items()))
-        done = [(seat, (prompt, chosen[seat])) for seat, prompt, _ in node.asked]
-        return _Node(moves, node.reached, (*node.done, *done), episode)
+        chosen = [
+            (d.seat, prompt, d.legal[number])
+            for (_, prompt, _), d, number in zip(
+                node.asked, node.episode.decisions, move, strict=True
+            )
+        ]
+        names = (*node.moves, *(f"{seat}: {name}" for seat, _, name in chosen))
+        done = [(seat, (prompt, name)) for seat, prompt, name in chosen]
+        return _Node(names, node.reached, (*node.done, *done), after(node.episode, move))
 
     def _told(self, decision: Decision, at: int) -> int:
         """The number of the prompt of a decision, which is noted in its information set."""

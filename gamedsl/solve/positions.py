@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
+from gamedsl.engine.walk import Merged, Truncated, amounts, mover, take, walk_positions
 from gamedsl.solve.backward import Worth, mean
 from gamedsl.solve.solution import Solution
 from gamedsl.solve.tree import TooLarge, Utility
@@ -115,83 +116,39 @@ def solve_positions(
 def _explore(
     start: State, seats: tuple[str, ...], utility: Utility, limit: int, progress: Progress | None
 ) -> tuple[Positions, dict[Hashable, int]]:
-    """All positions, what follows first: a depth-first walk that numbers a position when it leaves
-    it. A position that follows itself is no position of a finite game: ValueError."""
+    """All positions, and the number of each by its key. Raises `TooLarge`, and ValueError for a
+    position that follows itself."""
     from gamedsl.runtime.positions import position
 
     found = Positions(seats)
     number: dict[Hashable, int] = {}
-    under_way: set[Hashable] = set()
-    first = position(start)
-    stack: list[tuple[Hashable, State, list[Hashable]]] = [(first, start, [])]
-    under_way.add(first)
-    while stack:
-        key, state, after = stack[-1]
-        count = _count(state)
-        going = False
-        while len(after) < count:
-            child = state.copy()
-            child.apply(*_numbers(state, len(after)))
-            below = position(child)
-            if below in number:
-                after.append(below)
-                continue
-            if below in under_way:
-                raise ValueError("a position of this game follows itself")
-            if len(number) + len(under_way) >= limit:
+    for one in walk_positions(start, position, limit):
+        match one:
+            case Truncated():
                 raise TooLarge(limit)
-            after.append(below)
-            under_way.add(below)
-            stack.append((below, child, []))
-            going = True
-            break
-        if not going:
-            stack.pop()
-            under_way.discard(key)
-            number[key] = len(found.after)
-            _add(found, state, [number[k] for k in after], utility)
-            if progress is not None and len(number) % 1_000 == 0:
-                progress(len(number))
+            case Merged(key, state, following):
+                number[key] = len(found.after)
+                _add(found, state, tuple([number[k] for k in following]), utility)
+                if progress is not None and len(number) % 1_000 == 0:
+                    progress(len(number))
+            case _:
+                assert_never(one)
     return found, number
 
 
-def _count(state: State) -> int:
-    if state.kind == "end":
-        return 0
-    if state.kind == "chance":
-        return state.outcome_count
-    counts = state.counts
-    if sum(c > 1 for c in counts) > 1:
-        raise ValueError("several seats move at once")
-    return max(counts)
-
-
-def _numbers(state: State, place: int) -> list[int]:
-    """The option at a place, and 0 for seats that have no choice."""
-    if state.kind == "chance":
-        return [place]
-    return [place if count > 1 else 0 for count in state.counts]
-
-
-def _mover(state: State) -> int:
-    """Which of those asked has a choice; the first where none has."""
-    counts = state.counts
-    return counts.index(max(counts))
-
-
-def _add(found: Positions, state: State, after: list[int], utility: Utility) -> None:
+def _add(found: Positions, state: State, after: tuple[int, ...], utility: Utility) -> None:
     end: Worth = ()
-    mover: int | None = None
+    seat: int | None = None
     odds: tuple[Fraction, ...] = ()
     if state.kind == "end":
-        got = state.payoffs if utility == "payoffs" else state.rewards
+        got = amounts(state, utility)
         end = tuple(Fraction(got[seat]) for seat in found.seats)
     elif state.kind == "chance":
         odds = tuple(outcome.probability for outcome in state.outcomes)
     else:
-        mover = found.seats.index(state.asked[_mover(state)])
-    found.after.append(tuple(after))
-    found.mover.append(mover)
+        seat = found.seats.index(state.asked[mover(state)])
+    found.after.append(after)
+    found.mover.append(seat)
     found.odds.append(odds)
     found.ends.append(end)
     found.histories.append(1 + sum(found.histories[p] for p in after))
@@ -201,16 +158,16 @@ def _induce(found: Positions) -> tuple[list[Worth], list[int]]:
     """Returns the value of each position to everybody, and the best action's index there."""
     worth: list[Worth] = []
     chosen: list[int] = []
-    for after, mover, odds, end in zip(
+    for after, seat, odds, end in zip(
         found.after, found.mover, found.odds, found.ends, strict=True
     ):
         best = 0
         if not after:
             worth.append(end)
-        elif mover is None:
+        elif seat is None:
             worth.append(mean(odds, [worth[p] for p in after]))
         else:
-            own = [worth[p][mover] for p in after]
+            own = [worth[p][seat] for p in after]
             best = own.index(max(own))
             worth.append(worth[after[best]])
         chosen.append(best)
@@ -254,22 +211,19 @@ def _policy(
         pending = [(start, found.root)]
         while pending:
             state, place = pending.pop()
-            after, mover = found.after[place], found.mover[place]
+            after = found.after[place]
             options = range(len(after))
-            if mover == seat:
+            if found.mover[place] == seat:
                 options = range(chosen[place], chosen[place] + 1)
                 if len(after) > 1:
-                    ask = state.asks[_mover(state)]
+                    ask = state.asks[mover(state)]
                     best = ask.legal[chosen[place]]
                     policy[key_of(state, ask)] = {
                         name: Fraction(name == best) for name in ask.legal
                     }
                     if len(policy) > MANY_SETS:
                         return None
-            for option in options:
-                child = state.copy()
-                child.apply(*_numbers(state, option))
-                pending.append((child, after[option]))
+            pending += [(take(state, option), after[option]) for option in options]
     return policy
 
 
@@ -280,15 +234,14 @@ def _play(
     path: list[tuple[str, str]] = []
     openings: dict[str, Fraction] = {}
     state, place = start, found.root
-    while (mover := found.mover[place]) is not None:
-        ask = state.asks[_mover(state)]
+    while (seat := found.mover[place]) is not None:
+        ask = state.asks[mover(state)]
         after = found.after[place]
         if len(after) > 1:
             if not path:
-                values = (worth[p][mover] for p in after)
+                values = (worth[p][seat] for p in after)
                 openings = dict(zip(ask.legal, values, strict=True))
             path.append((ask.seat, ask.legal[chosen[place]]))
-        state = state.copy()
-        state.apply(*_numbers(state, chosen[place]))
+        state = take(state, chosen[place])
         place = after[chosen[place]]
     return tuple(path), openings

@@ -20,6 +20,7 @@ from random import Random
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
+from gamedsl.engine.walk import amounts, play_out
 from gamedsl.runtime.decision import key_of
 from gamedsl.solve.mccfr import REPORTS, draw
 from gamedsl.solve.respond import Number, Policy, exploitability
@@ -232,25 +233,22 @@ class Search:
 
     def play(self, pick: Pick, random: Callable[[], float]) -> float:
         """Returns the seat's payoff in a game in which `pick` chooses for it."""
-        state = self._kernel.start()
-        while state.kind != "end":
-            if state.kind == "chance":
-                state.apply(state.sample(random))
-            else:
-                state.apply(*[self._option(state, ask, pick, random) for ask in state.asks])
-        amounts = state.payoffs if self._utility == "payoffs" else state.rewards
-        return float(amounts[self.seat])
 
-    def _option(
-        self,
-        state: State,
-        ask: Ask,
-        pick: Pick,
-        random: Callable[[], float],
-    ) -> int:
-        if len(ask.legal) == 1:
-            return 0
-        key = key_of(state, ask)
-        if ask.seat == self.seat:
-            return pick(key, ask.legal)
-        return self.by_policy(key, ask.legal, random)
+        def choose(state: State) -> list[int]:
+            return [self._option(state, ask, pick, random) for ask in state.asks]
+
+        end = play_out(self._kernel.start(), random, choose)
+        return float(amounts(end, self._utility)[self.seat])
+
+    def _option(self, state: State, ask: Ask, pick: Pick, random: Callable[[], float]) -> int:
+        if len(ask.legal) > 1 and ask.seat == self.seat:
+            return pick(key_of(state, ask), ask.legal)
+        return option_by(self._plays, state, ask, random)
+
+
+def option_by(plays: Plays, state: State, ask: Ask, random: Callable[[], float]) -> int:
+    """The number of an option drawn from a policy; 0, without drawing, where there is one."""
+    if len(ask.legal) == 1:
+        return 0
+    row = plays(key_of(state, ask), ask.legal)
+    return draw([float(row.get(name, 0)) for name in ask.legal], random)
