@@ -104,7 +104,7 @@ class AssignmentWriter:
         if key.kind == "cell":
             rows, columns = key.size
             return f"{self._make.module.table('CELL', f'cells_of({rows}, {columns})')}[{code}]"
-        return code if self._make.is_some(key.expr) or code == "s.me" else f"entry({code})"
+        return code if self._make.known.is_some(key.expr) or code == "s.me" else f"entry({code})"
 
     def store(
         self, lines: CodeLines, place: Place, path: list[str], new: str, *, there: bool = False
@@ -190,7 +190,7 @@ class AssignmentWriter:
             case Assign(value=value):
                 return self.fitting(code, value, place.type)
             case Add(value=value):
-                some = self._make.is_some(value)
+                some = self._make.known.is_some(value)
                 return self.added(
                     self.part(place, path), code, value.type, place.type, is_some=some
                 )
@@ -236,7 +236,7 @@ class AssignmentWriter:
         names = {name: f"{name}_" for name in statement.targets}
         inner = scope.bound(**names)
         source = make.elements(statement.source, scope, keyed=statement.keyed)
-        if make.is_beyond(iteration(statement)):
+        if make.known.is_beyond(iteration(statement)):
             source = "beyond()"
         with lines.block(f"for {', '.join(names.values())} in {source}:"):
             if statement.condition is not None:
@@ -253,8 +253,8 @@ class AssignmentWriter:
             return code
         given = value.type
         if isinstance(given, List):
-            given = List(given.of, None, self._make.known_size(value))
-        return self.fit(code, given, type, is_some=self._make.is_some(value))
+            given = List(given.of, None, self._make.known.known_size(value))
+        return self.fit(code, given, type, is_some=self._make.known.is_some(value))
 
     def fit(self, code: str, value: Type, type: Type, *, is_some: bool = False) -> str:
         """Returns the code of a value of one type that may be stored under another."""

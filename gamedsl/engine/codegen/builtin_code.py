@@ -67,7 +67,7 @@ def _arithmetic(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     code = f"({left} {expr.function} {right})"
     if not _wholes(expr):
         return f"exact{code}"
-    most = make.magnitude(expr)
+    most = make.known.magnitude(expr)
     return code if most is not None and most < LARGE else f"whole{code}"
 
 
@@ -105,7 +105,7 @@ def _ranks(make: Expressions, order: Expr) -> str | None:
 
 
 def _range(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
-    size = make.known_size(expr)
+    size = make.known.known_size(expr)
     if size is None or size > MAX_ITEMS:
         return None
     low, high = _codes(make, expr, scope)
@@ -134,7 +134,7 @@ def _other(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
 
 def _membership(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     value, collection = expr.arguments
-    if make.known_size(value) is None:
+    if make.known.known_size(value) is None:
         return None
     left, right = _codes(make, expr, scope)
     match plain(collection.type):
@@ -152,7 +152,7 @@ def _quantifier(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     (source,) = expr.arguments
     sought = expr.function == "any"
     if isinstance(source, Collect):
-        if not make.is_truth(source.item):
+        if not make.known.is_truth(source.item):
             return None
         code = f"[{make.comprehension(source, scope, ordered=False)}]"
         return f"({sought} {'in' if sought else 'not in'} {code})"
@@ -162,10 +162,10 @@ def _quantifier(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
 def _count(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     first, *wanted = expr.arguments
     if not wanted:
-        if isinstance(first, Collect) and make.is_truth(first.item):
+        if isinstance(first, Collect) and make.known.is_truth(first.item):
             return f"sum([{make.comprehension(first, scope, ordered=False)}])"
         return None
-    if isinstance(first.type, List | Grid) and make.known_size(first) is not None:
+    if isinstance(first.type, List | Grid) and make.known.known_size(first) is not None:
         return f"{make.code(first, scope)}.count({make.code(wanted[0], scope)})"
     if isinstance(first.type, PerSeat) and isinstance(wanted[0].type, Enum | Seat | Bool | Number):
         code = make.code(wanted[0], scope)
@@ -180,7 +180,7 @@ def _size(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
         return f"len([{make.comprehension(collection, scope, ordered=False)}])"
     match plain(collection.type):
         case List() | Set() | Grid() | PerSeat() | PerValue():
-            known = make.known_size(collection) is not None
+            known = make.known.known_size(collection) is not None
             return f"len({code})" if known else f"at_most(len({code}), {make.most})"
         case Bag():
             return f"at_most(sum({code}.values()), {make.most})"
@@ -244,7 +244,7 @@ def _remembered_set(make: Expressions, expr: Collect, scope: CodeScope) -> str |
     """A set made from another, as a function of it and of what else is read, whose values are kept:
     play makes the same few sets again and again."""
     source = plain(expr.source.type)
-    size = make.known_size(expr.source)
+    size = make.known.known_size(expr.source)
     if not isinstance(source, Set) or expr.keyed or size is None or size < 8:
         return None
     parts = (expr.item,) if expr.condition is None else (expr.condition, expr.item)
@@ -283,7 +283,7 @@ def _reads(expr: Expr, names: set[str], found: dict[int, str]) -> bool:
 def _end(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     (items,) = expr.arguments
     place = 0 if expr.function == "first" else -1
-    if make.known_size(items) is None:
+    if make.known.known_size(items) is None:
         return None
     return f"end(some({make.code(items, scope)}), {place})"
 
@@ -314,7 +314,7 @@ def places(rows: int, columns: int) -> tuple[tuple[int, int], ...]:
 
 def _cells(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     size = grid_size(expr)
-    if size is None or not make.is_some(expr.arguments[0]):
+    if size is None or not make.known.is_some(expr.arguments[0]):
         return None
     return make.module.constant(places(*size))
 

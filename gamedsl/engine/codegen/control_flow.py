@@ -157,7 +157,7 @@ def needless_checks(ops: tuple[flow.Op, ...], make: Expressions) -> set[int]:
 
 def _known_to_fail(ops: tuple[flow.Op, ...], end: Expr, make: Expressions) -> list[bool]:
     """Returns, for each operation, whether a condition is known not to hold before it."""
-    reads = make.variables(end) | ({ME} if make.reads_me(end) else set())
+    reads = make.known.variables(end) | ({ME} if make.known.reads_me(end) else set())
     known = [place > 0 for place in range(len(ops))]
     edges = list(_edges(ops, end, reads))
     changed = True

@@ -67,7 +67,7 @@ class CodeScope:
         return replace(self, values={**self.values, **more})
 
 
-class Expressions(Knowledge):
+class Expressions:
     """The expressions of one game, with its lets; or of its reward file, with that one's."""
 
     def __init__(
@@ -80,7 +80,11 @@ class Expressions(Knowledge):
         prefix: str = "let",
         sure: frozenset[str] = frozenset(),
     ) -> None:
-        super().__init__(seats, lets, most, sure)
+        self.seats = seats
+        self.most = most
+        """The size allowed to collections of unknown size."""
+        self.known = Knowledge(seats, lets, most, sure)
+        self._lets = lets
         self.module = module
         self._inline = inline
         self._prefix = prefix
@@ -92,12 +96,12 @@ class Expressions(Knowledge):
 
     def value(self, expr: Expr, scope: CodeScope) -> str:
         """Returns the code of an expression that is worked out by itself."""
-        return "beyond()" if self.is_beyond(expr) else self.code(expr, scope)
+        return "beyond()" if self.known.is_beyond(expr) else self.code(expr, scope)
 
     def holds(self, condition: Expr, scope: CodeScope) -> str:
         """Returns the code of a condition."""
         code = self.value(condition, scope)
-        return code if self.is_truth(condition) else f"truth({code})"
+        return code if self.known.is_truth(condition) else f"truth({code})"
 
     def code(self, expr: Expr, scope: CodeScope) -> str:
         """Returns the code of a part of an expression."""
@@ -144,7 +148,7 @@ class Expressions(Knowledge):
 
     def truth(self, expr: Expr, scope: CodeScope) -> str:
         code = self.code(expr, scope)
-        return code if self.is_truth(expr) else f"truth({code})"
+        return code if self.known.is_truth(expr) else f"truth({code})"
 
     # collections
 
@@ -165,7 +169,7 @@ class Expressions(Knowledge):
     def sized(self, expr: Expr, scope: CodeScope) -> str:
         """Returns code of a value no larger than was assumed, to be used so that none raises."""
         code = self.code(expr, scope)
-        if self.known_size(expr) is not None:
+        if self.known.known_size(expr) is not None:
             return code
         return f"small({code}, {self.most})"
 
@@ -174,7 +178,7 @@ class Expressions(Knowledge):
         source = self.elements(expr.source, scope, keyed=expr.keyed, ordered=ordered)
         ahead = ""
         parts = (expr.item,) if expr.condition is None else (expr.condition, expr.item)
-        size = self.known_size(expr.source)
+        size = self.known.known_size(expr.source)
         early = apart(parts, set(expr.targets), reads=size is None or size > 6)
         if early:  # work out once what does not depend on the element
             codes = [self.code(part, scope) for part in early]
@@ -264,11 +268,11 @@ class Expressions(Knowledge):
         codes = []
         for place, argument in enumerate(expr.arguments):
             code = self.code(argument, scope)
-            if place in allowed or self.is_some(argument):
+            if place in allowed or self.known.is_some(argument):
                 guarded = code
             else:
                 guarded = f"some({code})"
-            if place == 0 and self.known_size(argument) is None:
+            if place == 0 and self.known.known_size(argument) is None:
                 guarded = f"small{'_or_none' if place in allowed else ''}({code}, {self.most})"
             codes.append(guarded)
         if "{" in row.code:
@@ -276,7 +280,7 @@ class Expressions(Knowledge):
         else:
             run = self.module.table(f"run_{expr.function}", f"BUILTINS[{expr.function!r}].run")
             result = f"{run}({', '.join(codes)})"
-        if self.known_size(expr) is None:
+        if self.known.known_size(expr) is None:
             return f"small_or_none({result}, {self.most})"
         return result
 
@@ -311,7 +315,7 @@ class Expressions(Knowledge):
     def _of(self, of: Expr, scope: CodeScope, code: str, part: str) -> str | None:
         """Returns the code of a part of a value, none of none; None where the value's code is too
         long to be written twice."""
-        if self.is_sure(of):
+        if self.known.is_sure(of):
             return part
         if isinstance(of, ex.Read | ex.Local):
             return f"(None if {code} is None else {part})"
@@ -333,9 +337,9 @@ class Expressions(Knowledge):
 
     def _called(self, name: str, me: str, arguments: list[str], scope: CodeScope) -> str:
         let = self._lets[name]
-        if any(variable in scope.held for variable in self.variables(let.body)):
+        if any(variable in scope.held for variable in self.known.variables(let.body)):
             raise UnsupportedError(f"`{name}` reads what is not in the state")
-        if not let.parameters and not self.is_seated(let):
+        if not let.parameters and not self.known.is_seated(let):
             key = name, scope.streams
             if key not in self._short:
                 code = self.code(let.body, CodeScope(streams=scope.streams))
@@ -345,14 +349,14 @@ class Expressions(Knowledge):
         if name not in self._written:
             self._written[name] = self.module.name(self._prefix, name)
             self._define(let, self._written[name])
-        given = [me] if self.is_seated(let) else []
+        given = [me] if self.known.is_seated(let) else []
         streams = ["streams"] if self._prefix != "let" else []
         return f"{self._written[name]}({', '.join(['s', *streams, *given, *arguments])})"
 
     def _define(self, let: Let, name: str) -> None:
         """Writes the function of a let."""
         locals = {parameter: f"{parameter}_" for parameter in let.parameters}
-        seated = self.is_seated(let)
+        seated = self.known.is_seated(let)
         given = ["me"] if seated else []
         streams = ["streams"] if self._prefix != "let" else []
         lines = CodeLines(f"def {name}({', '.join(['s', *streams, *given, *locals.values()])}):")

@@ -125,7 +125,7 @@ def _reward(ir: GameIR, lines: CodeLines, module: Module) -> None:
     split = ir.reward.split
     most = _work(ir.seats, lets).largest_size([split])
     make = Expressions(module, ir.seats, lets, most, FORMS, "reward")
-    if make.variables(split):
+    if make.known.variables(split):
         raise UnsupportedError("a reward file that reads variables")
     lines.source(split.span)
     if any(

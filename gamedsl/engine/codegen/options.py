@@ -107,7 +107,7 @@ class OptionWriter:
 
     def _elements(self, source: Expr, scope: CodeScope) -> str:
         """Code to go through a collection whose order does not matter, each item once or more."""
-        if self._make.is_beyond(source):
+        if self._make.known.is_beyond(source):
             return "beyond()"
         if isinstance(source.type, Bag):
             return self._make.code(source, scope)
@@ -126,7 +126,7 @@ class OptionWriter:
         if len(names) > 1:
             tests = [self._flattened(test) for test in tests]
         read = {n for test in (*tests, *(x for _, x in action.parameters))
-                for n in self._make.variables(test, lets_only=True)}  # fmt: skip
+                for n in self._make.known.variables(test, lets_only=True)}  # fmt: skip
         kept = [name for name in names if name in read]
         slots = "".join(f"{self._assignments.variable(name)}, " for name in kept).rstrip()
         if kept:  # lets read these from the state
@@ -138,7 +138,7 @@ class OptionWriter:
         else:
             index = self.by_seat(step, "INSTANCE", [row.get(()) for row in rows])
             index = index if all(rows) else f"some({index})"
-        if action.when is not None and self._make.is_beyond(action.when):
+        if action.when is not None and self._make.known.is_beyond(action.when):
             lines("refuse()")
         self._nest(lines, step, action, tests, targets, index, CodeScope("me", {}, held))
         if kept:
@@ -174,7 +174,7 @@ class OptionWriter:
         names = [name for name, _ in action.parameters]
         at = len(names) - len(targets)
         later = set(names[at:])
-        ready = [test for test in tests if not self._make.variables(test) & later]
+        ready = [test for test in tests if not self._make.known.variables(test) & later]
         if ready:
             rest = [test for test in tests if test not in ready]
             only = len(tests) == len(ready) == 1 and not isinstance(action.when, Logic)
@@ -209,7 +209,7 @@ class OptionWriter:
 
     def _first(self, step: Choose, action: Action, source: str) -> str | None:
         """The places of the instances of an action whose only argument goes from 0 upwards."""
-        size = self._make.known_size(action.parameters[0][1])
+        size = self._make.known.known_size(action.parameters[0][1])
         rows = [
             [i for i, option in enumerate(options) if _is_of(option, action)]
             for options in step.options
@@ -229,10 +229,10 @@ class OptionWriter:
     ) -> CodeScope:  # fmt: skip
         """Work out once the parts of conditions that do not depend on later parameters."""
         early = apart(tests, later, reads=False) if later else []
-        early = [part for part in early if not self._make.variables(part) & later]
+        early = [part for part in early if not self._make.known.variables(part) & later]
         found: dict[int, str] = {}
         for part in early:
-            if id(part) not in scope.values and self._make.variables(part) & set(scope.held):
+            if id(part) not in scope.values and self._make.known.variables(part) & set(scope.held):
                 found[id(part)] = f"h{len(scope.values) + len(found)}"
                 lines(f"{found[id(part)]} = {self._make.code(part, scope)}")
         return scope.with_values(found)

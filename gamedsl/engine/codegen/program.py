@@ -149,7 +149,7 @@ class ProgramWriter:
         step, assignments = op.step, self._assignments
         lines.source(step.span)
         code = self._make.value(step.value, ACTING)
-        if not self._make.is_some(step.value) and step.variable not in assignments.flagged:
+        if not self._make.known.is_some(step.value) and step.variable not in assignments.flagged:
             code = f"some({code})"
         lines(f"value = {code}")
         assignments.bind(lines, step.variable, "value")
