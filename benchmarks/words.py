@@ -40,7 +40,7 @@ from shared import command, keep, machine
 
 import gamedsl
 from gamedsl.cli import main as gamedsl_command
-from gamedsl.evaluate import Options, Plan, contestants, evaluate, referees
+from gamedsl.evaluate import Options, Plan, contestants, evaluate, referees_of
 from gamedsl.evaluate.record import as_record
 from gamedsl.evaluate.transcripts import keeper
 from gamedsl.players.model import load_policy
@@ -160,7 +160,7 @@ def played(game: Game, who: str, games: int, transcripts: Path | None) -> Found:
     options = Options(games, endpoints=endpoints, method="sampled", search=0, keep=keep_games)
     started = time.perf_counter()
     with warned() as said:
-        held = referees(game, judges, people, 0, endpoints)
+        held = referees_of(game, judges, people, 0, endpoints)
         found = evaluate(game, Plan(people, people, referees=held), options)
     record = as_record(found)
     steps = {step.id: step for step in game.ir.steps}

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from gamedsl.evaluate.contestants import Contestant
     from gamedsl.evaluate.evaluation import After
     from gamedsl.evaluate.games import Contest, Games
-    from gamedsl.evaluate.results import Evaluation, Options, Plan, Tell
+    from gamedsl.evaluate.plan import Plan
+    from gamedsl.evaluate.results import Evaluation, Options, Tell
     from gamedsl.evaluate.standings import Standings
     from gamedsl.policies.endpoint import EndpointSettings
     from gamedsl.runtime import Game
@@ -158,7 +159,7 @@ def run(args: argparse.Namespace) -> int:
 def _evaluate(args: argparse.Namespace) -> int:
     from gamedsl.evaluate.evaluation import evaluate
     from gamedsl.evaluate.leaderboard import read_board
-    from gamedsl.evaluate.planning import plan_of
+    from gamedsl.evaluate.plan import plan_of
     from gamedsl.evaluate.results import Options
     from gamedsl.evaluate.standings import check_anchor, names_on
     from gamedsl.evaluate.transcripts import keeper
@@ -239,7 +240,7 @@ def _game(
     from gamedsl.compiler import compile_file
     from gamedsl.diagnostics.render import render
     from gamedsl.evaluate.errors import EvalError
-    from gamedsl.evaluate.planning import game_of_runs, with_rows
+    from gamedsl.evaluate.plan import game_of_runs, with_rows
     from gamedsl.runtime import Game
 
     file = args.game

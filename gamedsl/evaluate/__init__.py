@@ -11,22 +11,22 @@ from gamedsl.evaluate.errors import EvalError
 from gamedsl.evaluate.evaluation import evaluate
 from gamedsl.evaluate.intervals import Estimate
 from gamedsl.evaluate.leaderboard import Board, Match, read_board
-from gamedsl.evaluate.referees import referees
-from gamedsl.evaluate.replies import Count, Place
-from gamedsl.evaluate.results import Evaluation, Exploitability, Options, Plan, Spent
+from gamedsl.evaluate.plan import Plan, referees_of
+from gamedsl.evaluate.replies import ReplyCount, ReplySite
+from gamedsl.evaluate.results import Evaluation, Exploitability, Options, Spent
 from gamedsl.evaluate.standings import Standing, Standings, standings
 
 __all__ = [
     "Board",
     "Contestant",
-    "Count",
+    "ReplyCount",
     "Estimate",
     "EvalError",
     "Evaluation",
     "Exploitability",
     "Match",
     "Options",
-    "Place",
+    "ReplySite",
     "Plan",
     "Spent",
     "Standing",
@@ -35,6 +35,6 @@ __all__ = [
     "contestants",
     "evaluate",
     "read_board",
-    "referees",
+    "referees_of",
     "standings",
 ]

@@ -12,23 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gamedsl.evaluate.bound import lower_bound
 from gamedsl.evaluate.contestants import Contestant, Opener, lasting
 from gamedsl.evaluate.errors import EvalError
 from gamedsl.evaluate.exact import DECISIONS, NODES, ExactGame, Policy, write_out
-from gamedsl.evaluate.games import Contest, Games, one_sum
-from gamedsl.evaluate.intervals import exact
+from gamedsl.evaluate.games import Contest, Games, Utility, one_sum
+from gamedsl.evaluate.intervals import Estimate, Z, exact
+from gamedsl.evaluate.plan import Plan
 from gamedsl.evaluate.playing import Answerer, Seated, answerer, play_seatings, seeds_of
-from gamedsl.evaluate.results import Evaluation, Exploitability, Options, Plan, Spent
+from gamedsl.evaluate.results import Evaluation, Exploitability, Options, Spent
 from gamedsl.evaluate.seating import Holders, Pairing
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
+from gamedsl.players.episode_search import EpisodeSearch
 from gamedsl.players.saved import PolicyError
 from gamedsl.policies.endpoint import EndpointError
 from gamedsl.solve.ranges import equilibrium_ranges
+from gamedsl.solve.search_response import searched
 from gamedsl.solve.tree import UNLISTED
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
+    from gamedsl.solve.search_response import Progress
 
 After = Callable[[Sequence[Games], Contest | None], None]
 
@@ -48,7 +51,7 @@ def evaluate(
     if lacking:
         raise EvalError(
             f"nobody is {' and '.join(lacking)} in {game.name}",
-            "give `Plan` its `referees`; `gamedsl.evaluate.referees` finds who usually is",
+            "give `Plan` its `referees`; `gamedsl.evaluate.referees_of` finds who usually is",
         )
     return _Bench(game, plan, options or Options()).run(after)
 
@@ -239,3 +242,16 @@ class _Bench:
             progress=lambda n, of: self.options.tell(f"replies to {name}", n, of),
         )  # fmt: skip
         return Exploitability("least", bound)
+
+
+def lower_bound(
+    game: Game, player: DrawingPlayer, *, simulations: int, games: int, seed: int,
+    utility: Utility, progress: Progress | None = None,
+) -> Estimate:  # fmt: skip
+    """Returns a lower bound of a player's exploitability (NashConv / seats): the gain of the
+    responses found by search, with its 95% interval. Equal seeds give equal bounds."""
+    known: dict[str, Mapping[str, float]] = {}
+    searches = [EpisodeSearch(game, player, seat, seed, utility, known) for seat in game.ir.seats]
+    found = searched(searches, simulations, games, seed, progress)
+    value, half = found.gain / len(searches), Z * found.error / len(searches)
+    return Estimate(value, value - half, value + half, "t", games)

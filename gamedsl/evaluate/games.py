@@ -34,7 +34,7 @@ class Games:
     """Invalid replies of each seat."""
     own_ends: int = 0
     """Games that no invalid reply ended."""
-    said: Counts = field(default_factory=dict)
+    reply_counts: Counts = field(default_factory=dict)
     """What was replied, in games in words."""
 
     @property
@@ -121,7 +121,7 @@ def together(
 
 
 @dataclass(frozen=True)
-class Record:
+class WinRecord:
     """Shares of games won, drawn and lost, of `games` that had a result (0: exact)."""
 
     won: Estimate
@@ -130,7 +130,7 @@ class Record:
     games: int
 
 
-def record(parts: Sequence[tuple[Games, int]]) -> Record | None:
+def record(parts: Sequence[tuple[Games, int]]) -> WinRecord | None:
     """The results of a contestant over seatings of two seats, at the seat that it has in each."""
     if parts[0][0].exact:
         shares = np.mean(
@@ -141,8 +141,8 @@ def record(parts: Sequence[tuple[Games, int]]) -> Record | None:
             axis=0,
         )
         won, drawn, lost = (exact(float(p)) for p in shares)
-        return Record(won, drawn, lost, 0)
+        return WinRecord(won, drawn, lost, 0)
     results = np.concatenate([games.results_GS[:, seat] for games, seat in parts])
     counts = [int((results == r).sum()) for r in (1.0, 0.5, 0.0)]
     known = [part for count in counts if (part := share(count, sum(counts))) is not None]
-    return Record(known[0], known[1], known[2], sum(counts)) if known else None
+    return WinRecord(known[0], known[1], known[2], sum(counts)) if known else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gamedsl.evaluate.intervals import Estimate
-from gamedsl.evaluate.replies import Count, Place
+from gamedsl.evaluate.replies import ReplyCount, ReplySite
 from gamedsl.evaluate.results import Evaluation
 from gamedsl.evaluate.seating import Pairing
 from gamedsl.evaluate.standings import Standings
@@ -48,7 +48,7 @@ def as_record(found: Evaluation) -> dict[str, Any]:
         "referees": {seat: one.name for seat, one in found.plan.referees.items()},
         "engine": "hf" if options.vllm is None else "vllm",
         "own_ends": _plain(found.own_ends) if found.in_words else None,
-        "replies": [_replies(place, count) for place, count in found.said.items()],
+        "replies": [_replies(place, count) for place, count in found.reply_counts.items()],
         "endpoints": {name: spent._asdict() for name, spent in found.spent.items()},
         "pairings": [_pairing(found, one) for one in found.pairings if found.played(one)],
         "policies": found.policies if options.decisions else None,
@@ -84,7 +84,7 @@ def standings_record(found: Standings) -> dict[str, Any]:
     }
 
 
-def _replies(place: Place, count: Count) -> dict[str, Any]:
+def _replies(place: ReplySite, count: ReplyCount) -> dict[str, Any]:
     return {
         "contestant": place.who,
         "role": place.role,

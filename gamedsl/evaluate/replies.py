@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Episode
 
 
-class Place(NamedTuple):
+class ReplySite(NamedTuple):
     """The place of replies: the contestant's name, its role, and the step."""
 
     who: str
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 @dataclass
-class Count:
+class ReplyCount:
     """The replies at one place. `invalid` are those that were not valid, by reason, `forfeits`
     those of them that ended a game; of `written` replies the `tokens` were counted."""
 
@@ -38,7 +38,7 @@ class Count:
     written: int = 0
     tokens: int = 0
 
-    def add(self, more: Count) -> None:
+    def add(self, more: ReplyCount) -> None:
         self.replies += more.replies
         self.invalid += more.invalid
         self.forfeits += more.forfeits
@@ -56,15 +56,15 @@ class Count:
         return self.tokens / self.written if self.written else None
 
 
-Counts = Mapping[Place, Count]
+Counts = Mapping[ReplySite, ReplyCount]
 
 
-def summed(every: Iterable[Counts]) -> dict[Place, Count]:
+def summed(every: Iterable[Counts]) -> dict[ReplySite, ReplyCount]:
     """All counts together, in the order of their places."""
-    found: dict[Place, Count] = {}
+    found: dict[ReplySite, ReplyCount] = {}
     for counts in every:
         for place, count in counts.items():
-            found.setdefault(place, Count()).add(count)
+            found.setdefault(place, ReplyCount()).add(count)
     return found
 
 
@@ -76,7 +76,7 @@ class Talk:
     who: Mapping[str, str]
     asked: Counter[str] = field(default_factory=Counter)
     """Decisions by seat."""
-    counts: dict[Place, Count] = field(default_factory=dict)
+    counts: dict[ReplySite, ReplyCount] = field(default_factory=dict)
     replies: list[dict[str, str]] = field(default_factory=list)
     """What was written, in order, as it came."""
 
@@ -88,7 +88,7 @@ class Talk:
         if not self.episode.env.ir.in_form:
             return
         for decision, answer in answers:
-            count = self.counts.setdefault(self._place(decision), Count())
+            count = self.counts.setdefault(self._place(decision), ReplyCount())
             count.replies += 1
             if answer.tokens:
                 count.written += 1
@@ -101,8 +101,8 @@ class Talk:
             count.invalid[failure.reason] += 1
             count.forfeits[failure.reason] += decision.seat in self.episode.failures
 
-    def _place(self, decision: Decision) -> Place:
-        return Place(self.who[decision.seat], decision.role, decision.step)
+    def _place(self, decision: Decision) -> ReplySite:
+        return ReplySite(self.who[decision.seat], decision.role, decision.step)
 
     @property
     def record(self) -> dict[str, Any]:

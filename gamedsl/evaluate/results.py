@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from gamedsl.evaluate.contestants import Contestant
 from gamedsl.evaluate.exact import Policy
-from gamedsl.evaluate.games import Contest, Games, Record, Utility, record, together
+from gamedsl.evaluate.games import Contest, Games, Utility, WinRecord, record, together
 from gamedsl.evaluate.intervals import Estimate, share
-from gamedsl.evaluate.replies import Count, Keep, Place, summed
-from gamedsl.evaluate.seating import Holders, Pairing, pairings
+from gamedsl.evaluate.plan import Plan
+from gamedsl.evaluate.replies import Keep, ReplyCount, ReplySite, summed
+from gamedsl.evaluate.seating import Holders, Pairing
 from gamedsl.policies.endpoint import EndpointError, EndpointSettings
 
 if TYPE_CHECKING:
@@ -63,32 +63,6 @@ class Spent(NamedTuple):
 
     calls: int
     tokens: int
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The contestants, their opponents, and the holders of seats in all games."""
-
-    contestants: tuple[Contestant, ...]
-    opponents: tuple[Contestant, ...]
-    fixed: Mapping[str, Contestant] = field(default_factory=dict)
-    """By seat."""
-    referees: Mapping[str, Contestant] = field(default_factory=dict)
-    """By the seats of referees; all of them, where the game has any."""
-
-    @cached_property
-    def everybody(self) -> tuple[Contestant, ...]:
-        """All who play, each once, those who are evaluated first; not those who referee."""
-        found = {c.name: c for c in (*self.contestants, *self.opponents, *self.fixed.values())}
-        return tuple(found.values())
-
-    def pairings(self, seats: Sequence[str]) -> tuple[Pairing, ...]:
-        return pairings(
-            seats,
-            {seat: one.name for seat, one in self.fixed.items()},
-            [one.name for one in self.contestants],
-            [one.name for one in self.opponents],
-        )
 
 
 @dataclass(frozen=True)
@@ -148,7 +122,7 @@ class Evaluation:
                 found[role] = estimate
         return found
 
-    def record(self, pairing: Pairing) -> Record | None:
+    def record(self, pairing: Pairing) -> WinRecord | None:
         """Shares won, drawn and lost; None but for two seats of constant sum, one of them the focal
         contestant's."""
         if self.contest is None or pairing.mirror:
@@ -171,9 +145,9 @@ class Evaluation:
         return self.game.ir.in_form and not self.exact
 
     @cached_property
-    def said(self) -> dict[Place, Count]:
+    def reply_counts(self) -> dict[ReplySite, ReplyCount]:
         """Returns the counts of replies in all games, by contestant, role and step."""
-        return summed(games.said for games in self.games.values())
+        return summed(games.reply_counts for games in self.games.values())
 
     @property
     def own_ends(self) -> Estimate | None:

@@ -213,7 +213,7 @@ def _replies(found: Evaluation) -> Table:
             f"{count.replies:,}", percent(count.valid),
             "–" if count.length is None else f"{count.length:.1f}",
         )
-        for place, count in found.said.items()
+        for place, count in found.reply_counts.items()
     )  # fmt: skip
     ends = percent(found.own_ends)
     columns = (
@@ -227,7 +227,7 @@ def _replies(found: Evaluation) -> Table:
 def _forfeits(found: Evaluation) -> list[Table]:
     rows = tuple(
         (short(place.who), place.role, place.step, _reasons(count.forfeits), f"{games:,}")
-        for place, count in found.said.items() if (games := count.forfeits.total())
+        for place, count in found.reply_counts.items() if (games := count.forfeits.total())
     )  # fmt: skip
     if not rows:
         return []

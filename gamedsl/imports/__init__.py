@@ -37,11 +37,11 @@ def import_source(source: Source, name: str, problems: Problems) -> str | None:
     from gamedsl.imports.efg import read_efg
     from gamedsl.imports.matrix import matrix_file
     from gamedsl.imports.nfg import read_nfg
-    from gamedsl.imports.tokens import Reader, WrongFile
+    from gamedsl.imports.tokens import TokenReader, WrongFile
     from gamedsl.imports.tree import tree_file
 
     try:
-        reader = Reader(source, problems)
+        reader = TokenReader(source, problems)
         if reader.format() == "NFG":
             table = read_nfg(reader)
             return None if problems.errors else matrix_file(table, name)

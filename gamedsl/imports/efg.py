@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.spans import Span
-from gamedsl.imports.tokens import Reader, Token
+from gamedsl.imports.tokens import Token, TokenReader
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,15 +24,15 @@ class InfoSet:
 
 
 @dataclass(eq=False)
-class Node:
+class EfgNode:
     """A point of the tree: a move of `set`, or an end where that is None. `paid` is what is paid
     here, one amount a player."""
 
     set: InfoSet | None
     paid: tuple[Fraction, ...]
     span: Span = field(repr=False)
-    parent: Node | None = field(default=None, repr=False)
-    children: list[Node] = field(default_factory=list, repr=False)
+    parent: EfgNode | None = field(default=None, repr=False)
+    children: list[EfgNode] = field(default_factory=list, repr=False)
 
     @property
     def full(self) -> bool:
@@ -48,10 +48,10 @@ class Extensive:
     comment: str
     players: tuple[str, ...]
     sets: tuple[InfoSet, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[EfgNode, ...]
 
 
-def read_efg(reader: Reader) -> Extensive:
+def read_efg(reader: TokenReader) -> Extensive:
     """The game behind `EFG 2 R`. Raises WrongFile, with problems."""
     title = reader.text("a title in quotes").text
     players = reader.texts("a player's name in quotes")
@@ -66,16 +66,16 @@ def read_efg(reader: Reader) -> Extensive:
 class _Body:
     """Reads nodes, and keeps the sets and outcomes that they share."""
 
-    def __init__(self, reader: Reader, players: tuple[str, ...]) -> None:
+    def __init__(self, reader: TokenReader, players: tuple[str, ...]) -> None:
         self.reader = reader
         self.players = players
         self.sets: dict[tuple[int, int], InfoSet] = {}
         self._outcomes: dict[int, tuple[tuple[Fraction, ...], Span]] = {}
 
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[EfgNode, ...]:
         """All nodes; after a node with actions stand its children's subtrees, in their order."""
-        found: list[Node] = []
-        open: list[Node] = []
+        found: list[EfgNode] = []
+        open: list[EfgNode] = []
         while open or not found:
             node = self._node(open[-1] if open else None)
             found.append(node)
@@ -87,7 +87,7 @@ class _Body:
         self.reader.done("the last node of the tree")
         return self._possible(found)
 
-    def _possible(self, nodes: list[Node]) -> tuple[Node, ...]:
+    def _possible(self, nodes: list[EfgNode]) -> tuple[EfgNode, ...]:
         """The nodes that are not below an outcome which chance never brings; `sets` are then those
         of these nodes, with the other outcomes."""
         sets = {
@@ -115,7 +115,7 @@ class _Body:
         self.sets = {place: one for place, one in kept.items() if one in left}
         return tuple(found)
 
-    def _node(self, parent: Node | None) -> Node:
+    def _node(self, parent: EfgNode | None) -> EfgNode:
         kind = self.reader.next
         if kind.kind != "word" or kind.text not in ("c", "p", "t"):
             where = ""
@@ -130,7 +130,7 @@ class _Body:
             info = self._personal()
         else:
             info = None
-        return Node(info, self._outcome(), kind.span, parent)
+        return EfgNode(info, self._outcome(), kind.span, parent)
 
     def _chance(self) -> InfoSet:
         start = self.reader.next.span

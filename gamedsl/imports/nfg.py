@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
-from gamedsl.imports.tokens import Reader, Token
+from gamedsl.imports.tokens import Token, TokenReader
 
 MAX_CELLS = 20_000
 """Combinations of strategies: what a payoff table of ours can be read with."""
@@ -25,7 +25,7 @@ class Strategic:
     payoffs: dict[tuple[int, ...], tuple[Fraction, ...]]
 
 
-def read_nfg(reader: Reader) -> Strategic:
+def read_nfg(reader: TokenReader) -> Strategic:
     """The game behind `NFG 1 R`. Raises WrongFile, with problems."""
     title = reader.text("a title in quotes").text
     players = reader.texts("a player's name in quotes")
@@ -56,7 +56,7 @@ def read_nfg(reader: Reader) -> Strategic:
     return Strategic(title, comment, tuple(p.text for p in players), strategies, ordered)
 
 
-def _strategies(reader: Reader, players: tuple[Token, ...]) -> tuple[tuple[str, ...], ...]:
+def _strategies(reader: TokenReader, players: tuple[Token, ...]) -> tuple[tuple[str, ...], ...]:
     """`{ { "a" "b" } { "c" "d" } }`, or `{ 2 2 }`, which leaves them without names."""
     start = reader.next.span
     reader.open("the strategies of each player")
@@ -79,7 +79,7 @@ def _strategies(reader: Reader, players: tuple[Token, ...]) -> tuple[tuple[str, 
     return tuple(found)
 
 
-def _by_outcome(reader: Reader, players: int, many: int) -> list[tuple[Fraction, ...]]:
+def _by_outcome(reader: TokenReader, players: int, many: int) -> list[tuple[Fraction, ...]]:
     """Outcomes, then the number of one for each combination, where 0 pays nothing."""
     outcomes = [(Fraction(0),) * players]
     while not reader.closes():

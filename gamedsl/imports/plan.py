@@ -6,7 +6,7 @@ a variable, which everyone may see to whom it tells nothing that an information 
 Where what a player sees does not tell whether it is asked, and in which set it then is, a step
 before shows it just that. A player may also be told that it is not asked: time passes for all in
 the same way, so that this divides no set of a player with perfect recall. Sets that do not fit this
-(`gamedsl.imports.forgetting`) have steps of their own, one for each time at which they are met,
+(`gamedsl.imports.recall`) have steps of their own, one for each time at which they are met,
 that say what is known at them: which set it is, where that must be said. Nothing divides them.
 """
 
@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from gamedsl.imports.clauses import Clauses, Env, Expression, Row, Value, is_function
-from gamedsl.imports.efg import Extensive, InfoSet, Node
-from gamedsl.imports.forgetting import apart
+from gamedsl.imports.efg import EfgNode, Extensive, InfoSet
+from gamedsl.imports.recall import apart
 
 
 @dataclass(eq=False)
@@ -48,7 +48,7 @@ class _Slot:
     time: int
     player: int
     apart: bool
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[EfgNode] = field(default_factory=list)
 
     @property
     def info(self) -> InfoSet:
@@ -67,13 +67,13 @@ class Plan:
     ) -> None:  # fmt: skip
         self.form = form
         self.steps: list[Step] = []
-        self.env: dict[Node, dict[str, Value]] = {node: {} for node in form.nodes}
+        self.env: dict[EfgNode, dict[str, Value]] = {node: {} for node in form.nodes}
         """For each node what its past bound."""
         self._options = options
         self._name = name
         self._clauses = clauses
         self._apart, self._time = apart(form)
-        self._members: dict[InfoSet, list[Node]] = {}
+        self._members: dict[InfoSet, list[EfgNode]] = {}
         """The nodes of each set of a player that nothing may divide."""
         for node in form.nodes:
             if node.set is not None and node.set.player and node.set not in self._apart:
@@ -83,7 +83,7 @@ class Plan:
         for slot in self._slots():
             self._add(slot)
 
-    def ends(self) -> Iterator[tuple[Node, Env]]:
+    def ends(self) -> Iterator[tuple[EfgNode, Env]]:
         """The terminal nodes, with what their past bound."""
         return ((node, self.env[node]) for node in self.form.nodes if node.set is None)
 
@@ -146,7 +146,9 @@ class Plan:
             return None
         return self._clauses.express(asked, _ranked(seen))
 
-    def _show(self, slot: _Slot, nodes: list[Node], before: list[Step], seen: list[Step]) -> Step:
+    def _show(
+        self, slot: _Slot, nodes: list[EfgNode], before: list[Step], seen: list[Step]
+    ) -> Step:
         """A step that tells a player all that it lacks to know which of its sets of this time it
         is in, if any."""
         player, names = slot.player, [step.variable for step in seen]
@@ -175,7 +177,7 @@ class Plan:
         return self.steps[-1]
 
     def _tellings(
-        self, nodes: list[Node], sets: list[InfoSet | None], before: list[Step], names: list[str]
+        self, nodes: list[EfgNode], sets: list[InfoSet | None], before: list[Step], names: list[str]
     ) -> Iterator[tuple[str, list[Value]]]:
         """Yields the candidates for an observation that a player may get: one earlier thing, by
         its name; that it is asked; the hidden part of the way to its set, as the first set with
@@ -198,7 +200,7 @@ class Plan:
         yield "", [first.get(way, 0) for way in ways]
         yield "", [0 if info is None else info.number for info in sets]
 
-    def _at(self, time: int) -> Iterator[Node]:
+    def _at(self, time: int) -> Iterator[EfgNode]:
         """Yields the nodes at which the game may be when a time comes, one for each way to get
         there."""
         for node in self.form.nodes:
@@ -206,7 +208,7 @@ class Plan:
             if late and (node.parent is None or self._time[node.parent] < time):
                 yield node
 
-    def _bind(self, node: Node, variable: str, value: Value) -> None:
+    def _bind(self, node: EfgNode, variable: str, value: Value) -> None:
         first = self._place[node]
         for below in self.form.nodes[first : first + self._size[node]]:
             self.env[below][variable] = value
@@ -236,7 +238,7 @@ def _ranked(steps: Iterable[Step]) -> dict[str, int]:
     return {step.variable: len(step.readers) for step in steps}
 
 
-def _sizes(form: Extensive) -> dict[Node, int]:
+def _sizes(form: Extensive) -> dict[EfgNode, int]:
     """Returns the number of nodes of each subtree."""
     sizes = dict.fromkeys(form.nodes, 1)
     for node in reversed(form.nodes):

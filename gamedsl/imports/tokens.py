@@ -43,7 +43,7 @@ class Token(NamedTuple):
     span: Span
 
 
-class Reader:
+class TokenReader:
     """Hands out the words of a file one by one, and complains of what is none or not expected."""
 
     def __init__(self, source: Source, problems: Problems) -> None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from gamedsl.diagnostics import Problems
 from gamedsl.imports.clauses import Clauses, Row, Value
-from gamedsl.imports.efg import Extensive, InfoSet, Node
+from gamedsl.imports.efg import EfgNode, Extensive, InfoSet
 from gamedsl.imports.layout import WIDTH, amount, head, listed, step
 from gamedsl.imports.names import Names, are_numbers, is_name, places, slug
 from gamedsl.imports.plan import Plan, Step
@@ -104,7 +104,7 @@ def _fields(one: Step, roles: list[str]) -> list[tuple[str, str]]:
 def _payoffs(plan: Plan, roles: list[str], clauses: Clauses, names: Names) -> list[str]:
     """The lines of `let` and `payoffs`; what the second of two loses and the first wins is written
     once."""
-    rows: list[tuple[Node, tuple[Fraction, ...]]] = [(n, _total(n)) for n, _ in plan.ends()]
+    rows: list[tuple[EfgNode, tuple[Fraction, ...]]] = [(n, _total(n)) for n, _ in plan.ends()]
     zero_sum = len(roles) == 2 and not any(sum(paid) for _, paid in rows)
     count = 1 if zero_sum else len(roles)
     table: list[Row] = []
@@ -127,7 +127,7 @@ def _payoffs(plan: Plan, roles: list[str], clauses: Clauses, names: Names) -> li
     return ["let:", *lines, "payoffs:", *pays]
 
 
-def _total(node: Node) -> tuple[Fraction, ...]:
+def _total(node: EfgNode) -> tuple[Fraction, ...]:
     """Returns the sum of payments on the way to a node and at it."""
     paid = node.paid
     while node.parent is not None:

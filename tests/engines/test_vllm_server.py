@@ -107,8 +107,8 @@ def test_endpoint_constrains_replies_to_schema_and_choices(url: str, way: str) -
 def test_an_endpoint_plays_whole_games_in_words(url: str) -> None:
     """Evaluated as any contestant; the server holds its replies to the schema of a guess."""
     import gamedsl
-    from gamedsl.evaluate import Options, Place, contestants, evaluate
-    from gamedsl.evaluate.planning import plan_of
+    from gamedsl.evaluate import Options, ReplySite, contestants, evaluate
+    from gamedsl.evaluate.plan import plan_of
     from gamedsl.policies.endpoint import EndpointSettings
 
     game = gamedsl.load("guess_in_words")
@@ -116,7 +116,7 @@ def test_an_endpoint_plays_whole_games_in_words(url: str) -> None:
     settings = EndpointSettings(timeout=200, constrain="structured_outputs")
     plan = plan_of(game, contestants([name]), ())
     found = evaluate(game, plan, Options(games=4, endpoints=settings))
-    said = found.said[Place("far", "guesser", "message")]
+    said = found.said[ReplySite("far", "guesser", "message")]
     assert said.replies == said.written >= 4
     assert said.valid.value > 0.5
     assert said.tokens > 0
@@ -126,8 +126,8 @@ def test_an_endpoint_plays_whole_games_in_words(url: str) -> None:
 def test_endpoint_thinks_then_chooses_an_option(url: str) -> None:
     """The server goes on from the thought that it wrote itself."""
     import gamedsl
-    from gamedsl.evaluate import Options, Place, contestants, evaluate
-    from gamedsl.evaluate.planning import plan_of
+    from gamedsl.evaluate import Options, ReplySite, contestants, evaluate
+    from gamedsl.evaluate.plan import plan_of
     from gamedsl.policies.endpoint import EndpointSettings
 
     game = gamedsl.load("kuhn_poker_thinking")
@@ -135,7 +135,7 @@ def test_endpoint_thinks_then_chooses_an_option(url: str) -> None:
     settings = EndpointSettings(timeout=200, constrain="structured_outputs")
     found = evaluate(game, plan, Options(games=4, endpoints=settings))
     for role, step in (("first", "open"), ("second", "reply")):
-        said = found.said[Place("far", role, step)]
+        said = found.said[ReplySite("far", role, step)]
         assert said.replies >= 4
         assert said.valid.value == 1
     assert found.spent["far"].calls >= 2 * said.replies

@@ -12,8 +12,8 @@ import pytest
 
 import gamedsl
 from gamedsl.cli import main
-from gamedsl.evaluate import EvalError, Evaluation, Options, Place, contestants, evaluate
-from gamedsl.evaluate.planning import plan_of
+from gamedsl.evaluate import EvalError, Evaluation, Options, ReplySite, contestants, evaluate
+from gamedsl.evaluate.plan import plan_of
 from gamedsl.evaluate.transcripts import keeper
 from gamedsl.players import open_player
 from gamedsl.players.speaking import SpeakingPlayer
@@ -69,24 +69,28 @@ def played(game: Game, *texts: str, **settings: Any) -> Evaluation:
 def test_what_is_told_of_replies_adds_up(judged: Path) -> None:
     game = gamedsl.load(judged)
     found = played(game, "tiny", "random", referees=["judge=tiny"], games=6)
-    places = {(place.who, place.role) for place in found.said}
+    places = {(place.who, place.role) for place in found.reply_counts}
     assert places == {
         ("tiny", "asker"), ("tiny", "teller"), ("tiny", "judge"),
         ("random", "asker"), ("random", "teller"),
     }  # fmt: skip
     total = sum(games.games for games in found.games.values())
-    ended = sum(count.forfeits.total() for count in found.said.values())
+    ended = sum(count.forfeits.total() for count in found.reply_counts.values())
     assert found.own_ends.value == pytest.approx(1 - ended / total)
-    for place, count in found.said.items():
+    for place, count in found.reply_counts.items():
         if place.role != "teller":
             assert count.valid.value == 1  # options are scored: every answer is one
-    spoken = found.said[Place("tiny", "teller", "word")]
+    spoken = found.reply_counts[ReplySite("tiny", "teller", "word")]
     assert spoken.invalid["truncated"] > 0
     assert spoken.written == spoken.replies
     assert 1 < spoken.length <= 8
     assert found.invalid("tiny").value == pytest.approx(
         spoken.invalid.total()
-        / sum(c.replies for p, c in found.said.items() if p.who == "tiny" and p.role != "judge")
+        / sum(
+            c.replies
+            for p, c in found.reply_counts.items()
+            if p.who == "tiny" and p.role != "judge"
+        )
     )
 
 
@@ -123,7 +127,7 @@ def test_served_model_replies_as_the_local_one(chat: Game) -> None:
         both = evaluate(chat, plan, options)
         assert kept["far"] == kept["tiny"]
         assert served.at_once > 1
-    here, far = (both.said[Place(name, "ann", "word")] for name in ("tiny", "far"))
+    here, far = (both.reply_counts[ReplySite(name, "ann", "word")] for name in ("tiny", "far"))
     assert (here.replies, here.tokens, here.invalid) == (far.replies, far.tokens, far.invalid)
     assert both.spent["far"].calls == len(served.asked)
     assert both.spent["far"].tokens > far.tokens
@@ -166,7 +170,7 @@ def test_spent_budget_ends_the_evaluation_with_message(chat: Game) -> None:
 def test_a_cut_reply_of_an_endpoint_is_invalid(chat: Game) -> None:
     with serving(lambda number, body: Reply("and then", finish="length")) as served:
         found = played(chat, f"x=endpoint:{served.url}#m", against=["random"], games=2)
-    assert found.said[Place("x", "ann", "word")].invalid.keys() == {"truncated"}
+    assert found.reply_counts[ReplySite("x", "ann", "word")].invalid.keys() == {"truncated"}
 
 
 def test_replies_can_be_constrained_to_the_schema(judged: Path) -> None:
@@ -207,8 +211,8 @@ def test_a_judge_that_says_nothing_voids_the_game(judged: Path) -> None:
                        referees=[judge])  # fmt: skip
     assert found.own_ends.value == 0
     assert [found.earned(pairing) for pairing in found.pairings] == [None, None]
-    place = next(place for place in found.said if place.role == "judge")
-    assert found.said[place].forfeits == {"missing": 8}
+    place = next(place for place in found.reply_counts if place.role == "judge")
+    assert found.reply_counts[place].forfeits == {"missing": 8}
 
 
 def test_leaderboards_keep_judges_apart(judged: Path, tmp_path: Path, capsys: Any) -> None:
@@ -235,7 +239,7 @@ def test_run_plays_with_its_roles_adapters(judged: Path, tmp_path: Path) -> None
     assert player.adapters == {"asker": "asker", "teller": "teller"}
     assert set(player.held) == {"judge"}
     found = evaluate(game, plan, Options(games=4))
-    assert found.said[Place(str(run), "asker", "ask")].valid.value == 1
+    assert found.reply_counts[ReplySite(str(run), "asker", "ask")].valid.value == 1
 
 
 def test_players_hold_seats_while_others_are_trained(judged: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from gamedsl.diagnostics import Problems
 from gamedsl.frontend.source import loader
 from gamedsl.imports.efg import read_efg
-from gamedsl.imports.tokens import Reader
+from gamedsl.imports.tokens import TokenReader
 from gamedsl.solve.tree import CHANCE, TERMINAL, Tree
 
 Shape = list[tuple[Any, ...]]
@@ -38,7 +38,7 @@ def of_tree(tree: Tree) -> Shape:
 
 def of_text(text: str) -> Shape:
     """By our own reader."""
-    reader = Reader(loader.from_text("text.efg", text), Problems())
+    reader = TokenReader(loader.from_text("text.efg", text), Problems())
     reader.format()
     form = read_efg(reader)
     assert not reader.problems.found

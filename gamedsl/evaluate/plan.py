@@ -1,22 +1,57 @@
-"""From texts to a plan: which game, who is evaluated, against whom, and who referees."""
+"""The plan of an evaluation, from texts: game, contestants, opponents, holders of fixed seats.
+
+In training a referee is held by the player of `roles.<referee>.player`, or else answered by the
+base model of `roles.<referee>.model`, or the run's. Evaluation follows `--referee`, or else the
+recipe of the first run among the contestants, or else that of the game.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.evaluate.contestants import Contestant, contestant, contestants
 from gamedsl.evaluate.errors import EvalError
-from gamedsl.evaluate.referees import referees as referees_of
-from gamedsl.evaluate.results import Plan
-from gamedsl.players.runs import folder_and_step
+from gamedsl.evaluate.seating import Pairing, pairings
+from gamedsl.players.base import PlayerError
+from gamedsl.players.runs import folder_and_step, recipe_of_run
+from gamedsl.policies.names import NO_LANGUAGE
 from gamedsl.train.runfolder import open_run
 
 if TYPE_CHECKING:
     from gamedsl.ir.game import Rows
     from gamedsl.policies.endpoint import EndpointSettings
+    from gamedsl.recipe.table import Recipe
     from gamedsl.runtime import Game
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The contestants, their opponents, and the holders of seats in all games."""
+
+    contestants: tuple[Contestant, ...]
+    opponents: tuple[Contestant, ...]
+    fixed: Mapping[str, Contestant] = field(default_factory=dict)
+    """By seat."""
+    referees: Mapping[str, Contestant] = field(default_factory=dict)
+    """By the seats of referees; all of them, where the game has any."""
+
+    @cached_property
+    def everybody(self) -> tuple[Contestant, ...]:
+        """All who play, each once, those who are evaluated first; not those who referee."""
+        found = {c.name: c for c in (*self.contestants, *self.opponents, *self.fixed.values())}
+        return tuple(found.values())
+
+    def pairings(self, seats: Sequence[str]) -> tuple[Pairing, ...]:
+        return pairings(
+            seats,
+            {seat: one.name for seat, one in self.fixed.items()},
+            [one.name for one in self.contestants],
+            [one.name for one in self.opponents],
+        )
 
 
 def plan_of(
@@ -48,6 +83,56 @@ def plan_of(
         if held.setdefault(one.name, one) != one:
             raise EvalError(f"two contestants are called `{one.name}`", "name one otherwise")
     return Plan(tuple(people), tuple(opponents), fixed, judges)
+
+
+def referees_of(
+    game: Game, given: Iterable[str], people: Sequence[Contestant], seed: int,
+    endpoints: EndpointSettings | None = None,
+) -> dict[str, Contestant]:  # fmt: skip
+    """Returns the contestant that holds each referee's seat; `given` are texts such as
+    `judge=random`. Raises EvalError, also if nobody holds a referee."""
+    known = [role.name for role in game.ir.referees]
+    named: dict[str, str] = {}
+    for text in given:
+        role, equals, spec = text.partition("=")
+        if not equals or not spec or role not in known:
+            there = f"referees are {', '.join(known)}" if known else "it has none"
+            raise EvalError(f"`--referee {text}` names no referee of `{game.name}` and who that is",
+                            f"write REFEREE=SPEC; {there}")  # fmt: skip
+        named[role] = spec
+    missing = [role for role in known if role not in named]
+    if missing:
+        recipe = _referee_recipe(game, people)
+        named |= {role: _usual_referee(game, recipe, role) for role in missing}
+    held = {role: contestant(spec, seed, endpoints) for role, spec in named.items()}
+    return {seat: held[role] for seat, role in game.ir.role_of.items() if role in held}
+
+
+def _referee_recipe(game: Game, people: Sequence[Contestant]) -> Recipe:
+    """The settings of the first run among the contestants, or of the game."""
+    for one in people:
+        kind, _, argument = one.spec.partition(":")
+        if kind == "run":
+            try:
+                return recipe_of_run(folder_and_step(argument)[0])
+            except PlayerError as error:
+                raise EvalError(error.message, "name another run") from error
+    from gamedsl.diagnostics import Problems
+    from gamedsl.recipe.resolve import resolve
+
+    return resolve(game.ir, [], Problems())
+
+
+def _usual_referee(game: Game, recipe: Recipe, role: str) -> str:
+    """Returns the name of a referee's default holder."""
+    part = recipe.referee(role)
+    if part.player is not None:
+        return part.player
+    model = part.model or recipe.model
+    if model in NO_LANGUAGE:
+        raise EvalError(f"nobody is {role} in {game.name}: its recipe names no player and no "
+                        "language model", f"add --referee {role}=smollm2-135m")  # fmt: skip
+    return model
 
 
 def game_of_runs(people: Sequence[Contestant]) -> tuple[str, dict[str, Any]]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gamedsl.imports.efg import Extensive, InfoSet, Node
+from gamedsl.imports.efg import EfgNode, Extensive, InfoSet
 
-Atom = InfoSet | Node
+Atom = InfoSet | EfgNode
 """What has one time: a set, or a node by itself."""
 
 
-def apart(form: Extensive) -> tuple[frozenset[InfoSet], dict[Node, int]]:
+def apart(form: Extensive) -> tuple[frozenset[InfoSet], dict[EfgNode, int]]:
     """The sets that need `knows`, and the time of every node that is no end.
 
     A time is the greatest number of moves that may lie before, from 0. Nodes of a set have the same
@@ -32,7 +32,7 @@ def apart(form: Extensive) -> tuple[frozenset[InfoSet], dict[Node, int]]:
 
 def forgotten(form: Extensive) -> set[InfoSet]:
     """The sets in which a player does not know all that it did, or was asked, before."""
-    last: dict[Node, dict[int, tuple[InfoSet, int]]] = {form.nodes[0]: {}}
+    last: dict[EfgNode, dict[int, tuple[InfoSet, int]]] = {form.nodes[0]: {}}
     before: dict[InfoSet, tuple[InfoSet, int] | None] = {}
     found: set[InfoSet] = set()
     for node in form.nodes:  # a set comes before those that its moves lead to, or is met again
@@ -59,11 +59,11 @@ def sizes(form: Extensive) -> dict[InfoSet, int]:
     return count
 
 
-def _times(form: Extensive, alone: Iterable[InfoSet]) -> dict[Node, int] | list[InfoSet]:
+def _times(form: Extensive, alone: Iterable[InfoSet]) -> dict[EfgNode, int] | list[InfoSet]:
     """The times, where the nodes of some sets have each their own; or sets in a circle, from each
     of which a path leads to the next, and from the last to the first."""
     alone = frozenset(alone)
-    atom: dict[Node, Atom] = {
+    atom: dict[EfgNode, Atom] = {
         node: node.set if node.set.player and node.set not in alone else node
         for node in form.nodes
         if node.set is not None
