@@ -107,7 +107,7 @@ def _boards(parser: argparse.ArgumentParser) -> None:
 
 
 def _endpoints(parser: argparse.ArgumentParser) -> None:
-    from gamedsl.policies.endpoint_wire import CONSTRAIN
+    from gamedsl.policies.endpoint_protocol import CONSTRAIN
 
     add = parser.add_argument_group("endpoints").add_argument
     add("--key-env", metavar="NAME",

@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _solve(game: Game, args: argparse.Namespace) -> int:
-    from gamedsl.players.saved import SavedPolicy
+    from gamedsl.players.policy_file import SavedPolicy
     from gamedsl.solve.auto import Unfit, solve
     from gamedsl.solve.record import as_record
     from gamedsl.solve.text import render

@@ -23,7 +23,7 @@ from gamedsl.evaluate.results import Evaluation, Exploitability, Options, Spent
 from gamedsl.evaluate.seating import Holders, Pairing
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.episode_search import EpisodeSearch
-from gamedsl.players.saved import PolicyError
+from gamedsl.players.policy_file import PolicyError
 from gamedsl.policies.endpoint import EndpointError
 from gamedsl.solve.ranges import equilibrium_ranges
 from gamedsl.solve.search_response import searched

@@ -15,7 +15,7 @@ import numpy as np
 from gamedsl.evaluate.games import Contest, Games, Utility
 from gamedsl.evaluate.seating import Holders
 from gamedsl.players.base import DrawingPlayer
-from gamedsl.players.saved import PolicyError
+from gamedsl.players.policy_file import PolicyError
 from gamedsl.solve import ImperfectRecall, TooLarge, Tree, exploitability, tabulate
 from gamedsl.solve.respond import Sweep
 from gamedsl.train.survey import walk

@@ -14,10 +14,10 @@ from gamedsl.players.base import (
     answer,
     play,
 )
-from gamedsl.players.fixed import FixedPlayer
-from gamedsl.players.policy import PolicyPlayer
+from gamedsl.players.fixed_actions import FixedPlayer
+from gamedsl.players.model import PolicyPlayer
+from gamedsl.players.policy_file import PolicyError, SavedPlayer, SavedPolicy, read_policy
 from gamedsl.players.random import RandomPlayer
-from gamedsl.players.saved import PolicyError, SavedPlayer, SavedPolicy, read_policy
 from gamedsl.players.table import PLAYERS, open_player
 from gamedsl.players.unbeaten import Lines, unbeaten
 

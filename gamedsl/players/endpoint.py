@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gamedsl.players.base import Answered, Dice, Posed
-from gamedsl.players.replying import OPENED, closing_of, query_of
+from gamedsl.players.model_replies import OPENED, closing_of, query_of
 from gamedsl.policies.budget import Budget
 from gamedsl.policies.endpoint import Endpoint, EndpointError, EndpointSettings
-from gamedsl.policies.endpoint_wire import Answer, Constrain
+from gamedsl.policies.endpoint_protocol import Answer, Constrain
 from gamedsl.policies.generation import Request
 from gamedsl.prompting.replies import CLOSE, ParseFailure
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gamedsl.players.base import PlayerError
-from gamedsl.players.saved import PolicyError, SavedPlayer, SavedPolicy, read_policy
+from gamedsl.players.policy_file import PolicyError, SavedPlayer, SavedPolicy, read_policy
 from gamedsl.policies.cache import cache_root
 
 if TYPE_CHECKING:

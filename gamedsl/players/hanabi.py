@@ -154,22 +154,22 @@ class PublicKnowledge:
         """Whether it can never be played any more."""
         colour, rank = card
         below = range(self.pile[colour] + 1, rank)
-        return rank <= self.pile[colour] or any(not self.left((colour, r)) for r in below)
+        return rank <= self.pile[colour] or any(not self.copies_left((colour, r)) for r in below)
 
-    def left(self, card: Card) -> int:
+    def copies_left(self, card: Card) -> int:
         """Copies that are neither played nor discarded."""
         return self.copies[card] - self.gone[card]
 
     def critical(self, card: Card) -> bool:
         """Whether it is the last of a card that is still wanted."""
-        return self.left(card) == 1 and not self.dead(card)
+        return self.copies_left(card) == 1 and not self.dead(card)
 
     def hint(self, seat: str, what: str, touched: Sequence[int]) -> None:
         """A hint is given, and read as everybody reads it."""
         self.clues -= 1
         slots = self.maybe[seat]
         for i, maybe in enumerate(slots):
-            fits = frozenset(c for c in self.copies if (what in told_of(c)) == (i in touched))
+            fits = frozenset(c for c in self.copies if (what in hints_of(c)) == (i in touched))
             self.could[seat][i] &= fits
             slots[i] = maybe & fits or self.could[seat][i]
         if what in self.pile:
@@ -194,10 +194,10 @@ class PublicKnowledge:
         verb, arguments = _parsed(move.name)
         found = []
         for hand in product(*map(sorted, maybe)):
-            if any(count > self.left(card) for card, count in Counter(hand).items()):
+            if any(count > self.copies_left(card) for card, count in Counter(hand).items()):
                 continue
             if verb == "hint":
-                touched = tuple(i for i, card in enumerate(hand) if arguments[1] in told_of(card))
+                touched = tuple(i for i, card in enumerate(hand) if arguments[1] in hints_of(card))
                 if touched != move.shown:
                     continue
             turn = Turn(self, move.seat, {seat: hand}, self.legal(move.seat, seat, hand))
@@ -208,7 +208,7 @@ class PublicKnowledge:
     def legal(self, seat: str, other: str, hand: Sequence[Card]) -> tuple[str, ...]:
         """Returns the legal actions of a seat that sees another one's hand."""
         slots = range(len(self.maybe[seat]))
-        told = dict.fromkeys(what for card in hand for what in told_of(card)) if self.clues else ()
+        told = dict.fromkeys(what for card in hand for what in hints_of(card)) if self.clues else ()
         return (
             *(f"play({i})" for i in slots),
             *(f"discard({i})" for i in slots if self.clues < self.most_clues),
@@ -235,7 +235,7 @@ class PublicKnowledge:
         """Returns the possible values of each card of a seat, for an observer who sees these
         other cards."""
         return [
-            frozenset(c for c in maybe if self.left(c) > others.get(c, 0)) or maybe
+            frozenset(c for c in maybe if self.copies_left(c) > others.get(c, 0)) or maybe
             for maybe in self.maybe[seat]
         ]
 
@@ -288,9 +288,9 @@ class Turn:
             if verb != "hint":
                 continue
             to, what = arguments
-            hand, others = self.hands[to], self._beside(to)
+            hand, others = self.hands[to], self._cards_seen_by(to)
             after = self.table.copy()
-            after.hint(to, what, [i for i, card in enumerate(hand) if what in told_of(card)])
+            after.hint(to, what, [i for i, card in enumerate(hand) if what in hints_of(card)])
             before, now = self.table.maybe[to], after.maybe[to]
             plays = after.plays(to, others)
             true = all(card in maybe for card, maybe in zip(hand, now, strict=True))
@@ -306,12 +306,12 @@ class Turn:
 
     def _safe(self, table: PublicKnowledge) -> bool:
         """Whether who is next plays, or would discard nothing that is the last of its kind."""
-        if table.plays(self.next, self._beside(self.next)):
+        if table.plays(self.next, self._cards_seen_by(self.next)):
             return True
         slot = least_wanted(table, table.maybe[self.next])
         return not table.critical(self.hands[self.next][slot])
 
-    def _beside(self, seat: str) -> Counter[Card]:
+    def _cards_seen_by(self, seat: str) -> Counter[Card]:
         """The cards that both this seat and another one see."""
         return self.seen - Counter(self.hands[seat])
 
@@ -325,7 +325,9 @@ class Turn:
             if all(table.dead(card) or self.seen[card] for card in maybe):
                 return slot, 0.0
         slot = least_wanted(table, table.maybe[self.seat])
-        return slot, share(known[slot], table.critical, lambda c: table.left(c) - self.seen[c])
+        return slot, share(
+            known[slot], table.critical, lambda c: table.copies_left(c) - self.seen[c]
+        )
 
 
 class Hint(NamedTuple):
@@ -342,7 +344,7 @@ class Hint(NamedTuple):
     name: str
 
 
-def told_of(card: Card) -> tuple[str, str]:
+def hints_of(card: Card) -> tuple[str, str]:
     """Returns the two hints that touch a card."""
     return card[0], str(card[1])
 
@@ -352,8 +354,8 @@ def least_wanted(table: PublicKnowledge, known: Sequence[frozenset[Card]]) -> in
     wanted at all; then the oldest."""
 
     def risk(slot: int) -> tuple[float, float, int]:
-        last = share(known[slot], table.critical, table.left)
-        return last, 1 - share(known[slot], table.dead, table.left), slot
+        last = share(known[slot], table.critical, table.copies_left)
+        return last, 1 - share(known[slot], table.dead, table.copies_left), slot
 
     return min(range(len(known)), key=risk)
 

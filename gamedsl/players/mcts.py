@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from gamedsl.engine.walk import mover, options, play_out, take
 from gamedsl.players.base import DrawingPlayer
-from gamedsl.players.searching import require_open, shared_by_best
+from gamedsl.players.search import require_open, shared_by_best
 
 if TYPE_CHECKING:
     from gamedsl.engine.kernel import State

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from gamedsl.engine.walk import mover, take
 from gamedsl.players.base import DrawingPlayer, PlayerError
-from gamedsl.players.searching import require_open, shared_by_best, total_of
+from gamedsl.players.search import require_open, shared_by_best, total_of
 from gamedsl.solve.positions import PositionValues
 from gamedsl.solve.tree import TooLarge
 

@@ -1,7 +1,8 @@
-"""Players that are language models: as a run has trained them, or as they come.
+"""Players that are policies: as a run has trained them, as they come, or opened from Python.
 
-Such a player reads every decision under labels of its own: those of the run that trained it. So it
-reads what it was trained on, whatever actions are called in the environment in which it plays.
+The player of a model reads every decision under labels of its own: those of the run that trained
+it. So it reads what it was trained on, whatever actions are called in the environment in which it
+plays.
 """
 
 from __future__ import annotations
@@ -10,9 +11,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from gamedsl.players.base import DrawingPlayer, Player, PlayerError
-from gamedsl.players.replying import odds_of, query_of
-from gamedsl.players.speaking import SpeakingPlayer
+from gamedsl.players.base import (
+    Answered,
+    Dice,
+    DrawingPlayer,
+    Player,
+    PlayerError,
+    Posed,
+    answer,
+)
+from gamedsl.players.model_replies import Asked, Reply, odds_of, query_of, replies
 from gamedsl.policies.base import Query
 from gamedsl.policies.factory import PolicyOptions, open_policy
 from gamedsl.prompting.tokenizers import together
@@ -21,9 +29,30 @@ if TYPE_CHECKING:
     from gamedsl.policies.base import Policy
     from gamedsl.policies.factory import VllmOptions
     from gamedsl.policies.generation import Writing
-    from gamedsl.runtime import Decision, Episode, Game
+    from gamedsl.runtime import Action, Decision, Episode, Game, ParseFailure
 
 INSTALL = 'pip install "gamedsl[train]"'
+
+
+class PolicyPlayer(DrawingPlayer):
+    """Plays one adapter of a policy."""
+
+    def __init__(self, policy: Policy, adapter: str = "shared", *, seed: int = 0) -> None:
+        """KeyError if the policy has no such adapter."""
+        if adapter not in policy.adapters:
+            raise KeyError(f"no adapter `{adapter}`; there are {', '.join(policy.adapters)}")
+        super().__init__(seed=seed)
+        self._policy, self._adapter = policy, adapter
+
+    def odds(self, decision: Decision, episode: Episode) -> Sequence[float]:
+        return self.all_odds([(decision, episode)])[0]
+
+    def all_odds(self, asked: Sequence[tuple[Decision, Episode]]) -> list[Sequence[float]]:
+        queries = [query_of(decision, self._adapter) for decision, _ in asked]
+        distinct = list(dict.fromkeys(queries))
+        scores = self._policy.log_probs(distinct)
+        rows = {query: score.exp().tolist() for query, score in zip(distinct, scores, strict=True)}
+        return [rows[query] for query in queries]
 
 
 class ModelPlayer(DrawingPlayer):
@@ -73,6 +102,67 @@ class ModelPlayer(DrawingPlayer):
             tokenizer=self.policy.tokenizer,
         )  # fmt: skip
         return query_of(decision.under(book), self.adapters[decision.role])
+
+
+class SpeakingPlayer:
+    """A language model in seats of games in words: each role, referees included, has an adapter.
+
+    It answers many decisions at once, those of all games that are played side by side, as training
+    does: one scoring pass, and one batch of replies that are written.
+    """
+
+    def __init__(
+        self,
+        policy: Writing,
+        adapters: Mapping[str, str],
+        *,
+        held: Mapping[str, Player] | None = None,
+        run_seed: int = 0,
+        temperature: float = 1.0,
+        free: bool = False,
+        constrain: bool = False,
+        seed: int = 0,
+    ) -> None:
+        """`adapters` are by role, and so are the players that hold roles in the policy's place;
+        `run_seed` draws the labels, `seed` what `act` answers. `free`: closed decisions are
+        answered in writing; `constrain`: what is read as JSON is held to its schema."""
+        self._free, self._constrain = free, constrain
+        self.policy, self.adapters, self.held = policy, dict(adapters), dict(held or {})
+        self._run_seed, self._temperature, self._dice = run_seed, temperature, Dice(seed)
+
+    def act(self, decision: Decision, episode: Episode) -> Action | str | ParseFailure:
+        seed = self._dice[decision.seat].getrandbits(31)
+        return self.answers([Posed(decision, episode, seed)])[0].reply
+
+    def answers(self, posed: Sequence[Posed]) -> list[Answered]:
+        """One answer to each. Raises KeyError, PlayerError and ModelError as engines and the
+        players of `held` do."""
+        own = [i for i, one in enumerate(posed) if one.decision.role not in self.held]
+        said = replies(
+            self.policy, [self._asked(posed[i]) for i in own], self._temperature,
+            constrain=self._constrain, free=self._free,
+        )  # fmt: skip
+        found = {i: _answered(reply) for i, reply in zip(own, said, strict=True)}
+        for role, player in self.held.items():
+            theirs = [i for i, one in enumerate(posed) if one.decision.role == role]
+            found |= zip(theirs, answer(player, [posed[i] for i in theirs]), strict=True)
+        return [found[i] for i in range(len(posed))]
+
+    def _asked(self, one: Posed) -> Asked:
+        """A decision under the labels of the run."""
+        from gamedsl.prompting.labels import draw_labels
+
+        book = draw_labels(
+            one.episode.env.ir, run_seed=self._run_seed, seed=one.episode.seed,
+            tokenizer=self.policy.tokenizer,
+        )  # fmt: skip
+        return Asked(one.decision.under(book), self.adapters[one.decision.role], one.seed)
+
+
+def _answered(reply: Reply) -> Answered:
+    if reply.written is None:
+        return Answered(reply.answer)
+    return Answered(reply.answer, reply.text, len(reply.written.reply_ids))
 
 
 def untrained(

@@ -22,18 +22,18 @@ from gamedsl.recipe.resolve import read_recipe
 from gamedsl.recipe.table import Recipe, Vllm
 
 if TYPE_CHECKING:
-    from gamedsl.players.speaking import SpeakingPlayer
+    from gamedsl.players.model import SpeakingPlayer
     from gamedsl.runtime import Game
 
 _FORM = "write `run:FOLDER`, or `run:FOLDER@STEP` for a checkpoint"
 
 
 def run_player(
-    argument: str, game: Game, held_by: Callable[[str], Player], *, seed: int,
+    argument: str, game: Game, open_holder: Callable[[str], Player], *, seed: int,
     vllm: Mapping[str, Any] | None = None,
 ) -> ModelPlayer | SpeakingPlayer:  # fmt: skip
-    """The player of `FOLDER` or `FOLDER@STEP`; `held_by` opens the players that held roles. With
-    `vllm` that writes its replies, by these settings and, where they say nothing, the run's.
+    """The player of `FOLDER` or `FOLDER@STEP`; `open_holder` opens the players that held roles.
+    With `vllm` that writes its replies, by these settings and, where they say nothing, the run's.
 
     Raises `PlayerError` for what is no run, a run of other rules, and a step without checkpoint.
     """
@@ -63,7 +63,7 @@ def run_player(
         load_policy(models, options, {name: states[name] for name in models}),
         game,
         {part.role: part.adapter for part in parts if part.adapter is not None},
-        {part.role: held_by(part.player) for part in parts if part.player is not None},
+        {part.role: open_holder(part.player) for part in parts if part.player is not None},
         run_seed=recipe.seed,
         temperature=recipe.temperature,
         free=recipe.replies == "free",

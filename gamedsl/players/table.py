@@ -89,7 +89,7 @@ def _random(request: Request) -> Player:
 
 
 def _fixed(request: Request) -> Player:
-    from gamedsl.players.fixed import FixedPlayer
+    from gamedsl.players.fixed_actions import FixedPlayer
     from gamedsl.prompting.labels import option_names
 
     actions, known = _listed(request.argument), option_names(request.game.ir)
@@ -114,7 +114,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _tit_for_tat(request: Request) -> Player:
-    from gamedsl.players.reciprocal import TitForTat
+    from gamedsl.players.tit_for_tat import TitForTat
 
     if request.argument and not (_NUMBER.fullmatch(request.argument) and _share(request.argument)):
         raise PlayerError(
@@ -128,7 +128,7 @@ def _share(text: str) -> bool:
 
 
 def _policy(request: Request) -> Player:
-    from gamedsl.players.saved import PolicyError, SavedPlayer
+    from gamedsl.players.policy_file import PolicyError, SavedPlayer
 
     try:
         return SavedPlayer.of(request.argument, request.game, seed=request.seed)
@@ -138,7 +138,7 @@ def _policy(request: Request) -> Player:
 
 
 def _module(request: Request) -> Player:
-    from gamedsl.players.scripted import load_player
+    from gamedsl.players.python_file import load_player
 
     if not request.allow_code:
         raise PlayerError(
@@ -242,7 +242,7 @@ def _endpoint(request: Request) -> Player:
 def _run(request: Request) -> Player:
     from gamedsl.players.runs import run_player
 
-    def held_by(spec: str) -> Player:
+    def open_holder(spec: str) -> Player:
         if not request.game.ir.written:
             return _drawing(request, spec)
         return open_player(
@@ -250,7 +250,9 @@ def _run(request: Request) -> Player:
             vllm=request.vllm, budget=request.budget,
         )  # fmt: skip
 
-    return run_player(request.argument, request.game, held_by, seed=request.seed, vllm=request.vllm)
+    return run_player(
+        request.argument, request.game, open_holder, seed=request.seed, vllm=request.vllm
+    )
 
 
 def _model(request: Request) -> Player:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gamedsl.engine.walk import after, moves
 from gamedsl.players.base import DrawingPlayer
-from gamedsl.players.searching import require_open
+from gamedsl.players.search import require_open
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Env, Episode, Game

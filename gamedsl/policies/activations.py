@@ -51,7 +51,7 @@ class Activations:
         self._room = SHARE * free_memory(device)
         self._again = False
 
-    def kept(self, tokens: int, *, again: bool) -> int:
+    def bytes_kept(self, tokens: int, *, again: bool) -> int:
         """Bytes that a pass of so many tokens keeps at most."""
         if again:
             return tokens * (self._layers * self._entering + self._whole)
@@ -60,7 +60,7 @@ class Activations:
     def again(self, tokens: int) -> bool:
         """Whether a pass of so many tokens computes its layers again."""
         if self._recompute == "auto":
-            return self.kept(tokens, again=False) > self._room
+            return self.bytes_kept(tokens, again=False) > self._room
         return self._recompute == "on"
 
     @contextmanager
@@ -95,9 +95,9 @@ class Activations:
     @property
     def most(self) -> int:
         """Bytes that the largest pass keeps."""
-        return self.kept(self.pass_tokens, again=self.again(self.pass_tokens))
+        return self.bytes_kept(self.pass_tokens, again=self.again(self.pass_tokens))
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """The largest pass, for people."""
         how = "computed again" if self.again(self.pass_tokens) else "kept"
         return f"at most {self.pass_tokens:,} tokens: layers {how}, {self.most / 1e9:.1f} GB"

@@ -25,7 +25,7 @@ def cache_root() -> Path:
     return Path.home() / ".cache" / "gamedsl"
 
 
-def build_once(entry: Path, build: Callable[[Path], None], notify: Notify = silent) -> Path:
+def build_entry(entry: Path, build: Callable[[Path], None], notify: Notify = silent) -> Path:
     """Return `entry`, first filling it with `build(empty_folder)` if it does not exist.
 
     Whatever `build` raises passes through, and leaves nothing behind. A second process waits for

@@ -20,7 +20,7 @@ from gamedsl.policies.kv_pool import SCRAP, KVPool
 from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
 from gamedsl.policies.prefill import segments
-from gamedsl.policies.shared import NAME, Block, Level, blocks
+from gamedsl.policies.shared_attention import NAME, Block, Level, blocks
 
 _ROOM = 32  # columns made at once, at least
 
@@ -129,7 +129,7 @@ class DecodeBatch:
     def _visible(self, own: Sequence[list[int]]) -> torch.Tensor:
         """The additive mask [B, A]."""
         pad_B1 = torch.tensor([[self._width - len(path)] for path in own])
-        seen = [level.seen() for level in self._levels]
+        seen = [level.visible() for level in self._levels]
         seen.append(torch.arange(self._width + _ROOM) >= pad_B1)
         seen_BA = torch.cat(seen, 1)
         dtype = self._network.dtype

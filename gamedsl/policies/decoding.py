@@ -20,7 +20,6 @@ from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.constraints import Choices, Constraint, Schemas
 from gamedsl.policies.decode_batch import DecodeBatch
 from gamedsl.policies.decode_row import Row, choices_of, room_for
-from gamedsl.policies.drawing_tokens import draw
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import (
     Finish,
@@ -36,6 +35,7 @@ from gamedsl.policies.kv_pool import KVPool
 from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
 from gamedsl.policies.prefill import fill, segments
+from gamedsl.policies.token_sampling import draw
 
 Group = list[Row]
 """Rows of one adapter and temperature that have read the same tokens: one row of the batch until

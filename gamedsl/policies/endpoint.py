@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING
 
 from gamedsl.policies.base import Message
 from gamedsl.policies.budget import Budget, BudgetSpent, EndpointError
-from gamedsl.policies.endpoint_wire import (
+from gamedsl.policies.endpoint_protocol import (
     Answer,
     Body,
     Constrain,
-    Kept,
+    ReplyCache,
     answer_of,
     body_of,
     generated,
@@ -99,7 +99,7 @@ class Endpoint:
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._client = _client(headers, self.settings)
         weakref.finalize(self, self._client.close)
-        self._kept = Kept(self.settings.kept)
+        self._cache = ReplyCache(self.settings.kept)
         self._failed = threading.Event()
         self._jitter = random.Random(0)
 
@@ -127,12 +127,12 @@ class Endpoint:
         bodies = [body_of(request, self.model, self.settings.constrain) for request in requests]
         todo: list[Body] = []
         for body in bodies:
-            if self._kept.find(body) is None and body not in todo:
+            if self._cache.find(body) is None and body not in todo:
                 todo.append(body)
         new = list(zip(todo, self._all(todo), strict=True))
-        known = [self._kept.find(body) for body in bodies]
+        known = [self._cache.find(body) for body in bodies]
         for body, answer in new:
-            self._kept.keep(body, answer)
+            self._cache.keep(body, answer)
         return [
             found or next(answer for body, answer in new if body == asked)
             for asked, found in zip(bodies, known, strict=True)
@@ -198,9 +198,11 @@ class Endpoint:
         except httpx2.TransportError as error:
             return f"no connection: {error}", 0.0
         if answer.status_code in PASSING or answer.status_code >= 500:
-            return self._said(answer), _retry_after(answer)
+            return self._error_text(answer), _retry_after(answer)
         if answer.status_code != 200:
-            raise EndpointError(f"{self.url} refuses: {self._said(answer)}", self._remedy(answer))
+            raise EndpointError(
+                f"{self.url} refuses: {self._error_text(answer)}", self._remedy(answer)
+            )
         return self._read(answer)
 
     def _read(self, answer: httpx2.Response) -> Answer:
@@ -216,7 +218,7 @@ class Endpoint:
         self.budget.use(tokens_of(found))
         return read
 
-    def _said(self, answer: httpx2.Response) -> str:
+    def _error_text(self, answer: httpx2.Response) -> str:
         """The status and the beginning of what the server says of it, without the key."""
         text = " ".join(answer.text.split())
         if self._key:

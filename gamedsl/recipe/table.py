@@ -636,7 +636,7 @@ class Recipe:
         parts = self.parts(ir)
         return {part.adapter: (part.lr or self.lr) / self.lr for part in parts if part.adapter}
 
-    def shown_models(self, ir: GameIR) -> str:
+    def model_names(self, ir: GameIR) -> str:
         """The models that play, as people read them."""
         return " + ".join(dict.fromkeys(self.models(ir).values())) or self.model
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gamedsl.ir.outcome import rewards_so_far
-from gamedsl.players.replying import query_of
+from gamedsl.players.model_replies import query_of
 from gamedsl.policies.base import Query
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.rollout import Start, generator

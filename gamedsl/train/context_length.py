@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, cast
 
 from gamedsl.bounds.programs import UnboundedError
 from gamedsl.diagnostics import Problems
+from gamedsl.players.model_replies import AROUND, query_of
 from gamedsl.players.random import RandomPlayer
-from gamedsl.players.replying import AROUND, query_of
 from gamedsl.policies.base import Message
 from gamedsl.policies.generation import Tokenizer, Writing
 from gamedsl.prompting.history_bounds import reply_tokens

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gamedsl.players.replying import query_of
+from gamedsl.players.model_replies import query_of
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.bundles import draw_joint
 from gamedsl.train.rollout import generator

@@ -15,7 +15,7 @@ import yaml
 
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.base import Notify, Policy
-from gamedsl.policies.chunked import ChunkedPolicy
+from gamedsl.policies.chunk_scoring import ChunkedPolicy
 from gamedsl.policies.generation import Writing
 from gamedsl.policies.multi_model import models_of
 from gamedsl.recipe.table import Recipe

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gamedsl.players.replying import query_of
+from gamedsl.players.model_replies import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.errors import TrainError

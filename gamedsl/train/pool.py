@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from gamedsl.players.base import DrawingPlayer, Player
-from gamedsl.players.replying import query_of
+from gamedsl.players.model_replies import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.table import Recipe
 from gamedsl.train import checkpoint as checkpoints

@@ -155,7 +155,7 @@ def create(
         "rules_hash": game.ir.rules_hash,
         "rendering_hash": game.ir.rendering_hash,
         "rows": game.ir.rows,
-        "model": recipe.shown_models(game.ir),
+        "model": recipe.model_names(game.ir),
         **({"models": models} if len(set(models.values())) > 1 else {}),
         "seed": recipe.seed,
         "tokenizer": tokenizer.fingerprint,

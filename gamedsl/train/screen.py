@@ -41,7 +41,7 @@ class Screen:
         from rich.console import Console
 
         self.console = console or Console(highlight=False)
-        self._title = f"{game.name} · {recipe.shown_models(game.ir)} · seed {recipe.seed}"
+        self._title = f"{game.name} · {recipe.model_names(game.ir)} · seed {recipe.seed}"
         self._total = total_steps
         self._rewards: dict[str, list[float]] = {}
         self._measures: dict[str, list[float]] = {}

@@ -1,7 +1,7 @@
 """Plays games in which replies are written, side by side.
 
 Every game goes at its own pace: no game waits for what another is still writing, or for code that
-another runs (`gamedsl.players.replying.serve`), and each has random numbers of its own. A reply's
+another runs (`gamedsl.players.model_replies.serve`), and each has random numbers of its own. A reply's
 tokens are kept as they were drawn, so that what is trained is what was said.
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from gamedsl.calls.registry import lookup
 from gamedsl.ir.program import Call, walk_steps
 from gamedsl.players.base import Player, Posed, Speaker, answer
-from gamedsl.players.replying import Asked, Later, Next, Reply, serve
+from gamedsl.players.model_replies import Asked, Later, Next, Reply, serve
 from gamedsl.policies.base import Policy
 from gamedsl.policies.generation import Writing
 from gamedsl.policies.multi_model import mute_model

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gamedsl.players.replying import Choice, text_of
+from gamedsl.players.model_replies import Choice, text_of
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Generated
 from gamedsl.prompting.replies import ParseFailure

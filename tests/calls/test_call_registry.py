@@ -14,7 +14,7 @@ import pytest
 
 from gamedsl.calls import registry
 from gamedsl.calls.registry import CallError, Function, function, lookup
-from gamedsl.calls.sandbox.report import what_holds
+from gamedsl.calls.sandbox.report import sandbox_report
 from gamedsl.calls.types import ListOf, OrNone, Type, WrongType, checked, shown
 
 
@@ -245,7 +245,7 @@ def test_the_page_of_calls_runs(capsys: pytest.CaptureFixture[str]) -> None:
     scope: dict[str, Any] = {}
     exec(own, scope)
     assert capsys.readouterr().out == "{'ok': True, 'words': 3}\n"
-    if what_holds().way is None:
+    if sandbox_report().way is None:
         with pytest.raises(CallError, match="cannot be confined here"):
             exec(sandboxed, scope)
     else:

@@ -13,9 +13,9 @@ from gamedsl.calls import run_python as module
 from gamedsl.calls.registry import CallError, lookup
 from gamedsl.calls.run_python import run_python
 from gamedsl.calls.sandbox.launch import Limits, Way, confined
-from gamedsl.calls.sandbox.report import what_holds
+from gamedsl.calls.sandbox.report import sandbox_report
 
-CONFINED = sys.platform == "linux" and what_holds().way is not None
+CONFINED = sys.platform == "linux" and sandbox_report().way is not None
 pytestmark = pytest.mark.skipif(not CONFINED, reason="refused here: see test_sandbox")
 
 SQUARE = """

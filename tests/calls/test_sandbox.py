@@ -27,7 +27,7 @@ from gamedsl.calls.sandbox.launch import (
     confined,
     run_script,
 )
-from gamedsl.calls.sandbox.report import GUARANTEES, Report, best_way, fault_of, what_holds
+from gamedsl.calls.sandbox.report import GUARANTEES, Report, best_way, fault_of, sandbox_report
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it refuses: see below")
 
@@ -156,7 +156,7 @@ def way(request: pytest.FixtureRequest) -> Way:
     found: Way = request.param
     if why := fault(found):
         assert not why.startswith("a program in it"), why
-        assert what_holds().way != found
+        assert sandbox_report().way != found
         pytest.skip(f"refused: {why}")
     return found
 
@@ -478,7 +478,7 @@ print(asyncio.run(three()), json.dumps({"a": decimal.Decimal(1) == 1}), hashlib.
 
 
 def test_what_holds_is_said() -> None:
-    found = what_holds()
+    found = sandbox_report()
     if found.way is None:
         with pytest.raises(SandboxError):
             best_way()
@@ -496,7 +496,7 @@ def test_where_nothing_holds_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None
         raise SandboxError("OSError: unshare: Operation not permitted")
 
     monkeypatch.setattr(report, "run_script", nothing)
-    monkeypatch.setattr(report, "what_holds", what_holds.__wrapped__)
+    monkeypatch.setattr(report, "sandbox_report", sandbox_report.__wrapped__)
     with pytest.raises(SandboxError, match="landlock: OSError: unshare"):
         best_way()
     function = lookup("run_python")
@@ -508,9 +508,9 @@ def test_where_nothing_holds_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_machine_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "KNOWN", False)
-    assert what_holds.__wrapped__().refused["all"].endswith(" are not listed")
+    assert sandbox_report.__wrapped__().refused["all"].endswith(" are not listed")
     monkeypatch.setattr(report.sys, "platform", "darwin")
-    assert what_holds.__wrapped__() == Report(None, {"all": "this is not Linux"})
+    assert sandbox_report.__wrapped__() == Report(None, {"all": "this is not Linux"})
 
 
 def test_a_way_that_lets_something_through_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -520,7 +520,7 @@ def test_a_way_that_lets_something_through_is_refused(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(report, "run_script", leaking)
     assert fault_of("user") == "a program in it can read files"
-    assert report.what_holds.__wrapped__().way is None
+    assert report.sandbox_report.__wrapped__().way is None
 
 
 def test_failure_during_confinement_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

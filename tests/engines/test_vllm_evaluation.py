@@ -85,7 +85,7 @@ def test_engines_side_by_side_do_not_interfere(tmp_path: Path, policy: VllmPolic
     import torch
 
     from gamedsl.players.base import Posed
-    from gamedsl.players.speaking import SpeakingPlayer
+    from gamedsl.players.model import SpeakingPlayer
     from gamedsl.policies.vllm import VllmPolicy as Engine
     from gamedsl.train.engine import open_policy
     from gamedsl.train.runfolder import create, write_adapters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gamedsl.policies.endpoint import BudgetSpent, Endpoint, EndpointSettings
-from gamedsl.policies.endpoint_wire import Constrain
+from gamedsl.policies.endpoint_protocol import Constrain
 from gamedsl.policies.generation import Generated, Request
 from tests.evaluate.serving import Reply, serving
 

@@ -13,7 +13,7 @@ import gamedsl
 from gamedsl.players.base import Answered, Posed
 from gamedsl.players.endpoint import ANSWER_TOKENS, EndpointPlayer
 from gamedsl.policies.endpoint import EndpointSettings
-from gamedsl.policies.endpoint_wire import Constrain
+from gamedsl.policies.endpoint_protocol import Constrain
 from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime import Episode, Game
 from tests.evaluate.serving import Body, Reply, serving

@@ -16,7 +16,7 @@ from gamedsl.evaluate import EvalError, Evaluation, Options, ReplySite, contesta
 from gamedsl.evaluate.plan import plan_of
 from gamedsl.evaluate.transcripts import keeper
 from gamedsl.players import open_player
-from gamedsl.players.speaking import SpeakingPlayer
+from gamedsl.players.model import SpeakingPlayer
 from gamedsl.policies.endpoint import EndpointSettings
 from gamedsl.runtime import Game
 from tests.evaluate.serving import Reply, options_in, serving, serving_model

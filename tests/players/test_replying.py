@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import gamedsl
-from gamedsl.players.replying import AROUND, Asked, query_of, replies
+from gamedsl.players.model_replies import AROUND, Asked, query_of, replies
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Finish, Generated, Request, Then, TokenRow, Writing
 from gamedsl.policies.hf import HFPolicy

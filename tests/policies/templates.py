@@ -7,7 +7,7 @@ thoughts of turns before the last question and opens an empty thought where none
 
 from __future__ import annotations
 
-from gamedsl.policies import tiny
+from gamedsl.policies import random_models
 from gamedsl.policies.chat import HFTokenizer
 
 CHATML = (
@@ -42,7 +42,7 @@ HEADERS = (
 
 def tokenizer(template: str) -> HFTokenizer:
     """`tiny`'s tokenizer with another template and the special tokens that it needs."""
-    _, wrapped = tiny.build()
+    _, wrapped = random_models.build_tiny()
     if template == HEADERS:
         wrapped.add_tokens(["<|begin|>", "<|head|>", "<|body|>"], special_tokens=True)
     wrapped.chat_template = template

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gamedsl.policies import tiny
+from gamedsl.policies import random_models
 from gamedsl.policies.base import Query
 from gamedsl.policies.chat import HFTokenizer
 
@@ -17,7 +17,7 @@ DROPPING = "{% for m in messages if m['role'] != 'system' %}{{ m['content'] }}{%
 
 
 def _tokenizer(template: str | None = None) -> HFTokenizer:
-    _, tokenizer = tiny.build()
+    _, tokenizer = random_models.build_tiny()
     if template:
         tokenizer.chat_template = template
     return HFTokenizer(tokenizer)
@@ -41,7 +41,7 @@ def test_system_text_moves_into_user_message(template: str, prompt: str) -> None
 
 
 def test_special_tokens_are_single_ids_and_bytes_survive() -> None:
-    _, tokenizer = tiny.build()
+    _, tokenizer = random_models.build_tiny()
     text = "<|im_start|>é 😀\n<|im_end|>"
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     assert (ids[0], ids[-1], len(ids)) == (1, 2, 2 + len("é 😀\n".encode()))
@@ -84,13 +84,13 @@ def test_labels_that_begin_one_another_are_ended() -> None:
 def test_fingerprint_covers_template_and_vocabulary() -> None:
     assert _tokenizer().fingerprint == _tokenizer().fingerprint
     assert _tokenizer().fingerprint != _tokenizer(DROPPING).fingerprint
-    _, tokenizer = tiny.build()
+    _, tokenizer = random_models.build_tiny()
     tokenizer.add_tokens(["stag"])
     assert HFTokenizer(tokenizer).fingerprint != _tokenizer().fingerprint
 
 
 def test_fingerprint_survives_use() -> None:
-    _, tokenizer = tiny.build()
+    _, tokenizer = random_models.build_tiny()
     before = HFTokenizer(tokenizer).fingerprint
     tokenizer(["a", "bcd"], padding=True, truncation=True, max_length=2)
     assert HFTokenizer(tokenizer).fingerprint == before

@@ -14,13 +14,13 @@ import torch
 
 from gamedsl.policies import models
 from gamedsl.policies.base import Query
-from gamedsl.policies.drawing_tokens import draw
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Request, join_turns
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.network import Network
-from gamedsl.policies.shared import DEPTH, blocks
+from gamedsl.policies.shared_attention import DEPTH, blocks
+from gamedsl.policies.token_sampling import draw
 
 # PEFT itself asks transformers for a name that transformers has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")

@@ -10,7 +10,7 @@ import transformers
 
 from gamedsl.policies.base import Query
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.full import FullPolicy
+from gamedsl.policies.full_model import FullPolicy
 
 LABELS = ("mark(0,0)", "mark(1,2)", "another way")
 

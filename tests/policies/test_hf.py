@@ -11,7 +11,7 @@ import peft
 import pytest
 import torch
 
-from gamedsl.policies import tiny
+from gamedsl.policies import random_models
 from gamedsl.policies.base import Query
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.hf import HFPolicy
@@ -100,7 +100,9 @@ def _plain_models(policy: HFPolicy, folder: Path) -> dict[str, peft.PeftModel]:
     for role in ROLES:
         policy.save_adapter(role, folder / role)
     return {
-        role: peft.PeftModel.from_pretrained(tiny.build()[0], folder / role, is_trainable=True)
+        role: peft.PeftModel.from_pretrained(
+            random_models.build_tiny()[0], folder / role, is_trainable=True
+        )
         for role in ROLES
     }
 
@@ -246,7 +248,7 @@ def test_adapter_initialisation_depends_on_seed_and_name() -> None:
 
 
 def test_a_fresh_adapter_is_the_base_model() -> None:
-    policy, model = HFPolicy("tiny", ROLES), tiny.build()[0]
+    policy, model = HFPolicy("tiny", ROLES), random_models.build_tiny()[0]
     plain = [_plain_log_pi(model, policy, query) for query in QUERIES]
     _assert_close(policy.log_probs(QUERIES), plain)
 

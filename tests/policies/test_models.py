@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from gamedsl.policies import models, smollm2, tiny
-from gamedsl.policies.cache import build_once, cache_root
+from gamedsl.policies import models, random_models, smollm2
+from gamedsl.policies.cache import build_entry, cache_root
 from gamedsl.policies.errors import ModelError
 
 
@@ -74,11 +74,11 @@ def test_failed_build_leaves_nothing_and_repeats(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build_once(entry, half)
+        build_entry(entry, half)
     assert [path for path in entry.parent.iterdir() if path.is_dir()] == []
     killed = entry.parent / ".m.partial-killed"
     killed.mkdir()
-    build_once(entry, lambda folder: (folder / "whole").touch() and None)
+    build_entry(entry, lambda folder: (folder / "whole").touch() and None)
     assert (entry / "whole").exists()
     assert not killed.exists()
 
@@ -92,7 +92,7 @@ def test_concurrent_builds_build_once(tmp_path: Path) -> None:
         started.set()
         release.wait(5)
 
-    first = threading.Thread(target=build_once, args=(entry, slow))
+    first = threading.Thread(target=build_entry, args=(entry, slow))
     first.start()
     started.wait(5)
 
@@ -100,7 +100,7 @@ def test_concurrent_builds_build_once(tmp_path: Path) -> None:
         said.append(message)
         release.set()
 
-    build_once(entry, slow, waiting)
+    build_entry(entry, slow, waiting)
     first.join()
     assert len(built) == 1
     assert "waiting" in said[0]
@@ -128,7 +128,7 @@ def test_unknown_names_get_a_suggestion(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_chat_template_is_refused(tmp_path: Path) -> None:
-    model, tokenizer = tiny.build()
+    model, tokenizer = random_models.build_tiny()
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     assert models.load(str(tmp_path)).name == str(tmp_path)
@@ -142,10 +142,10 @@ def test_a_folder_without_a_chat_template_is_refused(tmp_path: Path) -> None:
 def test_tiny_is_deterministic_and_preserves_rng() -> None:
     torch.manual_seed(123)
     before = torch.random.get_rng_state()
-    one, two = (tiny.build()[0].state_dict() for _ in range(2))
+    one, two = (random_models.build_tiny()[0].state_dict() for _ in range(2))
     assert torch.equal(torch.random.get_rng_state(), before)
     assert all(torch.equal(one[key], two[key]) for key in one)
-    other = tiny.build(seed=1)[0].state_dict()
+    other = random_models.build_tiny(seed=1)[0].state_dict()
     assert not torch.equal(one["lm_head.weight"], other["lm_head.weight"])
 
 

@@ -9,7 +9,7 @@ import peft
 import pytest
 import torch
 
-from gamedsl.policies import tiny
+from gamedsl.policies import random_models
 from gamedsl.policies.generation import TokenRow
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
@@ -59,7 +59,7 @@ def _plain(folder: Path, rows: list[TokenRow]) -> tuple[list[torch.Tensor], list
     log_probs, gradients = {}, []
     for name in NAMES:
         policy.save_adapter(name, folder / name)
-        base = tiny.build()[0]
+        base = random_models.build_tiny()[0]
         model = peft.PeftModel.from_pretrained(base, folder / name, is_trainable=True)
         total = torch.zeros(())
         for index, (row, weight) in enumerate(zip(rows, _weights(rows), strict=True)):

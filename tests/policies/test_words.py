@@ -10,7 +10,7 @@ import torch
 
 from gamedsl.policies.base import Query
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.words import WordsPolicy
+from gamedsl.policies.word_network import WordsPolicy
 
 SIGNS = ("circle", "cross", "square", "star")
 

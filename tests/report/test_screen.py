@@ -7,7 +7,7 @@ from rich.console import Console
 
 from gamedsl.train.screen import SPARKS, Screen, sparkline, split_bar
 
-RECIPE = SimpleNamespace(shown_models=lambda ir: "smollm2-135m", seed=0)
+RECIPE = SimpleNamespace(model_names=lambda ir: "smollm2-135m", seed=0)
 GAME = SimpleNamespace(name="a_game_with_quite_a_long_name_for_a_title", ir=None)
 PREDICTION = {
     "kind": "pure", "text": "(hare, hare)", "margin": 0.166, "confidence": "clear",

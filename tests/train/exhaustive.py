@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gamedsl.ir.outcome import rewards_so_far
-from gamedsl.players.replying import query_of
+from gamedsl.players.model_replies import query_of
 from gamedsl.runtime import Action
 from gamedsl.solve import tabulate
 from gamedsl.solve.worth import action_worth

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from gamedsl.players.model import load_policy
-from gamedsl.players.replying import Asked, replies
+from gamedsl.players.model_replies import Asked, replies
 from gamedsl.policies.factory import PolicyOptions
 from gamedsl.policies.generation import Writing
 from gamedsl.runtime import Game

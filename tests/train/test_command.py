@@ -12,7 +12,7 @@ import torch
 
 import gamedsl
 from gamedsl.cli import main
-from gamedsl.policies import tiny
+from gamedsl.policies import random_models
 from gamedsl.train.runfolder import open_run
 from tests.train.conftest import ANEW, DILEMMA, untimed
 
@@ -80,7 +80,7 @@ def test_copied_game_compiles_with_its_words(
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # peft's own
 def test_adapters_load_in_plain_peft(game_file: Path) -> None:
     assert _train("dilemma.yaml", "--model", "tiny", "--steps", "2", "--out", "run") == 0
-    base, _ = tiny.build()
+    base, _ = random_models.build_tiny()
     model = peft.PeftModel.from_pretrained(base, "run/adapters/shared")
     weights = [p for name, p in model.named_parameters() if "lora_B" in name]
     assert weights

@@ -11,7 +11,7 @@ import torch
 
 import gamedsl
 from gamedsl.players.base import DrawingPlayer
-from gamedsl.players.policy import PolicyPlayer
+from gamedsl.players.model import PolicyPlayer
 from gamedsl.players.table import open_player
 from gamedsl.players.unbeaten import unbeaten
 from gamedsl.runtime import Action

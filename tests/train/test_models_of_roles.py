@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from gamedsl.cli import main
-from gamedsl.players.replying import query_of
+from gamedsl.players.model_replies import query_of
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.generation import Generated, Request, TokenRow
 from gamedsl.policies.multi_model import MultiModelWriter

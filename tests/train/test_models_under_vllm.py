@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import torch
 
-from gamedsl.policies import tiny, vllm
+from gamedsl.policies import random_models, vllm
 from gamedsl.policies.generation import Generated, Request, Session, TokenRow
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
@@ -103,7 +103,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     monkeypatch.setattr(StandIn, "made", [], raising=False)
     found = {}
     for seed, name in enumerate(("one", "other")):
-        model, tokenizer = tiny.build(seed)
+        model, tokenizer = random_models.build_tiny(seed)
         found[name] = tmp_path / name
         model.save_pretrained(found[name])
         tokenizer.save_pretrained(found[name])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gamedsl.ir.form import Form
-from gamedsl.policies import tiny
+from gamedsl.policies import random_models
 from gamedsl.policies.generation import Generated, Request, Then, Writing
 from gamedsl.prompting.replies import CLOSE, OPEN, write_choice
 from gamedsl.runtime import Game
@@ -48,7 +48,7 @@ train: {adapters: per_role}
                 ids=["chatml", "thinking", "empty-thought", "headers"])  # fmt: skip
 def template(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """`tiny` has this chat template, and the special tokens that it needs."""
-    plain = tiny._tokenizer
+    plain = random_models._tiny_tokenizer
 
     def changed() -> Any:
         tokenizer = plain()
@@ -57,7 +57,7 @@ def template(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         tokenizer.chat_template = request.param
         return tokenizer
 
-    monkeypatch.setattr(tiny, "_tokenizer", changed)
+    monkeypatch.setattr(random_models, "_tiny_tokenizer", changed)
     return str(request.param)
 
 

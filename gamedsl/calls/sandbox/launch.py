@@ -120,7 +120,7 @@ class Confined:
                 ended = "output"
                 break
         try:
-            left = 0.0 if ended == "output" else self.left()
+            left = 0.0 if ended == "output" else self.seconds_left()
             code: int | None = self.keeper.wait(left)
         except subprocess.TimeoutExpired:
             code = None
@@ -131,7 +131,7 @@ class Confined:
             self.check()
         return Outcome(ended, None if ended != "itself" else code, output[: self.limits.output])
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the time is up."""
         return max(0.0, self.deadline - time.monotonic())
 
@@ -141,7 +141,7 @@ class Confined:
             return
         poll = select.poll()
         poll.register(self.keeper.stdout, select.POLLIN)
-        while poll.poll(self.left() * 1000):
+        while poll.poll(self.seconds_left() * 1000):
             part = self.keeper.stdout.read(1 << 14)
             if not part:
                 return
@@ -152,7 +152,7 @@ class Confined:
         `TimeoutError` where its time is up before."""
         poll = select.poll()
         poll.register(self._report, select.POLLIN)
-        if not poll.poll(self.left() * 1000):
+        if not poll.poll(self.seconds_left() * 1000):
             raise TimeoutError
         said = os.read(self._report, 1000).decode(errors="replace")
         if said != "ok":

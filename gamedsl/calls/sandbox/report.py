@@ -88,7 +88,7 @@ class Report:
 
 
 @cache
-def what_holds() -> Report:
+def sandbox_report() -> Report:
     """Try every way, the strongest first, until one keeps what it promises."""
     refused: dict[str, str] = {}
     if sys.platform != "linux":
@@ -138,7 +138,7 @@ def fault_of(way: Way) -> str:
 
 def best_way() -> Way:
     """The strongest way that holds. Raises `SandboxError`, which says what is missing."""
-    report = what_holds()
+    report = sandbox_report()
     if report.way is None:
         why = "; ".join(f"{way}: {why}" for way, why in report.refused.items())
         raise SandboxError(

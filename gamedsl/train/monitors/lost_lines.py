@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.players.base import PlayerError
-from gamedsl.players.searching import require_open
+from gamedsl.players.search import require_open
 from gamedsl.players.unbeaten import unbeaten
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.errors import TrainError

@@ -88,7 +88,7 @@ def generated(answer: Answer) -> Generated:
     return Generated((), (), (), answer.text, answer.finish)
 
 
-class Kept:
+class ReplyCache:
     """Answers by what was asked; those not asked for longest go when there are too many."""
 
     def __init__(self, limit: int) -> None:

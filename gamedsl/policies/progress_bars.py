@@ -12,7 +12,7 @@ logging: Any = _untyped
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def without_progress_bars() -> Iterator[None]:
     """No progress bars inside the block; the caller's setting is put back."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()

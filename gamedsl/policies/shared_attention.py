@@ -85,7 +85,7 @@ class Level:
         self._device = device
         self._arrange()
 
-    def seen(self) -> torch.Tensor:
+    def visible(self) -> torch.Tensor:
         """Which of the level's tokens each row reads: bool [B, P]."""
         size_B = torch.where(self.group_B >= 0, self._size_G[self.group_B.clamp(min=0)], 0)
         return torch.arange(self.length) < size_B[:, None]

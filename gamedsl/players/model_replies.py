@@ -187,7 +187,7 @@ class _Service:
     def _request(self, one: Asked) -> Request | None:
         """Returns the first request; None if the options are scored at once."""
         if one.decision.said is not None:
-            return _said(one, self.temperature, constrain=self.constrain)
+            return _open_request(one, self.temperature, constrain=self.constrain)
         if self.free:
             return _free(self.policy, one, self.temperature)
         if one.decision.form.think is not None:
@@ -227,7 +227,7 @@ class _Service:
         return requests
 
 
-def _said(one: Asked, temperature: float, *, constrain: bool) -> Request:
+def _open_request(one: Asked, temperature: float, *, constrain: bool) -> Request:
     """An open decision, as an engine is asked for it."""
     decision = one.decision
     assert decision.said is not None

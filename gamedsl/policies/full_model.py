@@ -23,11 +23,11 @@ from torch import nn
 from gamedsl.policies.activations import Activations, Recompute
 from gamedsl.policies.base import Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
-from gamedsl.policies.chunked import ChunkedPolicy, Scored
+from gamedsl.policies.chunk_scoring import ChunkedPolicy, Scored
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.models import load
 from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
-from gamedsl.policies.quiet import quiet
+from gamedsl.policies.progress_bars import without_progress_bars
 
 PASS_TOKENS = 1024
 _FILE = "model.safetensors"
@@ -101,7 +101,7 @@ class FullPolicy(ChunkedPolicy):
 
     def save_adapter(self, adapter: str, folder: Path) -> None:
         """Write a folder that `AutoModelForCausalLM.from_pretrained`, and `model:`, load."""
-        with quiet():
+        with without_progress_bars():
             self._models[adapter].save_pretrained(str(folder))
         self._wrapped.save_pretrained(str(folder))
 
