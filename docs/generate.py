@@ -26,7 +26,7 @@ from gamedsl.calls.registry import SHIPPED, lookup
 from gamedsl.cli import COMMANDS
 from gamedsl.diagnostics import codes
 from gamedsl.ir.builtins import BUILTINS, Builtin
-from gamedsl.players import PLAYERS
+from gamedsl.players.table import PLAYERS, player_spec
 from gamedsl.prompting.labels import STYLES
 from gamedsl.recipe.methods import METHODS, default_of, table
 from gamedsl.recipe.schema import train_schema
@@ -235,7 +235,8 @@ def players() -> Iterator[str]:
     yield "\n## Players\n"
     yield "Who may hold a seat; [players.md](players.md) says more."
     yield ""
-    rows = [(f"`{row.usage}`", row.doc, row.fits) for row in PLAYERS.values()]
+    specs = ((name, player_spec(name)) for name in PLAYERS)
+    rows = [(f"`{spec.usage(name)}`", spec.doc, spec.fits) for name, spec in specs]
     yield from rows_of(("player", "plays", "fits"), rows)
 
 

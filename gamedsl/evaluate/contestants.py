@@ -20,8 +20,9 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.evaluate.errors import EvalError
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError, Speaker
 from gamedsl.players.endpoint import EndpointPlayer
+from gamedsl.players.mix import mixed
 from gamedsl.players.model import untrained
-from gamedsl.players.table import PLAYERS, mixed, open_player
+from gamedsl.players.table import PLAYERS, open_player, player_spec
 from gamedsl.policies.endpoint import Endpoint, EndpointError, EndpointSettings
 from gamedsl.train.runfolder import number_in
 
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 _NAMED = re.compile(r"([A-Za-z][\w.-]*)=(.+)")
 _MODEL = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-_IN_FILES = frozenset({"run", "policy", "module", "model"})
-_SEEDED = frozenset({"mcts", "model"})
-"""Players whose policy, or whose labels, the seed decides."""
 _SMALL = 1 << 20
 """Bytes of a model's file up to which all of it is hashed; of a larger one the size counts."""
 
@@ -108,6 +106,7 @@ def identity_of(spec: str, seed: int = 0, endpoints: EndpointSettings | None = N
     players that it is made of, the seed where its policy depends on it, and how an endpoint is
     asked. Raises OSError for a file that cannot be read."""
     head, _, argument = (part.strip() for part in spec.partition(":"))
+    kind = player_spec(head) if head in PLAYERS else None
     content = hashlib.sha256(head.encode())
     if head == "mix":
         for part in mixed(argument):
@@ -116,14 +115,14 @@ def identity_of(spec: str, seed: int = 0, endpoints: EndpointSettings | None = N
     elif head == "best_response":
         content.update(identity_of(argument, seed, endpoints).encode())
     else:
-        parts = dict(_parts(argument)) if argument and head in _IN_FILES else {}
+        parts = dict(_parts(argument)) if argument and kind is not None and kind.in_files else {}
         for name, file in parts.items():
             content.update(f"\n{name}\n".encode() + file)
         if not parts:
             content.update(argument.encode())
         for held in _held(parts.get("recipe.yaml", b"")):
             content.update(f"\n{identity_of(held, seed, endpoints)}".encode())
-    if head in _SEEDED:
+    if kind is not None and kind.seeded:
         content.update(f"\nseed {seed}".encode())
     if head in ("endpoint", "model") and endpoints is not None:
         room = endpoints.max_tokens if head == "endpoint" else None

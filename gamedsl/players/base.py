@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Action, Decision, Env, Episode, ParseFailure
+    from gamedsl.policies.budget import Budget
+    from gamedsl.runtime import Action, Decision, Env, Episode, Game, ParseFailure
     from gamedsl.runtime.memory import Memory
 
 
@@ -130,3 +132,65 @@ def play(
     while not episode.done:
         episode.step({d.seat: players[d.seat].act(d, episode) for d in episode.decisions})
     return episode
+
+
+NUMBER = r"\d+(\.\d*)?|\.\d+"
+"""A share, as players are told of it."""
+
+OPEN_GAMES = "games in which everybody sees everything"
+
+
+@dataclass(frozen=True)
+class PlayerRequest:
+    """The arguments of a player: the text after its name, the game, the seed, whether code may run,
+    the settings of vLLM where it writes the replies, and what endpoints may use up together.
+    `open` opens other players for the same game."""
+
+    argument: str
+    game: Game
+    seed: int
+    allow_code: bool
+    vllm: Mapping[str, Any] | None
+    budget: Budget | None
+    open: Callable[[str], Player]
+
+    def open_drawing(self, spec: str) -> DrawingPlayer:
+        """A player that is part of another, whose odds must be known. Raises PlayerError."""
+        player = self.open(spec)
+        if not isinstance(player, DrawingPlayer):
+            raise PlayerError(f"the odds of `{spec.strip()}` are not known", "take another player")
+        return player
+
+    def whole(self, text: str, example: str) -> int:
+        """A number from 1 up. Raises PlayerError."""
+        if not text.isdecimal() or int(text) < 1:
+            raise PlayerError(f"`{text}` is no whole number from 1 up", f"write `{example}`")
+        return int(text)
+
+
+@dataclass(frozen=True)
+class PlayerSpec:
+    """The declaration of a kind of player, `PLAYER` in its file.
+
+    argument: what stands after the colon; empty: nothing does, and in brackets it may be left out.
+    doc: what it plays.
+    fits: the games that it can play.
+    open: makes the player.
+    speaks: whether it has something to say at open decisions.
+    in_files: whether its argument names files that make it what it is.
+    seeded: whether the seed decides its policy, or its labels.
+    """
+
+    argument: str
+    doc: str
+    fits: str
+    open: Callable[[PlayerRequest], Player]
+    speaks: bool = True
+    in_files: bool = False
+    seeded: bool = False
+
+    def usage(self, name: str) -> str:
+        """The text that names such a player, such as `mcts:SIMULATIONS`."""
+        if self.argument.startswith("["):
+            return f"{name}[:{self.argument[1:]}"
+        return f"{name}:{self.argument}" if self.argument else name

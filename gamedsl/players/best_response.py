@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gamedsl.engine.walk import JointNode, walk
-from gamedsl.players.base import DrawingPlayer, PlayerError
+from gamedsl.players.base import DrawingPlayer, Player, PlayerError, PlayerRequest, PlayerSpec
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Env, Episode, Game
@@ -72,3 +72,14 @@ def _written_out(game: Game) -> Tree:
             "defined decision by decision",
             "take another player",
         ) from error
+
+
+def _open(request: PlayerRequest) -> Player:
+    against = request.open_drawing(request.argument)
+    return BestResponsePlayer(request.game, against, seed=request.seed)
+
+
+PLAYER = PlayerSpec(
+    "PLAYER", "the best there is while that player holds all other seats",
+    "games whose tree is small", _open, speaks=False,
+)  # fmt: skip

@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from gamedsl.players.base import Answered, Dice, Posed
+from gamedsl.players.base import (
+    Answered,
+    Dice,
+    Player,
+    PlayerError,
+    PlayerRequest,
+    PlayerSpec,
+    Posed,
+)
 from gamedsl.players.model_replies import OPENED, closing_of, query_of
 from gamedsl.policies.budget import Budget
 from gamedsl.policies.endpoint import Endpoint, EndpointError, EndpointSettings
@@ -138,3 +146,15 @@ def _answered(thought: _Thought, answer: Answer | None) -> Answered:
     text, tokens = thought.text + answer.text, thought.tokens + answer.tokens
     read = ParseFailure("truncated", text) if answer.finish == "length" else text
     return Answered(read, text, tokens)
+
+
+def _open(request: PlayerRequest) -> Player:
+    try:
+        return EndpointPlayer.of(request.argument, budget=request.budget)
+    except EndpointError as error:
+        raise PlayerError(error.fact, error.fix) from error
+
+
+PLAYER = PlayerSpec(
+    "URL#MODEL", "a model that an OpenAI-compatible server serves", "all games", _open
+)

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gamedsl.players.base import PlayerError
+from gamedsl.players.base import Player, PlayerError, PlayerRequest, PlayerSpec
 from gamedsl.players.policy_file import PolicyError, SavedPlayer, SavedPolicy, read_policy
 from gamedsl.policies.cache import cache_root
 
@@ -72,3 +72,13 @@ def _replace(path: Path, text: str) -> None:
     with os.fdopen(handle, "w", encoding="utf-8") as stream:
         stream.write(text)
     Path(new).replace(path)
+
+
+def _open(request: PlayerRequest) -> Player:
+    return EquilibriumPlayer(request.game, seed=request.seed)
+
+
+PLAYER = PlayerSpec(
+    "", "the policy that `gamedsl solve` finds, kept from then on",
+    "games that can be solved whole", _open, speaks=False,
+)  # fmt: skip

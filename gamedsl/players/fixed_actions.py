@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gamedsl.players.base import DrawingPlayer, PlayerError
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.players.base import DrawingPlayer, Player, PlayerError, PlayerRequest, PlayerSpec
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Episode
@@ -29,3 +30,32 @@ class FixedPlayer(DrawingPlayer):
             f"`{decision.seat}` always takes {wanted}, which is not legal at `{decision.step}`",
             f"name another action to take there, after a comma: legal are {legal}",
         )
+
+
+def _open(request: PlayerRequest) -> Player:
+    from gamedsl.prompting.labels import option_names
+
+    actions, known = _listed(request.argument), option_names(request.game.ir)
+    for action in actions:
+        if action not in known:
+            near = did_you_mean(action, known)
+            help = f"did you mean `{near}`?" if near else f"there are {', '.join(known[:20])}"
+            raise PlayerError(f"`{request.game.name}` has no action `{action}`", help)
+    return FixedPlayer(actions, seed=request.seed)
+
+
+def _listed(text: str) -> list[str]:
+    """The parts of a list; commas in brackets divide nothing, for actions such as `mark(0,2)`."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+PLAYER = PlayerSpec(
+    "ACTION", "the first of these actions, with commas between, that is legal", "all games", _open
+)

@@ -25,7 +25,7 @@ from itertools import product
 from math import log, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gamedsl.players.base import DrawingPlayer, PlayerError
+from gamedsl.players.base import DrawingPlayer, Player, PlayerError, PlayerRequest, PlayerSpec
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Episode, Game
@@ -366,3 +366,21 @@ def share(
     """Returns the probability that one of some cards is of a kind, by their weights."""
     weights = {card: weight(card) for card in cards}
     return sum(n for card, n in weights.items() if of(card)) / (sum(weights.values()) or 1)
+
+
+def _open(request: PlayerRequest) -> Player:
+    if request.argument not in ("", "hints"):
+        raise PlayerError(
+            f"`hanabi_convention` has no setting `{request.argument}`",
+            "write `hanabi_convention:hints`, or leave it out",
+        )
+    return HanabiPlayer(request.game, moves=not request.argument, seed=request.seed)
+
+
+PLAYER = PlayerSpec(
+    "[hints]",
+    "a convention by which hints ask for cards; sees its view alone; with `hints` it reads nothing"
+    " into other moves",
+    "`hanabi` and what extends it",
+    _open,
+)

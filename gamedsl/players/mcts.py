@@ -15,7 +15,7 @@ from math import inf, log, sqrt
 from typing import TYPE_CHECKING
 
 from gamedsl.engine.walk import mover, options, play_out, take
-from gamedsl.players.base import DrawingPlayer
+from gamedsl.players.base import OPEN_GAMES, DrawingPlayer, Player, PlayerRequest, PlayerSpec
 from gamedsl.players.search import require_open, shared_by_best
 
 if TYPE_CHECKING:
@@ -139,3 +139,14 @@ def _play_out(state: State, seats: tuple[str, ...], dice: random.Random) -> list
 
     payoffs = play_out(state.copy(), dice.random, choose).payoffs
     return [float(payoffs[seat]) for seat in seats]
+
+
+def _open(request: PlayerRequest) -> Player:
+    simulations = request.whole(request.argument, "mcts:200")
+    return MctsPlayer(request.game, simulations, seed=request.seed)
+
+
+PLAYER = PlayerSpec(
+    "SIMULATIONS", "what Monte Carlo tree search tries most", OPEN_GAMES, _open,
+    speaks=False, seeded=True,
+)  # fmt: skip

@@ -13,7 +13,14 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from gamedsl.engine.walk import mover, take
-from gamedsl.players.base import DrawingPlayer, PlayerError
+from gamedsl.players.base import (
+    OPEN_GAMES,
+    DrawingPlayer,
+    Player,
+    PlayerError,
+    PlayerRequest,
+    PlayerSpec,
+)
 from gamedsl.players.search import require_open, shared_by_best, total_of
 from gamedsl.solve.positions import PositionValues
 from gamedsl.solve.tree import TooLarge
@@ -175,3 +182,22 @@ def _require_two(game: Game) -> None:
             f"`minimax` is for two seats, and `{game.name}` has {len(game.ir.seats)}",
             "take `mcts:200`",
         )
+
+
+def _open(request: PlayerRequest) -> Player:
+    depth = None
+    if request.argument:
+        name, _, number = request.argument.partition("=")
+        if name != "depth":
+            raise PlayerError(f"`minimax` has no setting `{name}`", "write `minimax:depth=6`")
+        depth = request.whole(number, "minimax:depth=6")
+    return MinimaxPlayer(request.game, depth, seed=request.seed)
+
+
+PLAYER = PlayerSpec(
+    "[depth=N]",
+    "all best moves equally often, of the whole game or as far as it looks ahead",
+    f"{OPEN_GAMES}, two seats, constant sum; without a depth up to 30,000 positions",
+    _open,
+    speaks=False,
+)

@@ -8,12 +8,20 @@ known, and games that are played many at a time are mixed like games that are pl
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from gamedsl.players.base import DrawingPlayer
+from gamedsl.players.base import (
+    NUMBER,
+    DrawingPlayer,
+    Player,
+    PlayerError,
+    PlayerRequest,
+    PlayerSpec,
+)
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Episode
@@ -74,3 +82,28 @@ def choices(episode: Episode, seat: str) -> Iterator[tuple[Decision, Episode, st
             if decision.seat == seat and len(decision.legal) > 1:
                 yield decision, past.fork(), step["choices"][seat]
         past.step({name: Action(action) for name, action in step["choices"].items()})
+
+
+def mixed(argument: str) -> list[str]:
+    """The parts of a mixture, each `SHARE*PLAYER`."""
+    return re.split(r"\+(?=\s*[\d.]+\s*\*)", argument)
+
+
+def _open(request: PlayerRequest) -> Player:
+    parts = []
+    for part in mixed(request.argument):
+        share, times, spec = part.partition("*")
+        if not times or not re.fullmatch(NUMBER, share.strip()) or not float(share):
+            raise PlayerError(
+                f"`{part}` is not a share of a player", "write `mix:0.5*random+0.5*minimax`"
+            )
+        if spec.strip().startswith("mix:"):
+            raise PlayerError("a mixture in a mixture", "write all its players with their shares")
+        parts.append((float(share), request.open_drawing(spec)))
+    return MixPlayer(parts, seed=request.seed)
+
+
+PLAYER = PlayerSpec(
+    "SHARE*PLAYER+…", "one of several players, drawn anew for each episode", "what its players fit",
+    _open,
+)  # fmt: skip

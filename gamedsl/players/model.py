@@ -17,6 +17,8 @@ from gamedsl.players.base import (
     DrawingPlayer,
     Player,
     PlayerError,
+    PlayerRequest,
+    PlayerSpec,
     Posed,
     answer,
 )
@@ -238,3 +240,13 @@ def load_policy(
             f"the adapters do not fit `{names}`: {error}", "take the model of the run"
         ) from error
     return policy
+
+
+def _open(request: PlayerRequest) -> Player:
+    return untrained(request.argument, request.game, seed=request.seed, vllm=request.vllm)
+
+
+PLAYER = PlayerSpec(
+    "NAME", "a language model as it comes, untrained", "all games", _open,
+    in_files=True, seeded=True,
+)  # fmt: skip

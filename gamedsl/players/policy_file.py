@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.players.base import DrawingPlayer
+from gamedsl.players.base import DrawingPlayer, Player, PlayerError, PlayerRequest, PlayerSpec
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Episode, Game
@@ -160,3 +160,17 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
         return str(value)
     return value
+
+
+def _open(request: PlayerRequest) -> Player:
+    try:
+        return SavedPlayer.of(request.argument, request.game, seed=request.seed)
+    except PolicyError as error:
+        command = f"gamedsl solve {request.game.name} --save {request.argument}"
+        raise PlayerError(str(error), f"make one: {command}") from error
+
+
+PLAYER = PlayerSpec(
+    "FILE", "a policy that `gamedsl solve --save` kept", "the game that was solved", _open,
+    speaks=False, in_files=True,
+)  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.players.base import Player, PlayerError
+from gamedsl.players.base import Player, PlayerError, PlayerRequest, PlayerSpec
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Episode
@@ -53,3 +53,18 @@ def load_player(argument: str, *, seed: int) -> Player:
         known = ", ".join(n for n, value in vars(module).items() if callable(value))
         raise PlayerError(f"`{file}` has no player `{name}`", f"it has {known or 'none'}")
     return FunctionPlayer(found)
+
+
+def _open(request: PlayerRequest) -> Player:
+    if not request.allow_code:
+        raise PlayerError(
+            f"`module:{request.argument}` would run a Python file, which no file may ask for",
+            "name it on the command line, or open it from Python with `allow_code=True`",
+        )
+    return load_player(request.argument, seed=request.seed)
+
+
+PLAYER = PlayerSpec(
+    "FILE.py:NAME", "a class or function in a Python file; never named in a recipe", "all games",
+    _open, in_files=True,
+)  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from gamedsl.players.base import DrawingPlayer
+from gamedsl.players.base import DrawingPlayer, Player, PlayerRequest, PlayerSpec
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Episode
@@ -32,3 +32,10 @@ class RandomPlayer(DrawingPlayer):
             if decision.admits(name):
                 break
         return name
+
+
+def _open(request: PlayerRequest) -> Player:
+    return RandomPlayer(seed=request.seed)
+
+
+PLAYER = PlayerSpec("", "each legal action equally often", "all games", _open)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from gamedsl.players.base import Player, PlayerError
+from gamedsl.players.base import Player, PlayerError, PlayerRequest, PlayerSpec
 from gamedsl.players.model import ModelPlayer, load_policy, player_of
 from gamedsl.policies.factory import PolicyOptions
 from gamedsl.recipe.resolve import read_recipe
@@ -135,3 +135,16 @@ def _adapters(folder: Path, step: int | None) -> Mapping[str, Any]:
 def _number(path: Path) -> int:
     found = re.search(r"\d+", path.stem)
     return int(found[0]) if found else -1
+
+
+def _open(request: PlayerRequest) -> Player:
+    open_holder = request.open if request.game.ir.written else request.open_drawing
+    return run_player(
+        request.argument, request.game, open_holder, seed=request.seed, vllm=request.vllm
+    )
+
+
+PLAYER = PlayerSpec(
+    "FOLDER[@STEP]", "what a training run came to, at its end or at a checkpoint",
+    "the game that was trained", _open, in_files=True,
+)  # fmt: skip

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from gamedsl.players.base import DrawingPlayer
+from gamedsl.players.base import (
+    NUMBER,
+    DrawingPlayer,
+    Player,
+    PlayerError,
+    PlayerRequest,
+    PlayerSpec,
+)
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Episode
@@ -29,3 +37,18 @@ class TitForTat(DrawingPlayer):
         meant = [name for name in last.values() if name in decision.legal] or [decision.legal[0]]
         even = self.slip / len(decision.legal)
         return [even + (1 - self.slip) * meant.count(name) / len(meant) for name in decision.legal]
+
+
+def _open(request: PlayerRequest) -> Player:
+    slip = request.argument or "0"
+    if not re.fullmatch(NUMBER, slip) or not 0 <= float(slip) <= 1:
+        raise PlayerError(f"`{slip}` is no share from 0 to 1", "write `tit_for_tat:0.1`")
+    return TitForTat(float(slip), seed=request.seed)
+
+
+PLAYER = PlayerSpec(
+    "[SLIP]",
+    "as others did last, first the first option; a share SLIP of its choices is uniform",
+    "all games; meant for those that repeat a stage",
+    _open,
+)

@@ -177,7 +177,7 @@ def _memory(policy: Policy, trained: int) -> list[tuple[str, str]]:
     passes = [one.activations for one in chunked]
     size = _gigabytes(trained) + sum(one.most for one in passes) / 1e9
     named = [f"{one.name}: " if len(chunked) > 1 else "" for one in chunked]
-    told = [("a pass", name + one.told()) for name, one in zip(named, passes, strict=True)]
+    told = [("a pass", name + one.describe()) for name, one in zip(named, passes, strict=True)]
     return [*told, ("memory", f"about {size:.1f} GB")]
 
 

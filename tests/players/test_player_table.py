@@ -9,6 +9,7 @@ import pytest
 import gamedsl
 from gamedsl.cli import main
 from gamedsl.players import PLAYERS, DrawingPlayer, PlayerError, open_player, play
+from gamedsl.players.table import player_spec
 
 SCRIPT = """
 from gamedsl import Action
@@ -119,11 +120,49 @@ def test_a_file_that_fails(stag, tmp_path) -> None:
 
 
 def test_the_table_says_of_each_what_it_is() -> None:
-    for name, row in PLAYERS.items():
-        assert name == row.name
+    for name in PLAYERS:
+        row = player_spec(name)
         assert row.doc, name
         assert row.fits, name
-        assert row.usage.startswith(name)
+        assert row.usage(name).startswith(name)
+
+
+STUBBORN = """
+from gamedsl.players.base import PlayerError, PlayerSpec
+from gamedsl.runtime import Action
+
+
+class Stubborn:
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def act(self, decision, episode):
+        return Action(decision.legal[self._number - 1])
+
+
+PLAYER = PlayerSpec(
+    "NUMBER", "always the option of this number", "all games",
+    lambda request: Stubborn(request.whole(request.argument, "stubborn:2")), speaks=False,
+)
+"""
+
+
+def test_a_player_is_one_file_and_one_row(stag, tmp_path, monkeypatch, capsys) -> None:
+    (tmp_path / "stubborn_player.py").write_text(STUBBORN, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(PLAYERS, "stubborn", "stubborn_player")
+    player = open_player("stubborn:2", stag, seed=0)
+    played = play(stag.env(), dict.fromkeys(stag.ir.seats, player), seed=1)
+    assert set(played.payoffs.values()) == {2}
+    with pytest.raises(PlayerError, match="no whole number from 1 up"):
+        open_player("stubborn:none", stag, seed=0)
+    with pytest.raises(PlayerError, match="write `stubborn:NUMBER`"):
+        open_player("stubborn", stag, seed=0)
+    with pytest.raises(PlayerError, match="did you mean `stubborn`"):
+        open_player("stuborn:2", stag, seed=0)
+    argv = ["eval", "stubborn:2", "random", "--game", "stag_hunt", "--games", "4"]
+    assert main(argv) == 0
+    assert "stubborn:2" in capsys.readouterr().out
 
 
 def test_tit_for_tat_does_as_the_other_did() -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from gamedsl.players import table
+from gamedsl.players.base import PlayerSpec
 from gamedsl.runtime import Action
 from gamedsl.train.loop import train
 from gamedsl.train.methods.expert import best
@@ -90,10 +91,12 @@ class _Fickle:
         return Action(decision.legal[self._state % len(decision.legal)])
 
 
+PLAYER = PlayerSpec("", "", "", lambda request: _Fickle(request.seed))
+
+
 @pytest.mark.parametrize("teacher", [None, "fickle"])
 def test_it_goes_on_as_if_never_stopped(compiled, tmp_path, monkeypatch, teacher) -> None:
-    row = table.Row("fickle", "", "", "", lambda request: _Fickle(request.seed))
-    monkeypatch.setitem(table.PLAYERS, "fickle", row)
+    monkeypatch.setitem(table.PLAYERS, "fickle", __name__)
     game = compiled(OFFER)
     given = {} if teacher is None else {"expert__teacher": teacher}
     long, short = (recipe_of(game, method="expert", steps=n, **given) for n in (4, 2))
