@@ -33,8 +33,8 @@ import numpy as np
 import torch
 
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
-from gamedsl.players.random import RandomPlayer
 from gamedsl.players.model_replies import query_of
+from gamedsl.players.random import RandomPlayer
 from gamedsl.policies.base import Policy, Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
 from gamedsl.prompting.events import SILENCE

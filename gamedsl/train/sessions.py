@@ -1,8 +1,8 @@
 """Plays games in which replies are written, side by side.
 
 Every game goes at its own pace: no game waits for what another is still writing, or for code that
-another runs (`gamedsl.players.model_replies.serve`), and each has random numbers of its own. A reply's
-tokens are kept as they were drawn, so that what is trained is what was said.
+another runs (`gamedsl.players.model_replies.serve`), and each has random numbers of its own. A
+reply's tokens are kept as they were drawn, so that what is trained is what was said.
 """
 
 from __future__ import annotations
