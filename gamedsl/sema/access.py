@@ -27,7 +27,7 @@ from gamedsl.ir.types import (
     fits,
     plain,
 )
-from gamedsl.sema.name_resolution import report_several_seats
+from gamedsl.sema.name_resolution import report_role_as_seat
 from gamedsl.sema.scope import TypeName, VariableName
 from gamedsl.sema.typing_context import Infer, TypingContext, never
 
@@ -51,7 +51,7 @@ def attribute(context: TypingContext, node: ast.Attribute, of: ir.Expr) -> ir.Ex
     if isinstance(record, Record):
         _report_no_field(context, key, record)
     elif key.id in context.names.roles:
-        report_several_seats(context, key)
+        report_role_as_seat(context, key)
     else:
         _report_no_role(context, node, of)
     return never(node)
@@ -230,7 +230,8 @@ def _own_value(context: TypingContext, map: ir.LetMap) -> ir.Expr:
 
 
 def _wanted_key(type: Type) -> Type | None:
-    """The type of a map's keys or a grid's places, by which bare names in them are understood."""
+    """Returns the type of a map's keys or a grid's places, by which bare names in them are
+    understood."""
     inner = plain(type)
     if isinstance(inner, PerValue):
         return inner.key

@@ -55,7 +55,8 @@ class DeclaredActions:
     def options(
         self, wanted: tuple[str, ...], typer: Typer, types: Types, body: Body, span: Span
     ) -> tuple[Options, tuple[str, ...]] | None:
-        """The named actions as options of one decision, and the names that their bodies bind."""
+        """Returns the named actions as options of one decision, and the names that their bodies
+        bind."""
         actions: list[Action] = []
         choices: list[Choice] = []
         bound: list[str] = []
@@ -79,7 +80,7 @@ class DeclaredActions:
         return Options(tuple(choices), type, None, tuple(actions)), tuple(bound)
 
     def instances(self, action: Action, names: Names) -> tuple[Choice, ...] | None:
-        """Every instance of an action that there can ever be, in order."""
+        """Returns every instance of an action that there can ever be, in order."""
         span = action.span
         if not action.parameters:
             return (Choice(action.name, action.name, span),)
@@ -133,7 +134,7 @@ class DeclaredActions:
     def parameters(
         self, section: Node | None, typer: Typer, types: Types
     ) -> list[tuple[str, ir.Expr]]:
-        """Each argument and the values it may have, given the earlier ones."""
+        """Reads each argument and the values it may have, given the earlier ones."""
         found: list[tuple[str, ir.Expr]] = []
         for entry in section.entries if isinstance(section, Mapping) else ():
             name, span = entry.key.text, entry.key.span
@@ -159,7 +160,7 @@ class DeclaredActions:
         return found
 
     def source(self, node: Node, typer: Typer, types: Types) -> ir.Expr | None:
-        """The values of an argument: a type by name, a union of types, or an expression."""
+        """Reads the values of an argument: a type by name, a union of types, or an expression."""
         text = node.text if isinstance(node, Scalar) else ""
         written = isinstance(node, Mapping | Sequence) or "|" in text or text.endswith(" or none")
         if written or text in WORDS or text in typer.names.broken:
@@ -176,7 +177,7 @@ class DeclaredActions:
         return typer.expression(tree, me=True) if tree is not None else None
 
     def guard(self, node: Mapping, typer: Typer) -> ir.Expr | None:
-        """`when`, and that the actor is among `roles`, where either is given."""
+        """Reads `when`, and that the actor is among `roles`, where either is given."""
         parts: list[ir.Expr] = []
         roles = node.get("roles")
         if roles is not None:
@@ -201,7 +202,7 @@ class DeclaredActions:
 
 
 def declare_actions(section: Node | None, names: Names, problems: Problems) -> dict[str, Options]:
-    """The actions of every seat: one list for all, or a list per role (or per seat)."""
+    """Declares the actions of every seat: one list for all, or a list per role (or per seat)."""
     if section is None or is_declared_form(section):
         return {}
     typer = Typer(names, problems)
@@ -232,7 +233,7 @@ def declare_actions(section: Node | None, names: Names, problems: Problems) -> d
 
 
 def _unite(actions: dict[str, Options], names: Names) -> dict[str, Options]:
-    """One enum over all roles' actions, so that a joint step binds values of one type."""
+    """Gives all roles' actions one enum, so that a joint step binds values of one type."""
     enums = {o.type for o in actions.values() if isinstance(o.type, Enum)}
     if len(enums) < 2:
         return actions

@@ -13,7 +13,7 @@ from gamedsl.sema.values import constant
 
 
 def read_claims(node: Node | None, typer: Typer) -> tuple[Claim, ...]:
-    """The claims in the order written, each kind once."""
+    """Reads the claims in the order written, each kind once."""
     found: dict[str, Claim] = {}
     for item in node.items if isinstance(node, Sequence) else () if node is None else (node,):
         claim = _claim(item, typer)

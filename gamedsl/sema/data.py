@@ -87,10 +87,10 @@ class Data:
                 return None
             rows.append(row)
             if len(rows) > MAX_ROWS:
-                self.wrong(file, number, f"there are more than {MAX_ROWS:,} rows")
+                self.report_row(file, number, f"there are more than {MAX_ROWS:,} rows")
                 return None
         if not rows:
-            self.wrong(file, 1, "there is no row")
+            self.report_row(file, 1, "there is no row")
             return None
         share, held = node.get("held_out"), None
         if share is not None:
@@ -102,7 +102,7 @@ class Data:
     def held_out(
         self, share: Node, record: Record, rows: list[tuple[Any, ...]]
     ) -> tuple[int, ...] | None:
-        """The places of the rows that are held out, some and not all."""
+        """Returns the places of the rows that are held out, some and not all."""
         found = constant(share, self.types.typer, NUMBER)
         if found is None:
             return None
@@ -131,28 +131,29 @@ class Data:
         return None
 
     def row(self, line: str, number: int, record: Record, file: Scalar) -> tuple[Any, ...] | None:
-        """One line as the tuple of its fields; fields that the game does not name are left out."""
+        """Returns one line as the tuple of its fields; fields that the game does not name are left
+        out."""
         try:
             found = json.loads(line, parse_float=Fraction)
         except ValueError as error:
-            self.wrong(file, number, f"this is no JSON: {error}")
+            self.report_row(file, number, f"this is no JSON: {error}")
             return None
         if not isinstance(found, dict):
-            self.wrong(file, number, "a row is a JSON object")
+            self.report_row(file, number, "a row is a JSON object")
             return None
         values = []
         for name, type in record.fields:
             if name not in found:
-                self.wrong(file, number, f"the row has no `{name}`")
+                self.report_row(file, number, f"the row has no `{name}`")
                 return None
             value = _value(found[name])
             if not _is_of(value, type, self.types.names.seats):
-                self.wrong(file, number, f"`{name}` must be {type}, and is {name_of(value)}")
+                self.report_row(file, number, f"`{name}` must be {type}, and is {name_of(value)}")
                 return None
             values.append(value)
         return tuple(values)
 
-    def wrong(self, file: Scalar, line: int, what: str) -> None:
+    def report_row(self, file: Scalar, line: int, what: str) -> None:
         self.problems.add(
             "GD0438", f"line {line} of `{file.text}` is not a row of this type", file.span,
             why=what, help="one JSON object a line, with the declared fields",

@@ -62,7 +62,7 @@ def signature_of(name: str) -> Signature | None:
 
 
 def argument_type(type: Described, name: str = "") -> Type | None:
-    """A described type as one of the language; None for a value of any type."""
+    """Returns a described type as one of the language; None for a value of any type."""
     match type:
         case OrNone(of=inner):
             of = argument_type(inner, name)

@@ -45,14 +45,14 @@ MAX_ROUNDS = 4
 def build_game(
     document: Document, params: Map[str, Any] | None, problems: Problems
 ) -> GameIR | None:
-    """The game, or None with the problems found. `params` override the file's defaults."""
+    """Returns the game, or None with the problems found. `params` override the file's defaults."""
     return build_stage(document, entries_of(params, "--param"), problems, (document.name,))
 
 
 def build_stage(
     document: Document, given: Map[str, Entry], problems: Problems, chain: tuple[str, ...]
 ) -> GameIR | None:
-    """A game with params given as entries, inside the games of `chain`.
+    """Builds a game with params given as entries, inside the games of `chain`.
 
     State that starts as none has the type of what is assigned to it, which is known once the
     game has been read: it is then read again, knowing it."""
@@ -154,7 +154,8 @@ class GameReader:
         return None if problems.errors else ir
 
     def roles_of_stage(self) -> Node | None:
-        """The roles of a game that has none of its own: those of the stage that it repeats."""
+        """Returns the roles of a game that has none of its own: those of the stage that it
+        repeats."""
         protocol = self.root.get("protocol")
         settings = protocol.entries if isinstance(protocol, Mapping) else ()
         found = None
@@ -182,8 +183,8 @@ class GameReader:
     def scores(
         self, context: StepContext, steps: tuple[Step, ...]
     ) -> tuple[tuple[str, Payoffs], ...]:
-        """The streams worked out at the end, from the play and from what was paid in it: a stream
-        that is paid is there the map of its sums."""
+        """Reads the streams worked out at the end, from the play and from what was paid in it: a
+        stream that is paid is there the map of its sums."""
         section, declared = self.root.get("scores"), self.names.declared
         paid = {
             step.stream: StreamName(PerSeat(NUMBER), step.span)
@@ -212,7 +213,8 @@ class GameReader:
         )  # fmt: skip
 
     def payoffs(self, section: Node | None, steps: tuple[Step, ...], split: bool) -> Payoffs:
-        """The payoffs at the end; none where they are paid during play, or the split is all."""
+        """Reads the payoffs at the end; none where they are paid during play, or the split is
+        all."""
         if section is not None:
             return read_payoffs(section, self.typer, decisions_in(steps))
         paid = any(
@@ -236,7 +238,7 @@ def decisions_in(steps: tuple[Step, ...]) -> list[Choose]:
 
 
 def head_of(root: Mapping) -> Span:
-    """The name of the game, where problems of the whole game are told."""
+    """Returns the place of the game's name, where problems of the whole game are reported."""
     return root.entries[0].value.span if root.entries else root.span
 
 
@@ -249,7 +251,7 @@ def read_no_move(node: Node | None) -> NoMove:
 
 
 def read_settings(node: Node | None, prefix: str = "") -> list[Setting]:
-    """The `train:` section as dotted keys and plain values, in the order written."""
+    """Reads the `train:` section as dotted keys and plain values, in the order written."""
     if not isinstance(node, Mapping):
         return []
     found = []

@@ -24,7 +24,7 @@ def declare_lets(
     problems: Problems,
     fresh: Callable[[str], str] | None = None,
 ) -> None:
-    """Declare each `name: expression` or `name(a, b): expression`.
+    """Declares each `name: expression` or `name(a, b): expression`.
 
     `fresh` gives lets names of their own in the IR, where a file is read more than once.
     """
@@ -58,7 +58,7 @@ def declare_lets(
 def _parameters(
     entry: Entry, head: re.Match[str], names: Names, problems: Problems
 ) -> tuple[ast.Name, ...] | None:
-    """The names between the brackets, each a new one; none of them without brackets."""
+    """Reads the names between the brackets, each a new one; none of them without brackets."""
     if head[2] is None:
         return ()
     found: list[ast.Name] = []
@@ -85,7 +85,7 @@ def _parameters(
 
 
 def typed_lets(typer: Typer) -> tuple[Let, ...]:
-    """All lets with their types, in the order they were declared."""
+    """Returns all lets with their types, in the order they were declared."""
     lets: dict[str, Let] = {}
     for declared in list(typer.names.declared.values()):
         if isinstance(declared, LetName) and declared.name not in lets:

@@ -61,13 +61,14 @@ def shipped_folder() -> Path:
 
 
 def shipped(kind: Kind) -> list[str]:
-    """Names of the shipped files of a kind."""
+    """Returns the names of the shipped files of a kind."""
     folder = shipped_folder() / FOLDERS[kind]
     return sorted(path.stem for path in folder.glob("*.yaml") if _NAME.fullmatch(path.stem))
 
 
 def resolve_argument(argument: str) -> Path:
-    """The path meant on a command line: a file, else a shipped name, else what was written."""
+    """Returns the path meant on a command line: a file, else a shipped name, else what was
+    written."""
     path = Path(argument)
     if not _NAME.fullmatch(argument) or path.exists():
         return path
@@ -79,7 +80,8 @@ def resolve_argument(argument: str) -> Path:
 
 
 def locate(kind: Kind, name: str, near: Path) -> Path | None:
-    """The file that a name means to the file `near`; None where there is none of that kind."""
+    """Returns the file that a name means to the file `near`; None where there is none of that
+    kind."""
     if not _NAME.fullmatch(name):
         return None
     local = Path(near).parent / f"{name}.yaml"
@@ -98,7 +100,8 @@ def _same(a: Path, b: Path) -> bool:
 
 
 def _kind_of(path: Path) -> str | None:
-    """The kind that a file claims, from a glance at its beginning; None where it has none."""
+    """Returns the kind that a file claims, from a glance at its beginning; None where it has
+    none."""
     try:
         if not path.is_file():
             return None
@@ -110,13 +113,14 @@ def _kind_of(path: Path) -> str | None:
 
 
 def find(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> Document | None:
-    """The document that a name at `span` in the file `near` means, or None with a problem."""
+    """Returns the document that a name at `span` in the file `near` means, or None with a
+    problem."""
     path = _find_path(kind, name, near, problems, span)
     return load_document(path, problems) if path is not None else None
 
 
 def find_used(kind: Kind, node: Node, near: Path, problems: Problems) -> Document | None:
-    """The document that a name, or a map with `use:`, refers to; None with a problem."""
+    """Returns the document that a name, or a map with `use:`, refers to; None with a problem."""
     name = node.get("use") if isinstance(node, Mapping) else node
     if not isinstance(name, Scalar):
         return None
@@ -181,7 +185,7 @@ def _names(kind: Kind, near: Path) -> str:
 
 
 def load_document(path: Path | str, problems: Problems) -> Document | None:
-    """Read, check and merge a file and what it extends; None with problems where that fails."""
+    """Reads, checks and merges a file and what it extends; None with problems where that fails."""
     path = Path(path)
     before = problems.count_errors()
     chain = _load_chain(path, problems)
@@ -203,8 +207,8 @@ def load_document(path: Path | str, problems: Problems) -> Document | None:
 def _brought(
     root: Mapping, near: Path, problems: Problems, inside: tuple[Path, ...] = ()
 ) -> set[str]:
-    """The sections that a file need not have, for what it uses: `roles` that a protocol names, the
-    `payoffs` of inner games, or of streams that a reward file splits."""
+    """Returns the sections that a file need not have, for what it uses: `roles` that a protocol
+    names, the `payoffs` of inner games, or of streams that a reward file splits."""
     from gamedsl.frontend.schema.sections import walk_steps
 
     brought = set()
@@ -279,7 +283,7 @@ def _cycle(chain: _Chain, base: Path, problems: Problems) -> None:
 
 
 def _load_one(path: Path, problems: Problems) -> tuple[Kind, str, Mapping] | None:
-    """One file, parsed and of the right shape, before any merging."""
+    """Returns one file, parsed and of the right shape, before any merging."""
     source = loader.read(path, problems)
     root = loader.parse(source, problems) if source is not None else None
     if root is None or source is None:
@@ -334,7 +338,7 @@ def _without(root: Mapping, name: str) -> Mapping:
 
 
 def _merge(base: Mapping, child: Mapping, problems: Problems) -> Mapping:
-    """`base` with the sections of `child` in their places, and its new ones at the end."""
+    """Returns `base` with the sections of `child` in their places, and its new ones at the end."""
 
     def section(old: Entry, new: Entry) -> Entry:
         before, after = old.value, new.value
@@ -354,7 +358,7 @@ def _replace(_: Entry, new: Entry) -> Entry:
 
 
 def _set_param(old: Entry, new: Entry) -> Entry:
-    """A value for a declared param (`{default: 3, in: 2..12}`) is its new default."""
+    """Returns a param with a new default, where a value is given for `{default: 3, in: 2..12}`."""
     declaration = old.value
     if not _declares(declaration) or _declares(new.value):
         return new
@@ -372,14 +376,15 @@ def _declares(node: Node) -> bool:
 
 
 def _is_one_value(section: str, *values: Mapping) -> bool:
-    """`{masked: alien, per: run}` is one value, not a map of labels."""
+    """Whether a map such as `{masked: alien, per: run}` is one value, not a map of labels."""
     return section == "labels" and any(value.get("masked") is not None for value in values)
 
 
 def _overlay(
     base: Mapping, child: Mapping, combine: Callable[[Entry, Entry], Entry], problems: Problems
 ) -> tuple[Entry, ...]:
-    """Entries of `base`, changed and deleted as `child` says, then the new ones of `child`."""
+    """Returns the entries of `base`, changed and deleted as `child` says, then the new ones of
+    `child`."""
     changes = {entry.key.text: entry for entry in child.entries}
     known = {entry.key.text for entry in base.entries}
     result = []

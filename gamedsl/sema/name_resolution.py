@@ -254,7 +254,7 @@ def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
         context.problems.extend(context.names.withheld.get(name, ()))
         return never(node)
     if name in context.names.roles:
-        report_several_seats(context, node)
+        report_role_as_seat(context, node)
         return never(node)
     why, help = "not declared", ""
     notes: tuple[Note, ...] = ()
@@ -286,7 +286,7 @@ def _qualified(context: TypingContext, member: str) -> str:
     return "compare it with a variable, such as `move == …`"
 
 
-def report_several_seats(context: TypingContext, node: ast.Name) -> None:
+def report_role_as_seat(context: TypingContext, node: ast.Name) -> None:
     """Reports a role of several seats where one seat is needed."""
     seats = context.names.roles[node.id]
     place = context.names.role_spans.get(node.id)
@@ -309,7 +309,8 @@ def _enums(expected: Type | None) -> tuple[Enum, ...]:
 
 
 def _any_of(type: Type) -> Type:
-    """A parameter takes any number, or any whole one, whatever the range of its first argument."""
+    """Returns a parameter's type: any number, or any whole one, whatever the range of its first
+    argument."""
     if isinstance(type, Number):
         return WHOLE if type.whole else NUMBER
     return type

@@ -56,7 +56,7 @@ class Options:
 
 
 def read_options(node: Node, typer: Typer, *, me: bool = False) -> Options | None:
-    """Options written as a list, a map of name to value, a type, or an expression."""
+    """Reads options written as a list, a map of name to value, a type, or an expression."""
     problems = typer.problems
     before = problems.count_errors()
     if isinstance(node, Sequence):
@@ -88,7 +88,7 @@ def few(count: int, span: Span, problems: Problems) -> bool:
 
 
 def _listed(node: Sequence, names: Names, problems: Problems) -> Options | None:
-    """`[stag, hare]`, `[1, 2, 3]`, or `[ann, bob]`: names of roles are roles."""
+    """Reads `[stag, hare]`, `[1, 2, 3]`, or `[ann, bob]`: names of roles are roles."""
     seen: dict[str, Span] = {}
     choices = []
     for item in node:
@@ -128,7 +128,7 @@ def _listed(node: Sequence, names: Names, problems: Problems) -> Options | None:
 
 
 def _mapped(node: Mapping, typer: Typer) -> Options | None:
-    """`{low: 2, fair: 5}`: options by name, each binding a value."""
+    """Reads `{low: 2, fair: 5}`: options by name, each binding a value."""
     choices: list[Choice] = []
     common: Type | None = None
     for entry in node:
@@ -153,7 +153,7 @@ def _mapped(node: Mapping, typer: Typer) -> Options | None:
 
 
 def ranged(type: Type, choices: Sequence_[Choice]) -> Type:
-    """The type of options: whole numbers have a range."""
+    """Returns the type of options: whole numbers have a range."""
     values = [choice.value for choice in choices]
     if not isinstance(type, Number) or not all(isinstance(value, int) for value in values):
         return type
@@ -161,7 +161,7 @@ def ranged(type: Type, choices: Sequence_[Choice]) -> Type:
 
 
 def _computed(node: Scalar, typer: Typer, me: bool) -> Options | None:
-    """`0..5`, the name of a type, or an expression that gives the options when it is reached."""
+    """Reads `0..5`, the name of a type, or an expression that gives the options during play."""
     problems = typer.problems
     known = typer.names.declared.get(node.text)
     if isinstance(known, TypeName):
@@ -210,7 +210,7 @@ def _computed(node: Scalar, typer: Typer, me: bool) -> Options | None:
 def listed_values(
     typed: ir.Expr, of: Type, names: Names, problems: Problems
 ) -> tuple[Any, ...] | None:
-    """Every value that the elements of a collection can have."""
+    """Returns every value that the elements of a collection can have."""
     listed = domain(of, names.seats)
     if listed is None:
         free = [part.name for part in ir.walk(typed)
@@ -233,7 +233,7 @@ def listed_values(
 
 
 def enum_of(members: tuple[str, ...], names: Names) -> Enum:
-    """The enum with these members: a declared one, else one without a name."""
+    """Returns the enum with these members: a declared one, else one without a name."""
     known = next((e for e in names.enums if e.members == members), None)
     if known is not None:
         return known

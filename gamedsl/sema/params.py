@@ -70,9 +70,9 @@ class Params:
     outer: Names
 
     def declare(self, section: Node | None) -> tuple[Param, ...]:
-        """Fold each param, in order, and declare it."""
+        """Folds each param, in order, and declare it."""
         entries = section.entries if isinstance(section, Mapping) else ()
-        strangers = self.unknown([entry.key.text for entry in entries])
+        strangers = self.report_unknown([entry.key.text for entry in entries])
         self.names.later.update((entry.key.text, entry.key.span) for entry in entries)
         params = []
         for entry in entries:
@@ -81,11 +81,11 @@ class Params:
             first = earlier.span if earlier is not None else None
             if report_taken(name, span, first, self.problems):
                 continue
-            if is_expression(entry.value) and self.is_worked_out_later(entry):
-                self.expression(entry, strangers)
+            if is_expression(entry.value) and self.is_let(entry):
+                self.declare_expression(entry, strangers)
                 self.names.later.pop(name)
                 continue
-            param = self.param(entry, strangers)
+            param = self.read_param(entry, strangers)
             self.names.later.pop(name)
             declared = ParamName(NEVER, None, span)
             if param is not None:
@@ -95,8 +95,8 @@ class Params:
         self.names.later.clear()
         return tuple(params)
 
-    def unknown(self, known: list[str]) -> bool:
-        """Report what is set and not declared; whether there is any."""
+    def report_unknown(self, known: list[str]) -> bool:
+        """Reports params that are set and not declared; returns whether there is any."""
         strangers = [entry for name, entry in self.given.items() if name not in known]
         for entry in strangers:
             guess = did_you_mean(entry.key.text, known)
@@ -110,8 +110,9 @@ class Params:
             )
         return bool(strangers)
 
-    def param(self, entry: Entry, strangers: bool) -> Param | None:
-        """One param's value. A missing one is not told beside a misspelt one."""
+    def read_param(self, entry: Entry, strangers: bool) -> Param | None:
+        """Reads one param's value. A missing one is not reported beside a misspelt one
+        (`strangers`)."""
         name, span = entry.key.text, entry.key.span
         declaration = entry.value if is_declaration(entry.value) else None
         assert declaration is None or isinstance(declaration, Mapping)
@@ -123,50 +124,51 @@ class Params:
         node = given.value if given is not None else default
         if node is None:
             if not strangers:
-                self.missing(name, span, wanted, getattr(kind, "text", ""))
+                self.report_missing(name, span, wanted, getattr(kind, "text", ""))
             return None
         if isinstance(kind, Scalar) and kind.text in ("game", "text"):
             text = node.text if isinstance(node, Scalar) else ""
             return Param(name, text, TEXT, node.span)
         if isinstance(kind, Scalar) and kind.text == "map" and not isinstance(node, Mapping):
-            self.no_map(name, span, node)
+            self.report_no_map(name, span, node)
             return None
         typer = Typer(self.names if given is None else self.outer, self.problems)
-        found = self.value(node, typer, wanted)
+        found = self.read_value(node, typer, wanted)
         if found is None:
             return None
         typed, value, type = found
         usual = None
         if given is not None and default is not None and wanted is None and not slot:
-            usual = self.value(default, Typer(self.names, self.problems), None)
-        if not self.fits(name, span, node, type, wanted, usual[1:] if usual else None):
+            usual = self.read_value(default, Typer(self.names, self.problems), None)
+        if not self.check_type(name, span, node, type, wanted, usual[1:] if usual else None):
             return None
         allowed = declaration.get("in") if declaration else None
-        if allowed is not None and not self.allowed(name, value, allowed, node):
+        if allowed is not None and not self.check_allowed(name, value, allowed, node):
             return None
-        if wanted == MATRIX and self.names.seats and not self.square(node, value):
+        if wanted == MATRIX and self.names.seats and not self.check_square(node, value):
             return None
         reads = (part.origin for part in ir.walk(typed) if isinstance(part, ir.Const))
         return Param(name, value, type, span, tuple(dict.fromkeys(r for r in reads if r)))
 
-    def expression(self, entry: Entry, strangers: bool) -> None:
-        """A param that stands for an expression: a `let` in the scope of whoever sets it."""
+    def declare_expression(self, entry: Entry, strangers: bool) -> None:
+        """Declares a param that stands for an expression: a `let` in the scope of whoever sets
+        it."""
         assert isinstance(entry.value, Mapping)
         name, given = entry.key.text, self.given.get(entry.key.text)
         node = given.value if given is not None else entry.value.get("default")
         if node is None or isinstance(node, Mapping):
             if node is None and not strangers:
-                self.missing(name, entry.key.span, None, "expression")
+                self.report_missing(name, entry.key.span, None, "expression")
             self.names.declared[name] = ParamName(NEVER, None, entry.key.span)
             return
         tree = syntax(node, self.problems)
         scope = self.outer if given is not None else self.names
         unique = f"{self.what.split('`')[1]}.{name}" if "`" in self.what else name
         self.names.declared[name] = LetName(
-            self.fresh(unique), (), tree, entry.key.span, scope=scope, slot=True
+            self.unique_name(unique), (), tree, entry.key.span, scope=scope, slot=True
         )
 
-    def is_worked_out_later(self, entry: Entry) -> bool:
+    def is_let(self, entry: Entry) -> bool:
         """Whether what is given is an expression, and not a map or a list of names or numbers."""
         assert isinstance(entry.value, Mapping)
         given = self.given.get(entry.key.text)
@@ -176,20 +178,20 @@ class Params:
         )
         return not plain and not isinstance(node, Mapping)
 
-    def fresh(self, name: str) -> str:
-        """A name for a let that no other use of the file has."""
+    def unique_name(self, name: str) -> str:
+        """Returns a name for a let that no other use of the file has."""
         number = 1
         while f"{name}.{number}" in self.outer.hidden:
             number += 1
         self.outer.hidden.add(f"{name}.{number}")
         return f"{name}.{number}"
 
-    def value(
+    def read_value(
         self, node: Node, typer: Typer, wanted: Type | None
     ) -> tuple[ir.Expr, Any, Type] | None:
-        """A constant, a list of names that mean nothing yet, or a map of constants."""
+        """Reads a constant, a list of names that mean nothing yet, or a map of constants."""
         if isinstance(node, Mapping):
-            return self.mapped(node, typer)
+            return self.read_map(node, typer)
         words = [i.text for i in node if isinstance(i, Scalar)] if isinstance(
             node, Sequence) else []  # fmt: skip
         if words and isinstance(node, Sequence) and all(map(self.is_word, node)):
@@ -197,7 +199,7 @@ class Params:
             return ir.Const(type, node.span, tuple(words)), tuple(words), type
         return constant(node, typer, wanted)
 
-    def no_map(self, name: str, span: Span, node: Node) -> None:
+    def report_no_map(self, name: str, span: Span, node: Node) -> None:
         self.problems.add(
             "GD0306",
             f"the param `{name}` must be a map",
@@ -215,8 +217,8 @@ class Params:
         seat = node.text in self.outer.seats or node.text in self.names.later
         return node.text.isidentifier() and not known and not seat
 
-    def mapped(self, node: Mapping, typer: Typer) -> tuple[ir.Expr, Any, Type] | None:
-        """`{1: 3, 2: 2}` or `{red: 1, blue: 2}`: a value for each key."""
+    def read_map(self, node: Mapping, typer: Typer) -> tuple[ir.Expr, Any, Type] | None:
+        """Reads `{1: 3, 2: 2}` or `{red: 1, blue: 2}`: a value for each key."""
         found: dict[Any, Any] = {}
         inner: Type = NEVER
         for entry in node:
@@ -240,7 +242,7 @@ class Params:
         type = PerValue(key_type, inner)
         return ir.Const(type, node.span, found), found, type
 
-    def missing(self, name: str, span: Span, wanted: Type | None, kind: str) -> None:
+    def report_missing(self, name: str, span: Span, wanted: Type | None, kind: str) -> None:
         sample = {NUMBER: "1/2", WHOLE: "1", BOOL: "true", TYPES["list"]: "[1, 2]"}.get(
             wanted or NUMBER, "…"
         )
@@ -262,7 +264,7 @@ class Params:
             else f"give it a default: `{name}: {sample}`",
         )
 
-    def fits(
+    def check_type(
         self,
         name: str,
         span: Span,
@@ -293,7 +295,7 @@ class Params:
         )
         return False
 
-    def allowed(self, name: str, value: Any, allowed: Node, node: Node) -> bool:
+    def check_allowed(self, name: str, value: Any, allowed: Node, node: Node) -> bool:
         """Whether a value is in its range; a range that is no collection is an error itself."""
         bounds = constant(allowed, Typer(self.names, self.problems))
         if bounds is None:
@@ -319,7 +321,7 @@ class Params:
         )
         return False
 
-    def square(self, node: Node, rows: tuple[tuple[Any, ...], ...]) -> bool:
+    def check_square(self, node: Node, rows: tuple[tuple[Any, ...], ...]) -> bool:
         """Whether a matrix has a row for each role, and a number for each role in each."""
         seats = self.names.seats
         shown = ", ".join(seats[:6])

@@ -35,7 +35,7 @@ PASSES = 10
 
 
 def check_part(document: Document, problems: Problems) -> str:
-    """Check a file that is no game; the summary says what it defines."""
+    """Checks a file that is no game; the summary returned says what it defines."""
     if document.kind == "reward":
         count = len(example_reward(document, problems).lets)
         return f"reward, {count} let{'s' if count != 1 else ''}" if count else "reward"
@@ -44,13 +44,13 @@ def check_part(document: Document, problems: Problems) -> str:
 
 
 def example_reward(document: Document, problems: Problems) -> Reward:
-    """A reward file as the two roles would use it."""
+    """Returns a reward file as the two roles would use it."""
     root, place = document.root, document.root.span
     return check_split(document.name, root, _samples(root), _names(root), problems, place)
 
 
 def example_steps(document: Document, problems: Problems) -> tuple[Step, ...]:
-    """The steps of a protocol for the two roles, each with two actions."""
+    """Returns the steps of a protocol for the two roles, each with two actions."""
     root, names, samples = document.root, _names(document.root), _samples(document.root)
     names.broken.add(ANY)
     params = Params(names, problems, "this protocol", root.span, samples, names)
@@ -76,8 +76,8 @@ def _names(root: Mapping) -> Names:
 
 
 def _samples(root: Mapping) -> dict[str, Entry]:
-    """A value for each param that has none: one of its declared type; and a bound for each loop
-    whose bound is a param that is none."""
+    """Returns a value for each param that has none, one of its declared type, and a bound for each
+    loop whose bound is a param that is none."""
     section, limits = root.get("params"), set(_limits(root.get("turns")))
     samples: dict[str, object] = {}
     for number, entry in enumerate(section if isinstance(section, Mapping) else ()):
@@ -93,7 +93,7 @@ def _samples(root: Mapping) -> dict[str, Entry]:
 
 
 def _sample(kind: str, role: str) -> object:
-    """A value of a param's type."""
+    """Returns a value of a param's type."""
     ones = [1] * len(ROLES)
     samples = {"truth": True, "list": ones, "matrix": [ones] * len(ROLES), "game": STAGE,
                "role": role, "text": "text", "map": _MAP,

@@ -356,7 +356,7 @@ class TextTableReader:
         )
 
     def row_key(self, row: TextRow) -> tuple[Any, ...] | None:
-        """The actions that a row begins with, in header order."""
+        """Returns the actions that a row begins with, in header order."""
         wanted, pieces = self.order[:-1], row.keys
         if not wanted and len(pieces) == 1 and not pieces[0].text:
             return ()
@@ -383,7 +383,7 @@ class TextTableReader:
         return tuple(placed)
 
     def cell(self, pieces: tuple[Piece, ...]) -> tuple[ir.Expr, ...]:
-        """The payoffs of a cell, in seat order."""
+        """Returns the payoffs of a cell, in seat order."""
         if len(pieces) != len(self.order) or not any(piece.text for piece in pieces):
             span = pieces[0].span._replace(end=pieces[-1].span.end)
             example = ", ".join("0" * len(self.order))

@@ -27,7 +27,8 @@ ON_INVALID_KEYS = ("retry", "then", "play", "pay")
 
 
 def read_respond(node: Node | None, names: Names, problems: Problems) -> Form:
-    """`label` (the default), `tag` or `tool`; or a map with `form`, `think` and `at_limit`."""
+    """Reads `label` (the default), `tag` or `tool`; or a map with `form`, `think` and
+    `at_limit`."""
     if node is None:
         return LABEL
     if isinstance(node, Scalar):
@@ -82,7 +83,7 @@ def read_on_invalid(
 
 
 def _options(steps: list[Choose], roles: tuple[Role, ...]) -> dict[str, Span | None]:
-    """The options that roles ever have, and where they are written."""
+    """Returns the options that roles ever have, and where they are written."""
     return {
         option.name: option.span
         for step in steps for role in roles for seat in step.actors if seat in role.seats

@@ -28,7 +28,8 @@ def read_reward(
     where: Span,
     streams: set[str],
 ) -> Reward:
-    """The reward file that a game names (`individual` where it names none), params folded in."""
+    """Reads the reward file that a game names (`individual` where it names none), params folded
+    in."""
     if node is None:
         document = find("reward", DEFAULT, near, problems, where)
     else:
@@ -62,7 +63,7 @@ def check_split(
     problems: Problems,
     use: Span,
 ) -> Reward:
-    """Type a reward file for the roles of a game, whose names its settings may use."""
+    """Types a reward file for the roles of a game, whose names its settings may use."""
     names = Names(game.seats, game.roles, game.role_spans)
     names.declared["payoff"] = StreamName(PerSeat(NUMBER), root.span)
     params = Params(names, problems, f"the reward `{name}`", use, settings, game)
@@ -80,8 +81,8 @@ def check_split(
 
 
 def _streams(needs: Node | None, names: Names, problems: Problems) -> tuple[str, ...]:
-    """The streams that a reward file reads: those listed, each by its own name, or the keys of a
-    param that is a map, as `streams[key]`."""
+    """Returns the streams that a reward file reads: those listed, each by its own name, or the keys
+    of a param that is a map, as `streams[key]`."""
     if isinstance(needs, Sequence):
         listed = tuple(item.text for item in needs if isinstance(item, Scalar))
         for stream, item in zip(listed, needs, strict=True):

@@ -20,7 +20,7 @@ MAX_SEATS = 64
 
 
 def declare_roles(section: Node | None, names: Names, problems: Problems) -> tuple[Role, ...]:
-    """The roles, in order, declared in `names`."""
+    """Returns the roles, in order, and declares them in `names`."""
     roles = _declared(section, names, problems)
     names.seats = tuple(seat for role in roles for seat in role.seats)
     names.roles = {role.name: role.seats for role in roles if role.seats != (role.name,)}
@@ -38,8 +38,8 @@ def declare_referees(section: Node | None, names: Names, problems: Problems) -> 
 def read_swaps(
     section: Node | None, referees: tuple[Role, ...], names: Names, problems: Problems
 ) -> tuple[tuple[str, tuple[str, str]], ...]:
-    """The referees' seats that read two roles in each other's places, every second of those whose
-    `swap` names two."""
+    """Returns the referees' seats that read two roles in each other's places, every second of those
+    whose `swap` names two."""
     found = []
     for role in referees:
         panel = section.get(role.name) if isinstance(section, Mapping) else None
@@ -72,7 +72,7 @@ def read_swaps(
 
 
 def _seat(item: Node, names: Names, problems: Problems) -> str | None:
-    """The seat that a name is of; reported where it is of none, or of several."""
+    """Returns the seat that a name is of; reported where it is of none, or of several."""
     name = item.text if isinstance(item, Scalar) else ""
     if name in names.seats:
         return name
@@ -127,7 +127,7 @@ def _too_many(count: int, span: Span, problems: Problems) -> None:
 
 
 def _claim(name: str, role: Role, names: Names, problems: Problems) -> None:
-    """Declare a role or one of its seats, which share the role's place."""
+    """Declares a role or one of its seats, which share the role's place."""
     first = names.anywhere(name)
     if name in NOT_ROLES:
         problems.add(
@@ -144,7 +144,7 @@ def _claim(name: str, role: Role, names: Names, problems: Problems) -> None:
 def unknown_role(
     name: str, span: Span, names: Names, problems: Problems, *others: str, help: str = ""
 ) -> None:
-    """Report a name that is no role; `others` are words that may stand there too."""
+    """Reports a name that is no role; `others` are words that may stand there too."""
     if name in names.roles:
         seats = names.roles[name]
         problems.add(

@@ -143,7 +143,7 @@ class Names:
     """Params that stand further down, which a param above them may not read."""
 
     def all(self) -> Iterable[str]:
-        """Every name, for suggestions."""
+        """Yields every name, for suggestions."""
         yield from self.declared
         yield from self.everyone
         yield from self.roles
@@ -153,7 +153,7 @@ class Names:
             yield from enum.members
 
     def enum_of(self, member: str) -> Enum | None:
-        """The only enum with that member; None if there are none or several."""
+        """Returns the only enum with that member; None if there are none or several."""
         found = {enum for enum in self.enums if member in enum.members}
         return found.pop() if len(found) == 1 else None
 
@@ -168,7 +168,7 @@ class Names:
         return self.place(name) or self.members.get(name)
 
     def seats_of(self, role: str) -> tuple[str, ...]:
-        """The seats of a role, or the seat of that name; empty where there is none."""
+        """Returns the seats of a role, or the seat of that name; empty where there is none."""
         return self.roles.get(role) or ((role,) if role in self.everyone else ())
 
     @property

@@ -127,11 +127,11 @@ class States:
                 why="it is one value for all", help="add `per: role`, or name who sees it",
             )  # fmt: skip
         lasts = node.get("lasts")
-        if lasts is not None and not self.may_last(name, type, lasts):
+        if lasts is not None and not self.check_persistent(name, type, lasts):
             return None
         return State(name, type, start, readers, span, None if lasts is None else "run")
 
-    def may_last(self, name: str, type: Type, node: Node) -> bool:
+    def check_persistent(self, name: str, type: Type, node: Node) -> bool:
         """Whether state may last for a run: rules look into no text, so that a game is the same
         whatever is written there, and what has a limit can be kept and shown."""
         inner = type.of if isinstance(type, PerSeat) else type
@@ -146,7 +146,7 @@ class States:
         return False
 
     def form(self, node: Mapping) -> tuple[Type, Any] | None:
-        """The type and the start of one value: of a bag, list, set, grid, or a plain one."""
+        """Reads the type and the start of one value: of a bag, list, set, grid, or a plain one."""
         if node.get("bag") is not None:
             return self.bag(node)
         start = node.get("start")
@@ -174,7 +174,7 @@ class States:
         return found and (_wide(found[1]), found[0])
 
     def kind(self, node: Node) -> Type | None:
-        """The type of what a variable holds; a list of names written here declares them."""
+        """Reads the type of what a variable holds; a list of names written here declares them."""
         found = self.types.read(node)
         if found is not None:
             self.types.claim(found, node)
@@ -183,7 +183,7 @@ class States:
     def started(
         self, type: Type, start: Node | None, empty: Any, repeat: int | None
     ) -> tuple[Type, Any] | None:
-        """The start as written, for each cell of a grid; else empty, or unbound."""
+        """Reads the start as written, for each cell of a grid; else empty, or unbound."""
         wanted = type.of if isinstance(type, Grid) else type
         value = empty
         if start is not None:
@@ -203,7 +203,7 @@ class States:
         return type, (value,) * repeat if repeat else value
 
     def bag(self, node: Mapping) -> tuple[Type, Any] | None:
-        """`bag: T`, each value once, or as often as `copies` says of it."""
+        """Reads `bag: T`, each value once, or as often as `copies` says of it."""
         written, copies = node.get("bag"), node.get("copies")
         assert written is not None
         found = self.types.read(written)
@@ -259,7 +259,8 @@ class States:
 
 
 def _wide(type: Type) -> Type:
-    """A variable that starts with a number may hold any: its range is not declared."""
+    """Returns the type of a variable by that of its start: one that starts with a number may hold
+    any, since its range is not declared."""
     if isinstance(type, Number):
         return WHOLE if type.whole else Number()
     return NONE if isinstance(type, NoneType) else type

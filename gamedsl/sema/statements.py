@@ -54,7 +54,7 @@ def read_statements(
     me: bool,
     facts: Facts = frozenset(),
 ) -> tuple[statements.Statement, ...] | None:
-    """The statements of a text, or of a list of texts; None where one is wrong.
+    """Reads the statements of a text, or of a list of texts; None where one is wrong.
 
     `me` says whether they are read by one role, `facts` what is known not to be none before the
     first of them.
@@ -70,7 +70,7 @@ def read_statements(
     written = []
     for tree in trees:
         typer.context.begin(me=me, facts=facts)
-        statement = _Reader(typer).statement(tree)
+        statement = StatementReader(typer).statement(tree)
         facts = _after(tree, statement, facts)
         sound = sound and statement is not None
         if statement is not None:
@@ -81,13 +81,14 @@ def read_statements(
 def read_place(
     node: ast.Node, typer: Typer, *, me: bool, facts: Facts = frozenset()
 ) -> statements.Place | None:
-    """Declared state, or a part of it, that an expression names; None where it names none."""
+    """Returns declared state, or a part of it, that an expression names; None where it names
+    none."""
     typer.context.begin(me=me, facts=facts)
-    return _Reader(typer).place(node, "is written")
+    return StatementReader(typer).place(node, "is written")
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class StatementReader:
     """Types one statement in the present place of a typing walk."""
 
     typer: Typer
@@ -97,9 +98,9 @@ class _Reader:
             case ast.Assign():
                 return self.assign(tree)
             case ast.Add(place=place, value=value):
-                return self.put(statements.Add, tree, place, value)
+                return self.element_change(statements.Add, tree, place, value)
             case ast.Drop(place=place, value=value):
-                return self.put(statements.Drop, tree, place, value)
+                return self.element_change(statements.Drop, tree, place, value)
             case ast.DropItem(item=item):
                 return self.drop_item(tree, item)
             case ast.Each(body=inner):
@@ -127,24 +128,24 @@ class _Reader:
             return None
         if isinstance(place.type, Never):
             self.learn(place, value.type)
-        fitted = self.stored(tree.value, value, place, f"`{_shown(tree.place)}`")
+        fitted = self.fitted_value(tree.value, value, place, f"`{_one_line(tree.place)}`")
         return None if fitted is None else statements.Assign(place, fitted, tree.span)
 
     def learn(self, place: statements.Place, type: Type) -> None:
-        """The type of state that was declared `none` is that of what is assigned to it."""
+        """Learns the type of state that was declared `none` from what is assigned to it."""
         learned, inner = self.typer.context.learned, plain(type)
         if not place.keys and not isinstance(inner, NoneType | Never):
             earlier = learned.get(place.variable, NEVER)
             learned[place.variable] = join(earlier, inner) or earlier
 
-    def put(
+    def element_change(
         self,
         make: type[statements.Add] | type[statements.Drop],
         tree: ast.Statement,
         where: ast.Node,
         what: ast.Node,
     ) -> statements.Statement | None:
-        """`add` and `drop`, of one element."""
+        """Reads `add` and `drop`, of one element."""
         word = "add" if make is statements.Add else "drop"
         place = self.place(where, "is changed")
         into = None if place is None else plain(place.type)
@@ -159,12 +160,12 @@ class _Reader:
                 where.span,
                 why=f"this is {place.type}",
                 help="to store a value, write `=`",
-                notes=self.declared(place),
+                notes=self.declaration_note(place),
             )
             return None
-        title = f"what is {'added to' if word == 'add' else 'dropped from'} `{_shown(where)}`"
+        title = f"what is {'added to' if word == 'add' else 'dropped from'} `{_one_line(where)}`"
         element = statements.Place(place.variable, place.keys, inner, place.span)
-        fitted = self.stored(what, value, element, title)
+        fitted = self.fitted_value(what, value, element, title)
         return None if fitted is None else make(place, fitted, tree.span)
 
     def drop_item(self, tree: ast.DropItem, item: ast.Node) -> statements.Statement | None:
@@ -179,7 +180,7 @@ class _Reader:
                 item.span,
                 why="this is no list",
                 help="to empty a place that may be none, write `= none`",
-                notes=self.declared(place),
+                notes=self.declaration_note(place),
             )
             return None
         kind = List(place.type)
@@ -189,7 +190,7 @@ class _Reader:
         return statements.DropItem(list, last.expr, tree.span)
 
     def type_of(self, place: statements.Place, default: Type) -> Type:
-        """The type of what a place without its last key holds."""
+        """Returns the type of what a place without its last key holds."""
         declared = self.typer.names.declared[place.variable]
         assert isinstance(declared, StateName)
         type: Type = declared.type
@@ -200,11 +201,11 @@ class _Reader:
     # places
 
     def place(self, node: ast.Node, what: str) -> statements.Place | None:
-        """Declared state or a part of it; `what` is done with it, for the message."""
+        """Returns declared state or a part of it; `what` is done with it, for the message."""
         if isinstance(node, ast.Name):
-            declared = self.state(node.id)
+            declared = self.assignable(node.id)
             if declared is None:
-                self.no_place(node, what)
+                self.report_no_state(node, what)
                 return None
             whole = NEVER if isinstance(declared.type, NoneType) else declared.type
             return statements.Place(node.id, (), whole, node.span)
@@ -223,18 +224,18 @@ class _Reader:
                     break
             read = of
         name = read.name if isinstance(read, ir.Read | ir.LastBy | ir.LetMap) else ""
-        declared = self.state(name)
+        declared = self.assignable(name)
         if declared is None or not isinstance(read, ir.Read):
             if not isinstance(read.type, Never):
-                self.no_place(node, what)
+                self.report_no_state(node, what)
             return None
         type: Type = declared.type
         for step in reversed(keys):
             type = _inside(plain(type), step)
         return statements.Place(name, tuple(reversed(keys)), type, node.span)
 
-    def state(self, name: str) -> StateName | None:
-        """Declared state that may be assigned."""
+    def assignable(self, name: str) -> StateName | None:
+        """Returns declared state that may be assigned; None for any other name."""
         declared = self.typer.names.declared.get(name)
         if (
             name in self.typer.context.locals
@@ -244,8 +245,8 @@ class _Reader:
             return None
         return declared
 
-    def no_place(self, node: ast.Node, what: str) -> None:
-        """Say that this is no state."""
+    def report_no_state(self, node: ast.Node, what: str) -> None:
+        """Reports an expression that is no state."""
         names = self.typer.names
         while isinstance(node, ast.Attribute | ast.Index):
             node = node.of
@@ -265,20 +266,22 @@ class _Reader:
             help="declare a variable under `state:`, with its value at the start",
         )
 
-    def declared(self, place: statements.Place) -> tuple[Note, ...]:
+    def declaration_note(self, place: statements.Place) -> tuple[Note, ...]:
         found = self.typer.names.declared.get(place.variable)
         return (Note(found.span, "declared here"),) if found is not None else ()
 
     # values
 
-    def stored(
+    def fitted_value(
         self, node: ast.Node, value: ir.Expr, place: statements.Place, what: str
     ) -> ir.Expr | None:
-        """A value, if a place of this type may hold it."""
+        """Returns a value, if a place of this type may hold it; reported if not."""
         wanted = place.type
         value = self.typer.fitted(value, wanted)
         if not fits(value.type, wanted):
-            report_misfit(self.typer.context, node, value, wanted, what, self.declared(place))
+            report_misfit(
+                self.typer.context, node, value, wanted, what, self.declaration_note(place)
+            )
             return None
         inner = plain(wanted)
         if isinstance(value, ir.Const) and isinstance(inner, Number) and value.value is not None:
@@ -289,14 +292,14 @@ class _Reader:
                     f"{what} cannot hold {value.value}",
                     value.span,
                     why=f"not from {low} to {high}",
-                    notes=self.declared(place),
+                    notes=self.declaration_note(place),
                 )
                 return None
         return value
 
 
 def _wanted(place: statements.Place) -> Type | None:
-    """The type by which a value is understood; state without a type says nothing."""
+    """Returns the type by which a value is understood; None for state without a type."""
     return None if isinstance(place.type, Never) else place.type
 
 
@@ -316,7 +319,7 @@ def _inside(type: Type, key: statements.Key) -> Type:
             assert_never(type)
 
 
-def _shown(node: ast.Node) -> str:
+def _one_line(node: ast.Node) -> str:
     return " ".join(node.span.text.split())
 
 

@@ -66,7 +66,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 
 def part_of(scalar: Scalar, start: int, end: int) -> Scalar:
-    """Characters `start` to `end` of a scalar, without the blanks around them."""
+    """Returns characters `start` to `end` of a scalar, without the blanks around them."""
     text = scalar.text[start:end]
     start += len(text) - len(text.lstrip())
     text = text.strip()
@@ -93,7 +93,7 @@ class Types:
         return self.typer.problems
 
     def declare(self, section: Node | None) -> None:
-        """Declare each entry of a `types:` section."""
+        """Declares each entry of a `types:` section."""
         for entry in section.entries if isinstance(section, Mapping) else ():
             name, span = entry.key.text, entry.key.span
             if name in WORDS:
@@ -112,7 +112,7 @@ class Types:
             self.claim(found, entry.value)
 
     def claim(self, found: TypeName, node: Node) -> None:
-        """The members of an enum are names that an expression may use."""
+        """Declares the members of an enum as names that an expression may use."""
         for enum in walk_types(found.type):
             if not isinstance(enum, Enum) or enum in self.names.enums:
                 continue
@@ -127,7 +127,8 @@ class Types:
                 self.names.members.setdefault(member, place)
 
     def read(self, node: Node, name: str = "") -> TypeName | None:
-        """A type, and its values where they are finite; None (and a diagnostic) if it is wrong."""
+        """Reads a type, and its values where they are finite; None (and a diagnostic) if it is
+        wrong."""
         before = self.problems.count_errors()
         if isinstance(node, Mapping):
             found = self.mapped(node, name)
@@ -142,7 +143,7 @@ class Types:
         return found.type if found is not None else None
 
     def of(self, type: Type, span: Span) -> TypeName:
-        """A type with all its values; none where they cannot be listed."""
+        """Returns a type with all its values; none where they cannot be listed."""
         listed = domain(type, self.names.seats) or ()
         if len(listed) > MAX_VALUES:
             listed = ()
@@ -181,7 +182,7 @@ class Types:
         if text in WORDS:
             return self.of(WORDS[text], scalar.span)
         if _NAME.match(text) and not isinstance(known, ParamName):
-            self.unknown(text, scalar.span)
+            self.report_unknown(text, scalar.span)
             return None
         found = constant(scalar, self.typer)
         return self.collection(found[1], found[2], scalar.span, name) if found else None
@@ -277,7 +278,7 @@ class Types:
         return TypeName(common, tuple(choices), node.span)
 
     def from_file(self, node: Mapping, name: str) -> TypeName | None:
-        """The first words of a text file, one a line."""
+        """Reads the first words of a text file, one a line."""
         file, take = node.get("file"), node.get("take")
         assert isinstance(file, Scalar)
         text = self.file(file)
@@ -299,7 +300,7 @@ class Types:
     # parts
 
     def file(self, file: Scalar) -> str | None:
-        """The text of a file that the game names, relative to the game's own."""
+        """Returns the text of a file that the game names, relative to the game's own."""
         path = file.span.source.folder / file.text
         try:
             return path.read_text(encoding="utf-8")
@@ -316,7 +317,7 @@ class Types:
             return None
 
     def collection(self, value: Any, type: Type, span: Span, name: str) -> TypeName | None:
-        """The type whose values are the elements of a collection."""
+        """Returns the type whose values are the elements of a collection."""
         if not isinstance(type, List | Set):
             self.problems.add(
                 "GD0420", "this is not a type", span, why=f"this is {type}",
@@ -340,7 +341,7 @@ class Types:
         return TypeName(inner, tuple((name_of(v), v) for v in listed), span)
 
     def number(self, node: Node | None, low: int, high: int) -> int | None:
-        """A whole number known now, in a range."""
+        """Reads a whole number that is known before the game starts, in a range."""
         if node is None:
             return None
         found = constant(node, self.typer, WHOLE)
@@ -356,7 +357,7 @@ class Types:
         return value
 
     def size(self, node: Node | None) -> tuple[int, int] | None:
-        """`[rows, columns]`."""
+        """Reads `[rows, columns]`."""
         if not isinstance(node, Sequence) or len(node) != 2:
             if node is not None:
                 self.problems.add(
@@ -366,7 +367,7 @@ class Types:
         rows, columns = (self.number(item, 1, 1000) for item in node)
         return (rows, columns) if rows and columns else None
 
-    def unknown(self, text: str, span: Span) -> None:
+    def report_unknown(self, text: str, span: Span) -> None:
         if text in self.names.broken:
             return
         known = [n for n, d in self.names.declared.items() if isinstance(d, TypeName)]

@@ -89,7 +89,7 @@ def _protocol_steps(context: StepContext, node: Node, document: Document) -> tup
         _share_state(inner, document, node.span, given)
         declare_lets(
             root.get("let"), names, context.problems,
-            lambda name: params.fresh(f"{document.name}.{name}"),
+            lambda name: params.unique_name(f"{document.name}.{name}"),
         )  # fmt: skip
         section = root.get("actions")
         if is_declared_form(section):
@@ -232,7 +232,7 @@ def with_uses(problem: Diagnostic, uses: Map[str, tuple[Span, ...]]) -> Diagnost
 
 
 def _words(node: Node) -> set[str]:
-    """The words in the values of a section."""
+    """Returns the words in the values of a section."""
     if isinstance(node, Scalar):
         return set(re.findall(r"[A-Za-z_]\w*", node.text))
     parts = node.items if isinstance(node, Sequence) else [e.value for e in node.entries]

@@ -24,7 +24,7 @@ _PLAY = ir.Read, ir.LastBy, ir.Past, ir.Me, ir.Stream, ir.LetCall, ir.LetMap
 
 
 def syntax(node: Node, problems: Problems) -> ast.Node | None:
-    """A scalar's expression; a sequence is a list of them."""
+    """Parses a scalar's expression; a sequence is a list of them."""
     if isinstance(node, Scalar):
         return parse_expression(node, problems)
     if isinstance(node, Sequence):
@@ -92,7 +92,7 @@ def _items(value: Any) -> int:
 
 
 def _exact_type(value: Any, type: Type) -> Type:
-    """The lengths of a list, and of the lists in it, are known once its value is."""
+    """Returns a list's type with the lengths that its value has, those of lists in it included."""
     if not isinstance(type, List):
         return type
     inner = {_exact_type(item, type.of) for item in value} if isinstance(type.of, List) else set()
@@ -100,7 +100,7 @@ def _exact_type(value: Any, type: Type) -> Type:
 
 
 def node_of(value: Any, source: Source) -> Node:
-    """A Python value (from the command line, or from `gamedsl.load(params=)`) as a node.
+    """Returns a Python value (from the command line, or from `gamedsl.load(params=)`) as a node.
 
     TypeError for a value that no param can have; ValueError for a number that is not finite.
     """
@@ -135,7 +135,8 @@ def _key_node(key: Any, source: Source) -> Scalar:
 
 
 def _flow(text: str, source: Source) -> Node | None:
-    """A list or map written as in a file; None for an expression such as `[x for x in xs]`."""
+    """Reads a list or map written as in a file; None for an expression such as `[x for x in
+    xs]`."""
     from gamedsl.frontend.source.compose import compose
 
     ignored = Problems()
@@ -145,7 +146,7 @@ def _flow(text: str, source: Source) -> Node | None:
 
 
 def entries_of(values: Map[str, Any] | None, where: str) -> dict[str, Entry]:
-    """Overrides by name as entries placed in a source called `where`, such as `--param pie`."""
+    """Returns overrides by name as entries of a source called `where`, such as `--param pie`."""
     entries = {}
     for name, value in (values or {}).items():
         source = Source(f"{where} {name}", value if isinstance(value, str) else repr(value))
