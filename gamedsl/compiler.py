@@ -68,7 +68,7 @@ def _compile(
         return Result(document, None, problems.sorted())
 
     if document.kind != "game":
-        from gamedsl.sema.parts import check_part
+        from gamedsl.sema.used_files import check_part
 
         summary = check_part(document, problems)
         return Result(document, None, problems.sorted(), summary)

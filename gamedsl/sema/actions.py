@@ -21,9 +21,9 @@ from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.program import Action, Choice, Step
 from gamedsl.ir.types import BOOL, NEVER, SEAT, Enum, List, Never
 from gamedsl.ir.values import instance_name
-from gamedsl.sema.options import Options, enough, enum_of, few, listed_values, read_options
-from gamedsl.sema.roles import unknown_role
-from gamedsl.sema.scope import ArgumentName, Names, TypeName, report_taken
+from gamedsl.sema.options import OptionSet, enough, enum_of, few, listed_values, read_options
+from gamedsl.sema.roles import entries_by_seat, unknown_role
+from gamedsl.sema.scope import ArgumentName, Namespace, TypeName, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import WORDS, Types
 from gamedsl.sema.values import NOTHING, syntax
@@ -44,7 +44,7 @@ class DeclaredActions:
     """The actions that a file declares one by one. `names` are those of the file."""
 
     section: Mapping
-    names: Names
+    names: Namespace
     problems: Problems
     read: dict[str, tuple[Action, tuple[str, ...]]] = field(default_factory=dict)
     """Those that a step has offered, with the names that their bodies bind."""
@@ -54,7 +54,7 @@ class DeclaredActions:
 
     def options(
         self, wanted: tuple[str, ...], typer: Typer, types: Types, body: Body, span: Span
-    ) -> tuple[Options, tuple[str, ...]] | None:
+    ) -> tuple[OptionSet, tuple[str, ...]] | None:
         """Returns the named actions as options of one decision, and the names that their bodies
         bind."""
         actions: list[Action] = []
@@ -77,9 +77,9 @@ class DeclaredActions:
         if not enough(tuple(choices), span, self.problems):
             return None
         type = enum_of(tuple(plain), typer.names) if plain else Enum("", ())
-        return Options(tuple(choices), type, None, tuple(actions)), tuple(bound)
+        return OptionSet(tuple(choices), type, None, tuple(actions)), tuple(bound)
 
-    def instances(self, action: Action, names: Names) -> tuple[Choice, ...] | None:
+    def instances(self, action: Action, names: Namespace) -> tuple[Choice, ...] | None:
         """Returns every instance of an action that there can ever be, in order."""
         span = action.span
         if not action.parameters:
@@ -201,7 +201,9 @@ class DeclaredActions:
         return parts[0] if parts else None
 
 
-def declare_actions(section: Node | None, names: Names, problems: Problems) -> dict[str, Options]:
+def declare_actions(
+    section: Node | None, names: Namespace, problems: Problems
+) -> dict[str, OptionSet]:
     """Declares the actions of every seat: one list for all, or a list per role (or per seat)."""
     if section is None or is_declared_form(section):
         return {}
@@ -209,22 +211,9 @@ def declare_actions(section: Node | None, names: Names, problems: Problems) -> d
     if not isinstance(section, Mapping):
         options = read_options(section, typer)
         return dict.fromkeys(names.seats, options) if options else {}
-    actions: dict[str, Options] = {}
-    for entry in section:
-        name = entry.key.text
-        seats = names.seats_of(name)
-        if not seats:
-            unknown_role(name, entry.key.span, names, problems)
-            continue
-        taken = [seat for seat in seats if seat in actions]
-        if taken:
-            problems.add(
-                "GD0319",
-                f"the actions of `{taken[0]}` are given twice",
-                entry.key.span,
-                why="the second time",
-                help=f"give them under `{name}`, or for each seat of it, not both",
-            )
+    actions: dict[str, OptionSet] = {}
+    for entry, seats in entries_by_seat(section, "the actions", actions, names, problems):
+        if not seats or any(seat in actions for seat in seats):
             continue
         options = read_options(entry.value, typer)
         if options:
@@ -232,7 +221,7 @@ def declare_actions(section: Node | None, names: Names, problems: Problems) -> d
     return _unite(actions, names)
 
 
-def _unite(actions: dict[str, Options], names: Names) -> dict[str, Options]:
+def _unite(actions: dict[str, OptionSet], names: Namespace) -> dict[str, OptionSet]:
     """Gives all roles' actions one enum, so that a joint step binds values of one type."""
     enums = {o.type for o in actions.values() if isinstance(o.type, Enum)}
     if len(enums) < 2:
@@ -241,5 +230,6 @@ def _unite(actions: dict[str, Options], names: Names) -> dict[str, Options]:
     names.enums[:] = [e for e in names.enums if e not in enums or e.name]
     united = enum_of(members, names)
     return {
-        s: Options(o.choices, united) if isinstance(o.type, Enum) else o for s, o in actions.items()
+        s: OptionSet(o.choices, united) if isinstance(o.type, Enum) else o
+        for s, o in actions.items()
     }

@@ -24,7 +24,7 @@ from gamedsl.sema.bindings import (
     readers_of_state,
 )
 from gamedsl.sema.effects import read_do
-from gamedsl.sema.options import Options, read_options
+from gamedsl.sema.options import OptionSet, read_options
 from gamedsl.sema.prompt_sections import read_entries
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import LetName, StateName, TypeName
@@ -237,7 +237,7 @@ def _read_knows(context: StepContext, node: Node | None) -> tuple[program.Entry,
 
 def _options(
     context: StepContext, source: Node, seats: tuple[str, ...]
-) -> tuple[Options, ...] | None:
+) -> tuple[OptionSet, ...] | None:
     """Reads `from:`, the options of each acting seat."""
     source = _slot_value(context, source)
     wanted = _declared_actions(context, source)
@@ -295,7 +295,7 @@ def _declared_actions(context: StepContext, source: Node) -> tuple[str, ...] | N
 
 def _action_options(
     context: StepContext, wanted: tuple[str, ...], seats: tuple[str, ...], source: Node
-) -> tuple[Options, ...] | None:
+) -> tuple[OptionSet, ...] | None:
     """Reads declared actions as the options of each acting seat."""
     actions = context.declared_actions
     assert actions is not None
@@ -354,7 +354,7 @@ def _report_no_actions(context: StepContext, seat: str, span: Span) -> None:
     )
 
 
-def _common_type(context: StepContext, options: tuple[Options, ...], source: Node) -> Type | None:
+def _common_type(context: StepContext, options: tuple[OptionSet, ...], source: Node) -> Type | None:
     """Returns the type of all actors' options; None (and a diagnostic) where there is none."""
     type: Type | None = options[0].type
     for other in options[1:]:

@@ -30,7 +30,7 @@ from gamedsl.sema.prompt_sections import (
 from gamedsl.sema.replies import read_on_invalid, read_respond
 from gamedsl.sema.rewards import read_reward
 from gamedsl.sema.roles import declare_referees, declare_roles, read_swaps
-from gamedsl.sema.scope import Names, StreamName, is_reserved_stream
+from gamedsl.sema.scope import Namespace, StreamName, is_reserved_stream
 from gamedsl.sema.state import States
 from gamedsl.sema.step_context import ProgramDraft, Stages, StepContext
 from gamedsl.sema.step_readers import read_program, read_step
@@ -81,7 +81,7 @@ class GameReader:
     ) -> None:
         self.document, self.root, self.near = document, document.root, document.files[0]
         self.given, self.problems = given, problems
-        self.names = Names()
+        self.names = Namespace()
         self.typer = Typer(self.names, problems)
         self.typer.context.learned = dict(learned)
         self.stages = Stages(build_stage, chain)

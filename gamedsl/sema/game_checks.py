@@ -13,7 +13,7 @@ from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NONE
 from gamedsl.sema.replies import ON_INVALID_KEYS
-from gamedsl.sema.scope import Names
+from gamedsl.sema.scope import Namespace
 from gamedsl.sema.step_context import StepContext
 
 _WORD = re.compile(r"(?<!\w)(?<!(?<!\.)\.)[A-Za-z_]\w*")
@@ -43,7 +43,7 @@ def check_assigned_state(context: StepContext) -> None:
             )
 
 
-def check_acting_roles(decisions: list[Choose], names: Names, problems: Problems) -> None:
+def check_acting_roles(decisions: list[Choose], names: Namespace, problems: Problems) -> None:
     """Reports roles that no decision is of (GD0418)."""
     acting = {seat for step in decisions for seat in step.actors}
     for role, span in names.role_spans.items():

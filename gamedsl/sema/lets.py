@@ -10,7 +10,7 @@ from gamedsl.frontend.source.nodes import Entry, Mapping, Node
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir.builtins import functions
 from gamedsl.ir.game import Let
-from gamedsl.sema.scope import LetName, Names, report_taken
+from gamedsl.sema.scope import LetName, Namespace, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import NOTHING, syntax
 
@@ -20,7 +20,7 @@ _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 def declare_lets(
     section: Node | None,
-    names: Names,
+    names: Namespace,
     problems: Problems,
     fresh: Callable[[str], str] | None = None,
 ) -> None:
@@ -56,7 +56,7 @@ def declare_lets(
 
 
 def _parameters(
-    entry: Entry, head: re.Match[str], names: Names, problems: Problems
+    entry: Entry, head: re.Match[str], names: Namespace, problems: Problems
 ) -> tuple[ast.Name, ...] | None:
     """Reads the names between the brackets, each a new one; none of them without brackets."""
     if head[2] is None:

@@ -33,7 +33,7 @@ from gamedsl.ir.types import (
     range_type,
 )
 from gamedsl.ir.values import name_of
-from gamedsl.sema.scope import Names, TypeName, report_taken
+from gamedsl.sema.scope import Namespace, TypeName, report_taken
 from gamedsl.sema.type_errors import report_per_role
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant, syntax, why_undefined
@@ -45,7 +45,7 @@ PLAY = ir.Read, ir.LastBy, ir.Past, ir.Stream, ir.LetCall, ir.LetMap, ir.Me
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class OptionSet:
     """The options that there can be and the type of what they bind; the legal ones are the elements
     of `legal`, or the instances of `moves`, where there is either."""
 
@@ -55,7 +55,7 @@ class Options:
     moves: tuple[Action, ...] = ()
 
 
-def read_options(node: Node, typer: Typer, *, me: bool = False) -> Options | None:
+def read_options(node: Node, typer: Typer, *, me: bool = False) -> OptionSet | None:
     """Reads options written as a list, a map of name to value, a type, or an expression."""
     problems = typer.problems
     before = problems.count_errors()
@@ -87,7 +87,7 @@ def few(count: int, span: Span, problems: Problems) -> bool:
     return True
 
 
-def _listed(node: Sequence, names: Names, problems: Problems) -> Options | None:
+def _listed(node: Sequence, names: Namespace, problems: Problems) -> OptionSet | None:
     """Reads `[stag, hare]`, `[1, 2, 3]`, or `[ann, bob]`: names of roles are roles."""
     seen: dict[str, Span] = {}
     choices = []
@@ -112,22 +112,22 @@ def _listed(node: Sequence, names: Names, problems: Problems) -> Options | None:
         )
         return None
     if not choices:
-        return Options((), WHOLE)
+        return OptionSet((), WHOLE)
     if not isinstance(choices[0].value, str):
-        return Options(tuple(choices), ranged(NUMBER, choices))
+        return OptionSet(tuple(choices), ranged(NUMBER, choices))
     members = tuple(c.name for c in choices)
     if all(m in names.seats for m in members):
-        return Options(tuple(choices), SEAT)
+        return OptionSet(tuple(choices), SEAT)
     known = next((e for e in names.enums if e.name and {*members} <= {*e.members}), None)
     if known is not None:
-        return Options(tuple(choices), known)
+        return OptionSet(tuple(choices), known)
     for member in members:
         if not report_taken(member, seen[member], names.place(member), problems):
             names.members.setdefault(member, seen[member])
-    return Options(tuple(choices), enum_of(members, names))
+    return OptionSet(tuple(choices), enum_of(members, names))
 
 
-def _mapped(node: Mapping, typer: Typer) -> Options | None:
+def _mapped(node: Mapping, typer: Typer) -> OptionSet | None:
     """Reads `{low: 2, fair: 5}`: options by name, each binding a value."""
     choices: list[Choice] = []
     common: Type | None = None
@@ -149,7 +149,7 @@ def _mapped(node: Mapping, typer: Typer) -> Options | None:
         common = joined
         report_taken(entry.key.text, entry.key.span, None, typer.problems)
         choices.append(Choice(entry.key.text, value, entry.key.span))
-    return Options(tuple(choices), ranged(common or WHOLE, choices))
+    return OptionSet(tuple(choices), ranged(common or WHOLE, choices))
 
 
 def ranged(type: Type, choices: Sequence_[Choice]) -> Type:
@@ -160,7 +160,7 @@ def ranged(type: Type, choices: Sequence_[Choice]) -> Type:
     return range_type(min(values), max(values))
 
 
-def _computed(node: Scalar, typer: Typer, me: bool) -> Options | None:
+def _computed(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
     """Reads `0..5`, the name of a type, or an expression that gives the options during play."""
     problems = typer.problems
     known = typer.names.declared.get(node.text)
@@ -169,7 +169,7 @@ def _computed(node: Scalar, typer: Typer, me: bool) -> Options | None:
             listed_values(ir.Const(known.type, node.span, None), known.type, typer.names, problems)
             return None
         choices = tuple(Choice(name, value) for name, value in known.choices)
-        return Options(choices, known.type)
+        return OptionSet(choices, known.type)
     tree = syntax(node, problems)
     if tree is None:
         return None
@@ -178,7 +178,7 @@ def _computed(node: Scalar, typer: Typer, me: bool) -> Options | None:
         return None
     if isinstance(typed, ir.Const) and isinstance(typed.type, PerValue):
         named = tuple(Choice(name_of(k), v) for k, v in typed.value.items())
-        return Options(named, typed.type.of)
+        return OptionSet(named, typed.type.of)
     of = element(typed.type)
     if of is None:
         problems.add(
@@ -196,7 +196,7 @@ def _computed(node: Scalar, typer: Typer, me: bool) -> Options | None:
         listed = listed_values(typed, of, typer.names, problems)
         if listed is None:
             return None
-        return Options(tuple(Choice(name_of(v), v) for v in listed), of, typed)
+        return OptionSet(tuple(Choice(name_of(v), v) for v in listed), of, typed)
     try:
         value = evaluate(typed, Scope(seats=typer.names.seats))
     except EvaluationError as error:
@@ -204,11 +204,11 @@ def _computed(node: Scalar, typer: Typer, me: bool) -> Options | None:
         return None
     if isinstance(of, Enum) and not of.name:
         of = enum_of(of.members, typer.names)
-    return Options(tuple(Choice(name_of(v), v) for v in dict.fromkeys(elements(value))), of)
+    return OptionSet(tuple(Choice(name_of(v), v) for v in dict.fromkeys(elements(value))), of)
 
 
 def listed_values(
-    typed: ir.Expr, of: Type, names: Names, problems: Problems
+    typed: ir.Expr, of: Type, names: Namespace, problems: Problems
 ) -> tuple[Any, ...] | None:
     """Returns every value that the elements of a collection can have."""
     listed = domain(of, names.seats)
@@ -232,7 +232,7 @@ def listed_values(
     return listed
 
 
-def enum_of(members: tuple[str, ...], names: Names) -> Enum:
+def enum_of(members: tuple[str, ...], names: Namespace) -> Enum:
     """Returns the enum with these members: a declared one, else one without a name."""
     known = next((e for e in names.enums if e.members == members), None)
     if known is not None:

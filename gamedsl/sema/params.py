@@ -37,7 +37,7 @@ from gamedsl.ir.types import (
     join,
     range_type,
 )
-from gamedsl.sema.scope import LetName, Names, ParamName, report_taken
+from gamedsl.sema.scope import LetName, Namespace, ParamName, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant, syntax
 
@@ -62,15 +62,15 @@ class Params:
     in messages ("this game"), `use` is the place that sets them.
     """
 
-    names: Names
+    names: Namespace
     problems: Problems
     what: str
     use: Span
     given: Map[str, Entry]
-    outer: Names
+    outer: Namespace
 
     def declare(self, section: Node | None) -> tuple[Param, ...]:
-        """Folds each param, in order, and declare it."""
+        """Folds each param, in order, and declares it."""
         entries = section.entries if isinstance(section, Mapping) else ()
         strangers = self.report_unknown([entry.key.text for entry in entries])
         self.names.later.update((entry.key.text, entry.key.span) for entry in entries)

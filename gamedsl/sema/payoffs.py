@@ -9,7 +9,7 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NUMBER
 from gamedsl.sema.payoff_tables import read_payoff_table
-from gamedsl.sema.roles import unknown_role
+from gamedsl.sema.roles import entries_by_seat, unknown_role
 from gamedsl.sema.step_context import StepContext
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import NOTHING, syntax
@@ -37,22 +37,8 @@ def _per_role(node: Mapping, typer: Typer) -> Payoffs:
     names, problems = typer.names, typer.problems
     before = problems.count_errors()
     found: dict[str, ir.Expr] = {}
-    for entry in node:
-        name = entry.key.text
-        seats = names.seats_of(name)
-        if not seats:
-            unknown_role(name, entry.key.span, names, problems)
-        taken = [seat for seat in seats if seat in found]
-        if taken:
-            problems.add(
-                "GD0319",
-                f"the payoff of `{taken[0]}` is given twice",
-                entry.key.span,
-                why="the second time",
-                help=f"give it under `{name}`, or for each seat of it, not both",
-            )
-        typed = _payoff(entry.value, typer)
-        found.update(dict.fromkeys(seats, typed))
+    for entry, seats in entries_by_seat(node, "the payoff", found, names, problems):
+        found |= dict.fromkeys(seats, _payoff(entry.value, typer))
     missing = [seat for seat in names.seats if seat not in found]
     if missing and problems.count_errors() == before:
         problems.add(

@@ -12,8 +12,8 @@ from gamedsl.ir.game import Labels, Template, Window
 from gamedsl.ir.program import Choose
 from gamedsl.ir.program import Entry as ShownEntry
 from gamedsl.sema.narrow import Facts
-from gamedsl.sema.roles import unknown_role
-from gamedsl.sema.scope import Names, TypeName
+from gamedsl.sema.roles import entries_by_seat
+from gamedsl.sema.scope import Namespace, TypeName
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import syntax
@@ -31,24 +31,15 @@ def read_view(node: Node | None, typer: Typer) -> Views:
 
     Returns the view of each seat that has one, in seat order; a role that is not named has none.
     """
-    names, problems = typer.names, typer.problems
+    names = typer.names
     if isinstance(node, Sequence | Scalar):
         entries = read_entries(node, typer)
         return tuple((seat, entries) for seat in names.seats)
+    if not isinstance(node, Mapping):
+        return ()
     found: dict[str, tuple[ShownEntry, ...]] = {}
-    for part in node if isinstance(node, Mapping) else ():
-        name = part.key.text
-        seats = names.seats_of(name)
-        if not seats:
-            unknown_role(name, part.key.span, names, problems)
-        taken = [seat for seat in seats if seat in found]
-        if taken:
-            problems.add(
-                "GD0319", f"the view of `{taken[0]}` is given twice", part.key.span,
-                why="the second time",
-                help=f"give it under `{name}`, or for each seat of it, not both",
-            )  # fmt: skip
-        found.update(dict.fromkeys(seats, read_entries(part.value, typer)))
+    for part, seats in entries_by_seat(node, "the view", found, names, typer.problems):
+        found |= dict.fromkeys(seats, read_entries(part.value, typer))
     return tuple((seat, found[seat]) for seat in names.seats if seat in found)
 
 
@@ -117,17 +108,7 @@ def read_history(
             place = node.entries[0].key.span
             _check_window(seat, place, window, spoken[seat], with_view, problems)
         return tuple((seat, window) for seat in fitting)
-    for entry in node:
-        seats = names.seats_of(entry.key.text)
-        if not seats:
-            unknown_role(entry.key.text, entry.key.span, names, problems)
-        twice = next((seat for seat in seats if seat in found), None)
-        if twice is not None:
-            problems.add(
-                "GD0319", f"the history of `{twice}` is given twice", entry.key.span,
-                why="the second time",
-                help=f"give it under `{entry.key.text}`, or for each seat of it, not both",
-            )  # fmt: skip
+    for entry, seats in entries_by_seat(node, "the history", found, names, problems):
         if isinstance(entry.value, Mapping):
             window = _window(entry.value, types)
             if window is not None and all(
@@ -196,7 +177,7 @@ def _check_window(
     return False
 
 
-def read_labels(node: Node | None, names: Names, problems: Problems) -> Labels:
+def read_labels(node: Node | None, names: Namespace, problems: Problems) -> Labels:
     """Reads `labels`, what options are called in prompts: `plain` (the default), `masked`,
     `{masked: style, per: …}`, a map of name to text, or a map of type to masked labels."""
     if node is None:
@@ -227,7 +208,7 @@ def _masked_labels(node: Mapping) -> Labels:
 
 
 def _labels_by_type(
-    node: Mapping, entries: list[Entry], names: Names, problems: Problems
+    node: Mapping, entries: list[Entry], names: Namespace, problems: Problems
 ) -> Labels:
     """Reads `{Word: {masked: alien, per: run}}`: meaningless labels for values of some types."""
     only: list[str] = []

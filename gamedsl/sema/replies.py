@@ -15,7 +15,7 @@ from gamedsl.ir.program import Choose
 from gamedsl.ir.replies import FORFEIT, VOID, OnInvalid
 from gamedsl.ir.types import NUMBER, WHOLE, Type
 from gamedsl.sema.roles import unknown_role
-from gamedsl.sema.scope import Names
+from gamedsl.sema.scope import Namespace
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant
 
@@ -26,7 +26,7 @@ ON_INVALID_KEYS = ("retry", "then", "play", "pay")
 """The keys of one rule for invalid replies; a map without them is one of roles to rules."""
 
 
-def read_respond(node: Node | None, names: Names, problems: Problems) -> Form:
+def read_respond(node: Node | None, names: Namespace, problems: Problems) -> Form:
     """Reads `label` (the default), `tag` or `tool`; or a map with `form`, `think` and
     `at_limit`."""
     if node is None:
@@ -52,7 +52,7 @@ def _kind(node: Scalar) -> Any:
 
 def read_on_invalid(
     node: Node | None, roles: tuple[Role, ...], referees: tuple[Role, ...],
-    steps: list[Choose], names: Names, problems: Problems,
+    steps: list[Choose], names: Namespace, problems: Problems,
 ) -> tuple[tuple[str, OnInvalid], ...]:  # fmt: skip
     """Reads the cost of an invalid reply for each role, if the file states it: for all, or in a
     map of `all` and roles. The default is `FORFEIT`, and `VOID` for a referee."""
@@ -92,7 +92,7 @@ def _options(steps: list[Choose], roles: tuple[Role, ...]) -> dict[str, Span | N
 
 
 def _rule(
-    node: Mapping, usual: OnInvalid, options: dict[str, Span | None], names: Names,
+    node: Mapping, usual: OnInvalid, options: dict[str, Span | None], names: Namespace,
     problems: Problems,
 ) -> OnInvalid:  # fmt: skip
     then, play, retry, pay = (node.get(key) for key in ("then", "play", "retry", "pay"))
@@ -116,7 +116,9 @@ def _rule(
     )
 
 
-def _number(node: Node, wanted: Type, names: Names, problems: Problems, least: int | None) -> Any:
+def _number(
+    node: Node, wanted: Type, names: Namespace, problems: Problems, least: int | None
+) -> Any:
     found = constant(node, Typer(names, problems), wanted)
     if found is None:
         return None

@@ -13,7 +13,7 @@ from gamedsl.sema.claims import read_claims
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import find, find_used, given_params
 from gamedsl.sema.params import Params
-from gamedsl.sema.scope import Names, ParamName, StreamName, report_taken
+from gamedsl.sema.scope import Namespace, ParamName, StreamName, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import NOTHING, syntax
 
@@ -23,7 +23,7 @@ DEFAULT = "individual"
 def read_reward(
     node: Node | None,
     near: Path,
-    game: Names,
+    game: Namespace,
     problems: Problems,
     where: Span,
     streams: set[str],
@@ -59,12 +59,12 @@ def check_split(
     name: str,
     root: Mapping,
     settings: dict[str, Entry],
-    game: Names,
+    game: Namespace,
     problems: Problems,
     use: Span,
 ) -> Reward:
     """Types a reward file for the roles of a game, whose names its settings may use."""
-    names = Names(game.seats, game.roles, game.role_spans)
+    names = Namespace(game.seats, game.roles, game.role_spans)
     names.declared["payoff"] = StreamName(PerSeat(NUMBER), root.span)
     params = Params(names, problems, f"the reward `{name}`", use, settings, game)
     folded = params.declare(root.get("params"))
@@ -80,7 +80,7 @@ def check_split(
     return Reward(name, typed, lets, root.span, use, folded, places, streams, claims)
 
 
-def _streams(needs: Node | None, names: Names, problems: Problems) -> tuple[str, ...]:
+def _streams(needs: Node | None, names: Namespace, problems: Problems) -> tuple[str, ...]:
     """Returns the streams that a reward file reads: those listed, each by its own name, or the keys
     of a param that is a map, as `streams[key]`."""
     if isinstance(needs, Sequence):

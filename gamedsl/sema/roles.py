@@ -5,13 +5,15 @@ A role with one seat and the seat have one name.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
+
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir.game import Role
 from gamedsl.ir.types import WHOLE
-from gamedsl.sema.scope import NOT_ROLES, Names, report_taken
+from gamedsl.sema.scope import NOT_ROLES, Namespace, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant
 
@@ -19,7 +21,7 @@ MAX_SEATS = 64
 """Seats in one game."""
 
 
-def declare_roles(section: Node | None, names: Names, problems: Problems) -> tuple[Role, ...]:
+def declare_roles(section: Node | None, names: Namespace, problems: Problems) -> tuple[Role, ...]:
     """Returns the roles, in order, and declares them in `names`."""
     roles = _declared(section, names, problems)
     names.seats = tuple(seat for role in roles for seat in role.seats)
@@ -27,7 +29,9 @@ def declare_roles(section: Node | None, names: Names, problems: Problems) -> tup
     return roles
 
 
-def declare_referees(section: Node | None, names: Names, problems: Problems) -> tuple[Role, ...]:
+def declare_referees(
+    section: Node | None, names: Namespace, problems: Problems
+) -> tuple[Role, ...]:
     """Returns the referees, who act and have no payoff, declared in `names` after the roles."""
     roles = _declared(section, names, problems)
     names.referees = tuple(seat for role in roles for seat in role.seats)
@@ -36,7 +40,7 @@ def declare_referees(section: Node | None, names: Names, problems: Problems) -> 
 
 
 def read_swaps(
-    section: Node | None, referees: tuple[Role, ...], names: Names, problems: Problems
+    section: Node | None, referees: tuple[Role, ...], names: Namespace, problems: Problems
 ) -> tuple[tuple[str, tuple[str, str]], ...]:
     """Returns the referees' seats that read two roles in each other's places, every second of those
     whose `swap` names two."""
@@ -71,7 +75,7 @@ def read_swaps(
     return tuple(found)
 
 
-def _seat(item: Node, names: Names, problems: Problems) -> str | None:
+def _seat(item: Node, names: Namespace, problems: Problems) -> str | None:
     """Returns the seat that a name is of; reported where it is of none, or of several."""
     name = item.text if isinstance(item, Scalar) else ""
     if name in names.seats:
@@ -80,7 +84,7 @@ def _seat(item: Node, names: Names, problems: Problems) -> str | None:
     return None
 
 
-def _declared(section: Node | None, names: Names, problems: Problems) -> tuple[Role, ...]:
+def _declared(section: Node | None, names: Namespace, problems: Problems) -> tuple[Role, ...]:
     roles: list[Role] = []
     if isinstance(section, Sequence):
         for item in section:
@@ -102,7 +106,7 @@ def _declared(section: Node | None, names: Names, problems: Problems) -> tuple[R
     return tuple(roles)
 
 
-def _count(node: Node, names: Names, problems: Problems) -> int | None:
+def _count(node: Node, names: Namespace, problems: Problems) -> int | None:
     found = constant(node, Typer(names, problems), WHOLE)
     if found is None:
         return None
@@ -126,7 +130,7 @@ def _too_many(count: int, span: Span, problems: Problems) -> None:
     problems.add("GD0403", f"{shown} seats are too many", span, why=f"at most {MAX_SEATS}")
 
 
-def _claim(name: str, role: Role, names: Names, problems: Problems) -> None:
+def _claim(name: str, role: Role, names: Namespace, problems: Problems) -> None:
     """Declares a role or one of its seats, which share the role's place."""
     first = names.anywhere(name)
     if name in NOT_ROLES:
@@ -141,8 +145,35 @@ def _claim(name: str, role: Role, names: Names, problems: Problems) -> None:
         names.role_spans[name] = role.span
 
 
+def entries_by_seat(
+    section: Mapping, title: str, given: Container[str], names: Namespace, problems: Problems
+) -> Iterator[tuple[Entry, tuple[str, ...]]]:
+    """Yields each entry of a map of roles, with the seats that it is for.
+
+    Reports names that are no role, and seats that are in `given` by then, which the caller fills;
+    `title` is what the map gives each seat, such as "the view".
+    """
+    for entry in section:
+        name = entry.key.text
+        seats = names.seats_of(name)
+        if not seats:
+            unknown_role(name, entry.key.span, names, problems)
+        taken = [seat for seat in seats if seat in given]
+        if taken:
+            plural = title.endswith("s")
+            problems.add(
+                "GD0319",
+                f"{title} of `{taken[0]}` {'are' if plural else 'is'} given twice",
+                entry.key.span,
+                why="the second time",
+                help=f"give {'them' if plural else 'it'} under `{name}`, or for each seat of it, "
+                "not both",
+            )
+        yield entry, seats
+
+
 def unknown_role(
-    name: str, span: Span, names: Names, problems: Problems, *others: str, help: str = ""
+    name: str, span: Span, names: Namespace, problems: Problems, *others: str, help: str = ""
 ) -> None:
     """Reports a name that is no role; `others` are words that may stand there too."""
     if name in names.roles:

@@ -24,7 +24,7 @@ WORDS = (*MEANINGS, *KEYWORDS)
 """What no name may be: names with a meaning, and the words of the language."""
 
 ANY = "*"
-"""Stands for every name in `Names.broken`."""
+"""Stands for every name in `Namespace.broken`."""
 
 NOT_ROLES = ("all", "owner", "nobody")
 """What no role may be called, besides `WORDS`: they say who acts and who sees."""
@@ -105,7 +105,7 @@ class LetName:
     types: tuple[Type, ...] = ()
     """Of the parameters, as the first call gives them."""
     per_seat: bool = False
-    scope: Names | None = None
+    scope: Namespace | None = None
     """The names of the file that wrote it; None where there is only one file."""
     slot: bool = False
     """Whether it is a protocol's param: then it may stand for `actions` or a type, as options."""
@@ -117,7 +117,7 @@ Declared = (
 
 
 @dataclass
-class Names:
+class Namespace:
     """Everything that can be named in a file."""
 
     seats: tuple[str, ...] = ()

@@ -25,8 +25,8 @@ from gamedsl.ir.types import BOOL, Never, Type
 from gamedsl.sema.actions import DeclaredActions
 from gamedsl.sema.library import Document
 from gamedsl.sema.narrow import Facts, facts
-from gamedsl.sema.options import Options
-from gamedsl.sema.scope import Names
+from gamedsl.sema.options import OptionSet
+from gamedsl.sema.scope import Namespace
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import syntax
@@ -116,7 +116,7 @@ class StepContext:
     typer: Typer
     program: ProgramDraft
     near: Path
-    actions: dict[str, Options]
+    actions: dict[str, OptionSet]
     """The actions that the file lists, by seat."""
     declared_actions: DeclaredActions | None = None
     acting: tuple[str, ...] | None = None
@@ -124,10 +124,10 @@ class StepContext:
     facts: Facts = frozenset()
     """What the conditions around a step prove not to be none."""
     chain: tuple[str, ...] = ()
-    outer: tuple[Names, ...] = ()
+    outer: tuple[Namespace, ...] = ()
 
     @property
-    def names(self) -> Names:
+    def names(self) -> Namespace:
         return self.typer.names
 
     @property

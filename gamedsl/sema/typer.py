@@ -42,7 +42,7 @@ from gamedsl.sema import access
 from gamedsl.sema.application import apply, cells_with_values, clip
 from gamedsl.sema.name_resolution import NameResolver, past_bindings
 from gamedsl.sema.narrow import Facts, facts, key
-from gamedsl.sema.scope import ANY, LetName, Names, TypeName, report_taken
+from gamedsl.sema.scope import ANY, LetName, Namespace, TypeName, report_taken
 from gamedsl.sema.type_errors import report_misfit, require_truth
 from gamedsl.sema.typing_context import TypingContext, never
 
@@ -51,7 +51,7 @@ MAX_NESTING = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Generator:
+class TypedFor:
     """A typed `for targets in source if condition`."""
 
     targets: tuple[str, ...]
@@ -63,12 +63,12 @@ class Generator:
 class Typer:
     """Types expressions against the names of a file, or of several, one at a time."""
 
-    def __init__(self, names: Names, problems: Problems) -> None:
+    def __init__(self, names: Namespace, problems: Problems) -> None:
         self.context = TypingContext(names, problems)
         self.resolver = NameResolver(self.context, self.infer)
 
     @property
-    def names(self) -> Names:
+    def names(self) -> Namespace:
         """The names of the file whose expressions are typed now."""
         return self.context.names
 
@@ -405,7 +405,7 @@ class Typer:
     @contextmanager
     def each(
         self, names: tuple[ast.Name, ...], over: ast.Node, test: ast.Node | None
-    ) -> Iterator[Generator]:
+    ) -> Iterator[TypedFor]:
         """Types the `for` of a comprehension or statement; inside, its targets have their types."""
         context = self.context
         source = self.container(over)
@@ -436,7 +436,7 @@ class Typer:
                 condition = require_truth(context, test, self.infer(test), "the condition")
                 context.facts |= facts(test, True)
             keyed = len(names) == 2 and not _is_unpacked(source.type, inner, 2)
-            yield Generator(tuple(t.id for t in names), source, condition, keyed)
+            yield TypedFor(tuple(t.id for t in names), source, condition, keyed)
 
     def declare_target(self, target: ast.Name, type: Type) -> None:
         """Declares a target, which is a new name, so that no expression reads in two ways."""

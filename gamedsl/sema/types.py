@@ -42,7 +42,7 @@ from gamedsl.ir.types import (
     walk_types,
 )
 from gamedsl.ir.values import name_of
-from gamedsl.sema.scope import Names, ParamName, TypeName, report_taken
+from gamedsl.sema.scope import Namespace, ParamName, TypeName, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant
 
@@ -85,7 +85,7 @@ class Types:
     near: Path
 
     @property
-    def names(self) -> Names:
+    def names(self) -> Namespace:
         return self.typer.names
 
     @property

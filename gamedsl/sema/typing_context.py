@@ -16,7 +16,7 @@ from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.types import NEVER, SEAT, Type
 from gamedsl.sema.narrow import Facts
-from gamedsl.sema.scope import LetName, Names
+from gamedsl.sema.scope import LetName, Namespace
 
 Infer = Callable[[ast.Node, Type | None], ir.Expr]
 """Types an expression, which the type that its place expects, if any, helps to understand."""
@@ -34,7 +34,7 @@ class TypingContext:
     expressions that a test around the present place proves not to be none.
     """
 
-    def __init__(self, names: Names, problems: Problems) -> None:
+    def __init__(self, names: Namespace, problems: Problems) -> None:
         self.names = names
         self.problems = problems
         self.lets: dict[str, ir.Expr] = {}
@@ -71,7 +71,7 @@ class TypingContext:
         )
 
     @contextmanager
-    def within(self, names: Names) -> Iterator[None]:
+    def within(self, names: Namespace) -> Iterator[None]:
         """Reads names in another scope."""
         saved, self.names = self.names, names
         try:

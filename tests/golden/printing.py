@@ -22,7 +22,7 @@ from gamedsl.prompting.labels import LabelBook, draw_labels
 from gamedsl.prompting.prompts import Prompter
 from gamedsl.prompting.random_replies import random_reply
 from gamedsl.sema.library import load_document
-from gamedsl.sema.parts import ROLES, check_part, example_reward, example_steps
+from gamedsl.sema.used_files import ROLES, check_part, example_reward, example_steps
 from tests.golden.program import amounts, expr, let_line, state_line, step_lines, value
 
 SEED = 7

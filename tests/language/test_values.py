@@ -40,7 +40,7 @@ from gamedsl.sema.lets import typed_lets
 from gamedsl.sema.scope import (
     ArgumentName,
     LetName,
-    Names,
+    Namespace,
     StateName,
     TypeName,
     VariableName,
@@ -92,7 +92,7 @@ RUN_TIME = {
 }
 
 
-def names() -> Names:
+def names() -> Namespace:
     declared: dict[str, Any] = {n: StateName(t, PLACE) for n, (t, _) in STATE.items()}
     for name, (type, joint, actors, _) in VARIABLES.items():
         declared[name] = VariableName(type, joint, actors, PLACE)
@@ -105,7 +105,7 @@ def names() -> Names:
     for name, text in lets.items():
         tree = parse_expression(scalar(text), Problems())
         declared[name] = LetName(name, (), tree, PLACE)
-    return Names(
+    return Namespace(
         SEATS,
         role_spans=dict.fromkeys(SEATS, PLACE),
         enums=[RANK, SUIT, *(v[0] for v in VARIABLES.values() if isinstance(v[0], Enum))],
@@ -343,7 +343,7 @@ def test_membership_fields_come_from_the_type() -> None:
     record = Record("", (("rank", RANK), ("suit", suit)))
     problems = Problems()
     typer = Typer(
-        Names(
+        Namespace(
             enums=[RANK, suit],
             declared={
                 "c": StateName(record, PLACE),

@@ -21,7 +21,7 @@ from gamedsl.frontend.source.nodes import Scalar
 from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.types import Never
-from gamedsl.sema.scope import Names
+from gamedsl.sema.scope import Namespace
 from gamedsl.sema.typer import Typer
 
 SEATS = ("ann", "bob", "cyd")
@@ -44,7 +44,7 @@ def compute(text: str) -> object:
     problems = Problems()
     tree = parse_expression(scalar(text), problems)
     assert tree is not None, render(problems.found)
-    typed = Typer(Names(SEATS), problems).expression(tree)
+    typed = Typer(Namespace(SEATS), problems).expression(tree)
     assert not problems.found, render(problems.found)
     return evaluate(typed, Scope(SEATS))
 
@@ -110,7 +110,7 @@ def test_arithmetic_is_pythons(sample: Sample) -> None:
     except ZeroDivisionError:
         problems = Problems()
         tree = parse_expression(scalar(sample.text), problems)
-        typed = Typer(Names(SEATS), problems).expression(tree)
+        typed = Typer(Namespace(SEATS), problems).expression(tree)
         if any(d.code == "GD0401" for d in problems.found):
             return
         with pytest.raises(EvaluationError, match="division by zero"):

@@ -16,7 +16,7 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, order_of
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.types import BOOL, WHOLE, Enum, Record, Tuple, Type, domain, range_type
-from gamedsl.sema.scope import Names, StateName
+from gamedsl.sema.scope import Namespace, StateName
 from gamedsl.sema.statements import read_statements
 from gamedsl.sema.typer import Typer
 from tests.language.test_values import PLACE, names, scalar
@@ -109,7 +109,7 @@ def test_values_lie_in_their_interval(text: str, a: int, b: int) -> None:
     problems = Problems()
     tree = parse_expression(scalar(text), problems)
     assert tree is not None
-    typed = Typer(Names(declared=declared), problems).expression(tree)
+    typed = Typer(Namespace(declared=declared), problems).expression(tree)
     assert not problems.found, render(problems.found)
     bounds = Interpreter((), {}).interval(typed)
     assert bounds.bounded

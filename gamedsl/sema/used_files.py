@@ -17,10 +17,10 @@ from gamedsl.sema.actions import DeclaredActions, is_declared_form
 from gamedsl.sema.game import build_stage
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document
-from gamedsl.sema.options import Options
+from gamedsl.sema.options import OptionSet
 from gamedsl.sema.params import Params
 from gamedsl.sema.rewards import check_split
-from gamedsl.sema.scope import ANY, Names
+from gamedsl.sema.scope import ANY, Namespace
 from gamedsl.sema.state import States
 from gamedsl.sema.step_context import ProgramDraft, Stages, StepContext
 from gamedsl.sema.step_readers import read_step
@@ -55,7 +55,7 @@ def example_steps(document: Document, problems: Problems) -> tuple[Step, ...]:
     names.broken.add(ANY)
     params = Params(names, problems, "this protocol", root.span, samples, names)
     params.declare(root.get("params"))
-    options = Options(tuple(Choice(m, m) for m in ACTIONS), Enum("", ACTIONS))
+    options = OptionSet(tuple(Choice(m, m) for m in ACTIONS), Enum("", ACTIONS))
     actions = dict.fromkeys(ROLES, options)
     typer, near = Typer(names, problems), document.files[0]
     state = list(States(Types(typer, near)).declare(root.get("state")))
@@ -71,8 +71,8 @@ def example_steps(document: Document, problems: Problems) -> tuple[Step, ...]:
     return steps
 
 
-def _names(root: Mapping) -> Names:
-    return Names(ROLES, role_spans=dict.fromkeys(ROLES, root.span))
+def _names(root: Mapping) -> Namespace:
+    return Namespace(ROLES, role_spans=dict.fromkeys(ROLES, root.span))
 
 
 def _samples(root: Mapping) -> dict[str, Entry]:
