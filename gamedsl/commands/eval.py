@@ -179,7 +179,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     )  # fmt: skip
     if args.leaderboard is not None and args.anchor is not None:
         check_anchor(args.anchor, [*names_on(board), *(one.name for one in plan.everybody)])
-    with _shown() as tell:
+    with _progress_bar() as tell:
         options = Options(
             args.games or (FEW_GAMES if game.ir.in_words else GAMES), args.seed, args.utility,
             args.method, args.search, args.decisions, settings, tell, keeper(args.transcripts),
@@ -369,7 +369,7 @@ def _write(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _shown() -> Iterator[Tell]:
+def _progress_bar() -> Iterator[Tell]:
     """Shows progress on the error stream if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -384,7 +384,7 @@ def _shown() -> Iterator[Tell]:
     with Progress(*columns, console=console, transient=True) as bars:
         task = bars.add_task("", total=None)
 
-        def tell(what: str, done: int, total: int) -> None:
+        def report_progress(what: str, done: int, total: int) -> None:
             bars.update(task, description=what, completed=done, total=total or None)
 
-        yield tell
+        yield report_progress

@@ -102,7 +102,7 @@ def _solve(game: Game, args: argparse.Namespace) -> int:
 
     if game.ir.open or game.ir.referees:
         raise Unfit(f"`{game.name}` cannot be solved: {UNLISTED}")
-    with _shown() as progress:
+    with _progress_bar() as progress:
         report = solve(
             game, args.method, utility=args.utility, iterations=args.iterations, seed=args.seed,
             limit=args.limit, progress=progress,
@@ -145,7 +145,7 @@ def _why_none(report: Report) -> str:
 
 
 @contextmanager
-def _shown() -> Iterator[Progress]:
+def _progress_bar() -> Iterator[Progress]:
     """Shows progress on the error stream if that is a terminal and rich is installed."""
     try:
         from rich.console import Console
@@ -164,13 +164,13 @@ def _shown() -> Iterator[Progress]:
     )  # fmt: skip
     tasks: dict[str, Any] = {}
 
-    def tell(what: str, done: int, total: int | None, state: str) -> None:
+    def report_progress(what: str, done: int, total: int | None, state: str) -> None:
         if what not in tasks:
             tasks[what] = bars.add_task(what, total=total, state="")
         bars.update(tasks[what], completed=done, total=total, state=state)
 
     with bars:
-        yield tell
+        yield report_progress
 
 
 def _silent(what: str, done: int, total: int | None, state: str) -> None:

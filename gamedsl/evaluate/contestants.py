@@ -120,7 +120,7 @@ def identity_of(spec: str, seed: int = 0, endpoints: EndpointSettings | None = N
             content.update(f"\n{name}\n".encode() + file)
         if not parts:
             content.update(argument.encode())
-        for held in _held(parts.get("recipe.yaml", b"")):
+        for held in _recipe_players(parts.get("recipe.yaml", b"")):
             content.update(f"\n{identity_of(held, seed, endpoints)}".encode())
     if kind is not None and kind.seeded:
         content.update(f"\nseed {seed}".encode())
@@ -132,7 +132,7 @@ def identity_of(spec: str, seed: int = 0, endpoints: EndpointSettings | None = N
     return content.hexdigest()[:16]
 
 
-def _held(recipe: bytes) -> Iterator[str]:
+def _recipe_players(recipe: bytes) -> Iterator[str]:
     """The players that held roles in a run, of its `recipe.yaml`; none of what is no recipe, which
     is said when the run is opened."""
     try:

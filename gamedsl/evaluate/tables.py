@@ -141,7 +141,11 @@ def _decisions(found: Evaluation) -> Table:
         return Table((), ())
     letter = dict(zip([c.name for c in found.plan.everybody], _letters(found), strict=True))
     policies, rows = found.policies, []
-    marked = {name: inside(found.ranges, _shown(p)) for name, p in policies.items() if found.ranges}
+    marked = {
+        name: inside(found.ranges, _policy_record(p))
+        for name, p in policies.items()
+        if found.ranges
+    }
     for key, row in next(iter(policies.values())).items():
         for action in list(row)[len(row) == 2 :]:
             out = {name for name, fits in marked.items() if fits.get(key) is False}
@@ -157,7 +161,7 @@ def _decisions(found: Evaluation) -> Table:
     return Table(columns, rows, "Decisions: how often the action is taken", [below])
 
 
-def _shown(policy: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+def _policy_record(policy: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
     return {key: {"probs": row} for key, row in policy.items()}
 
 

@@ -31,8 +31,8 @@ class NormalFormTooLarge(ValueError):
     where they were counted: not those of a seat that forgets."""
 
     def __init__(self, counts: dict[str, int] | None = None) -> None:
-        each = (f"{seat} has {_shown(n)} strategies" for seat, n in (counts or {}).items())
-        many = _shown(prod(counts.values())) if counts else f"more than {MAX_PROFILES:,}"
+        each = (f"{seat} has {_count_text(n)} strategies" for seat, n in (counts or {}).items())
+        many = _count_text(prod(counts.values())) if counts else f"more than {MAX_PROFILES:,}"
         sizes = f": {', '.join(each)}" if counts else ""
         super().__init__(f"a strategic form of {many} cells is too large{sizes}; export the tree")
         self.counts = counts or {}
@@ -218,5 +218,5 @@ def _list(items: Iterable[str]) -> str:
     return f"{{ {' '.join(items)} }}"
 
 
-def _shown(count: int) -> str:
+def _count_text(count: int) -> str:
     return f"{count:,}" if count < 10**12 else f"more than 10^{len(str(count)) - 1}"

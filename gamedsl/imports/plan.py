@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from gamedsl.imports.clauses import Clauses, Env, Expression, Row, Value, is_function
 from gamedsl.imports.efg import EfgNode, Extensive, InfoSet
-from gamedsl.imports.recall import apart
+from gamedsl.imports.recall import sets_without_recall
 
 
 @dataclass(eq=False)
@@ -72,7 +72,7 @@ class Plan:
         self._options = options
         self._name = name
         self._clauses = clauses
-        self._apart, self._time = apart(form)
+        self._apart, self._time = sets_without_recall(form)
         self._members: dict[InfoSet, list[EfgNode]] = {}
         """The nodes of each set of a player that nothing may divide."""
         for node in form.nodes:

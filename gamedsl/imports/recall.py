@@ -16,7 +16,7 @@ Atom = InfoSet | EfgNode
 """What has one time: a set, or a node by itself."""
 
 
-def apart(form: Extensive) -> tuple[frozenset[InfoSet], dict[EfgNode, int]]:
+def sets_without_recall(form: Extensive) -> tuple[frozenset[InfoSet], dict[EfgNode, int]]:
     """The sets that need `knows`, and the time of every node that is no end.
 
     A time is the greatest number of moves that may lie before, from 0. Nodes of a set have the same

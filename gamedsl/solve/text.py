@@ -224,17 +224,17 @@ def _actions(row: Mapping[str, Number]) -> tuple[str, ...]:
 
 def _group(step: str, actions: tuple[str, ...], keys: Sequence[str], policy: Policy) -> list[str]:
     if not actions:
-        rows = [(_seen(key), mixture(policy[key])) for key in keys]
+        rows = [(_history_text(key), mixture(policy[key])) for key in keys]
         lines = table_text((step, "plays"), rows, left=True)
         return [cut(line, WIDTH) for line in lines]
-    cells = [(_seen(key), *(chance(policy[key][name]) for name in actions)) for key in keys]
+    cells = [(_history_text(key), *(chance(policy[key][name]) for name in actions)) for key in keys]
     table = table_text((step, *actions), cells)
     if max(map(len, table)) <= WIDTH:
         return table
     return _group(step, (), keys, policy)
 
 
-def _seen(key: str) -> str:
+def _history_text(key: str) -> str:
     """The events that a seat has seen at an information set; the last ones of many."""
     text = key.partition(" [")[2].removesuffix("]") or "nothing seen"
     return text if len(text) <= KEY else f"…{text[1 - KEY :]}"

@@ -93,11 +93,11 @@ def line_chart(
     heights = spread([y for y, _, _ in ends], 14, top + 4, height - bottom + 4)
     for (_, name, style), y in zip(ends, heights, strict=True):
         canvas.write(width - right + 8, y + 4, cut(name, int((right - 8) / TEXT)), style)
-    told = "; ".join(
+    summary = "; ".join(
         f"{one.name}: from {number(_first(one), percent)} to {number(_last(one), percent)}"
         for one in named
     )
-    return canvas.inline(title, f"From step {first} to {steps[-1]}. {told}.")
+    return canvas.inline(title, f"From step {first} to {steps[-1]}. {summary}.")
 
 
 @dataclass(frozen=True)
@@ -216,13 +216,13 @@ def heat_map(
     for i, j in marked:
         x, y = left + cell * j, top + tall * i
         canvas.box(Box(x, y, x + cell, y + tall), "framed")
-    told = "; ".join(
+    summary = "; ".join(
         f"{name}: {columns[k]} {number(row[k] or 0, percent)}"
         for name, row in zip(rows, values, strict=True)
         if any(v is not None for v in row)
         for k in [max(range(len(row)), key=lambda j: row[j] or 0)]
     )
-    return canvas.inline(title, f"The largest of each row. {told}.")
+    return canvas.inline(title, f"The largest of each row. {summary}.")
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:

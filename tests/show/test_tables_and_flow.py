@@ -10,7 +10,7 @@ import pytest
 from gamedsl.solve.table import PayoffTable
 from gamedsl.tables.text import rendered
 from gamedsl.view.game.payoffs import cells_of
-from gamedsl.view.game.sight import Glance, who_sees
+from gamedsl.view.game.sight import Glance, visibility_rows
 from gamedsl.view.game.views import Views
 from tests.shipped import CLOSED, OPEN
 from tests.show.shown import Picture, built, views
@@ -137,7 +137,7 @@ def test_flow_shows_every_step_with_its_line() -> None:
 
 
 def sees(shown: Views) -> dict[str, tuple[Glance, ...]]:
-    return {row.name: row.glances for row in who_sees(shown.game.ir)}
+    return {row.name: row.glances for row in visibility_rows(shown.game.ir)}
 
 
 def test_who_sees_the_cards_of_kuhn() -> None:
@@ -148,7 +148,9 @@ def test_who_sees_the_cards_of_kuhn() -> None:
 
 
 def test_hands_of_hanabi_are_seen_by_the_others() -> None:
-    rows = {row.name: row for row in who_sees(views("hanabi").game.ir) if row.what == "state"}
+    rows = {
+        row.name: row for row in visibility_rows(views("hanabi").game.ir) if row.what == "state"
+    }
     theirs = Glance(False, "some", "the others'")
     assert rows["hand"].glances == (theirs, theirs)
     assert rows["deck"].glances == (Glance(False, "nothing"), Glance(False, "nothing"))

@@ -1,6 +1,6 @@
 """The turn program as an outline: what its steps do, in words, with the lines they stand on.
 
-Expressions are told as they are written in the file; params that stand alone by their values.
+Expressions are lines as they are written in the file; params that stand alone by their values.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def flow_lines(ir: GameIR) -> Iterator[Line]:
     yield [TextRun(ir.name, "strong"), TextRun(" · turn program, with line numbers", "soft")]
     for item in items:
         yield from _item_lines(item, wide, "")
-    yield from ([TextRun(blank), TextRun(text)] for text in last_words(ir))
+    yield from ([TextRun(blank), TextRun(text)] for text in end_lines(ir))
     yield from ([TextRun(f"{blank}  {text}", "soft")] for text in definitions(ir))
 
 
@@ -97,7 +97,7 @@ def _item_lines(item: Item, wide: int, bars: str) -> Iterator[Line]:
             TextRun(item.text, style),
         ]
         if isinstance(item.step, Binding) and item.step.readers.kind != "all":
-            line.append(TextRun(f" · {seen_by(item.step.readers)}", "soft"))
+            line.append(TextRun(f" · {readers_text(item.step.readers)}", "soft"))
         yield line
     inner = bars if item.kind == "stage" and not item.text else bars + "│ "
     for more in item.more:
@@ -109,19 +109,19 @@ def _item_lines(item: Item, wide: int, bars: str) -> Iterator[Line]:
         yield [*blank, TextRun(bars, "soft"), TextRun(f"└ {item.again}")]
 
 
-def last_words(ir: GameIR) -> tuple[str, ...]:
+def end_lines(ir: GameIR) -> tuple[str, ...]:
     """When the game is over, and what it then pays."""
-    told = []
+    lines = []
     if ir.end is not None:
-        told.append(f"over as soon as {said(ir.end)}")
+        lines.append(f"over as soon as {source_text(ir.end)}")
     by_text: dict[str, list[str]] = {}
     for seat, amount in ir.payoffs:
-        by_text.setdefault(said(amount), []).append(seat)
+        by_text.setdefault(source_text(amount), []).append(seat)
     if len(by_text) == 1:
-        told.append(f"each gets {next(iter(by_text))}")
+        lines.append(f"each gets {next(iter(by_text))}")
     else:
-        told += [f"{', '.join(seats)} gets {text}" for text, seats in by_text.items()]
-    return tuple(told)
+        lines += [f"{', '.join(seats)} gets {text}" for text, seats in by_text.items()]
+    return tuple(lines)
 
 
 def definitions(ir: GameIR) -> tuple[str, ...]:
@@ -135,24 +135,26 @@ def definitions(ir: GameIR) -> tuple[str, ...]:
                 pending.append(ir.lets_by_name[part.name].body)
     lets = [let for let in ir.lets if let.name in used]
     names = [f"{x.name}({', '.join(x.parameters)})" if x.parameters else x.name for x in lets]
-    return tuple(f"{name} is {said(let.body)}" for name, let in zip(names, lets, strict=True))
+    return tuple(
+        f"{name} is {source_text(let.body)}" for name, let in zip(names, lets, strict=True)
+    )
 
 
-def said(expr: Expr, most: int = LONG) -> str:
+def source_text(expr: Expr, most: int = LONG) -> str:
     """An expression as it is written, or the value of a param."""
     if isinstance(expr, Const) and isinstance(expr.value, int | Fraction):
         return name_of(expr.value)
-    return _flat(expr.span, most)
+    return _one_line(expr.span, most)
 
 
-def seen_by(readers: Readers) -> str:
+def readers_text(readers: Readers) -> str:
     """The readers of a value, in words."""
     if readers.fields:
         return "seen in part"
     if readers.kind == "seats":
         return f"seen by {', '.join(readers.seats)}"
     if readers.kind == "test":
-        return f"seen by who meets {said(readers.test)}" if readers.test else ""
+        return f"seen by who meets {source_text(readers.test)}" if readers.test else ""
     return f"seen by {readers.kind}"
 
 
@@ -164,7 +166,7 @@ def place_of(ir: GameIR, span: Span) -> str:
     return f"{span.source.name.rpartition('/')[2].partition('.')[0]}:{line}"
 
 
-def _flat(span: Span, most: int = LONG) -> str:
+def _one_line(span: Span, most: int = LONG) -> str:
     text = " ".join(span.text.split())
     return cut("a table" if text.startswith("|") else text, most)
 
@@ -178,7 +180,7 @@ class _Outline:
             yield from self._item(step)
 
     def _item(self, step: Step) -> Iterator[Item]:
-        condition = "" if step.condition is None else said(step.condition)
+        condition = "" if step.condition is None else source_text(step.condition)
         where = place_of(self._ir, step.span)
         match step:
             case Block(body=body):
@@ -191,44 +193,46 @@ class _Outline:
                 yield from self._loop(step, where, condition)
             case Stage(body=body):
                 yield Item(
-                    "stage", f"play {step.id}, worth {said(step.weight)}", where, step,
+                    "stage", f"play {step.id}, worth {source_text(step.weight)}", where, step,
                     condition=condition, inside=tuple(self.items(body)),
                 )  # fmt: skip
             case Choose():
                 yield self._choose(step, where, condition)
             case Draw():
-                yield Item("chance", _drawn(step), where, step, condition=condition)
+                yield Item("chance", _draw_text(step), where, step, condition=condition)
             case Show():
-                text = f"show {said(step.value)}" + f" as {step.variable}" * bool(step.variable)
+                text = f"show {source_text(step.value)}" + f" as {step.variable}" * bool(
+                    step.variable
+                )
                 yield Item("show", text, where, step, condition=condition)
             case Call():
-                given = ", ".join(f"{name}: {said(it)}" for name, it in step.arguments)
+                given = ", ".join(f"{name}: {source_text(it)}" for name, it in step.arguments)
                 text = f"call {step.function}({given}), which gives {step.variable}"
                 yield Item("do", cut(text, LONG), where, step, condition=condition)
             case Do(statements=statements):
-                lines = [_flat(one.span) for one in statements] or [""]
+                lines = [_one_line(one.span) for one in statements] or [""]
                 yield Item("do", lines[0], where, step, tuple(lines[1:]), condition)
             case Pay():
-                texts = list(dict.fromkeys(said(amount) for _, amount in step.amounts))
+                texts = list(dict.fromkeys(source_text(amount) for _, amount in step.amounts))
                 yield Item("pay", f"pay {step.stream}: {'; '.join(texts)}", where, step,
                            condition=condition)  # fmt: skip
 
     def _loop(self, loop: Loop, where: str, condition: str) -> Iterator[Item]:
         inner = tuple(self.items(loop.body))
         if loop.times is not None:
-            times = said(loop.times)
+            times = source_text(loop.times)
             text = "repeat once" if times == "1" else f"repeat {times} times"
         elif loop.items is not None:
-            whom = _everyone(loop.items)
+            whom = _items_text(loop.items)
             text = f"go round {whom}" if loop.cycle else f"for each of {whom}"
             if loop.item is not None:
                 text = f"for each {loop.item} of {whom}"
         else:
             text = "repeat"
-        again = f"until {said(loop.until)}" if loop.until is not None else ""
+        again = f"until {source_text(loop.until)}" if loop.until is not None else ""
         match loop.until:
             case Apply(function="not", arguments=(test,)) if _is_same(test, loop.condition):
-                condition, again = "", f"while {said(test)}"
+                condition, again = "", f"while {source_text(test)}"
         if loop.bound is not None:
             again = f"{again}, at most {loop.bound} times".lstrip(", ")
         text += f", counting {loop.count}" * bool(loop.count)
@@ -242,12 +246,12 @@ class _Outline:
         elif len(seats) == 1:
             who, verb = step.actors[0], "chooses" if step.said is None else "says"
         else:
-            who, verb = _actor(step), "chooses" if step.said is None else "says"
-        text = f"{who} {verb} {step.variable}: {_options(step)}"
+            who, verb = _actor_text(step), "chooses" if step.said is None else "says"
+        text = f"{who} {verb} {step.variable}: {_options_text(step)}"
         if step.knows is not None:
             known = ", ".join(entry.name for entry in step.knows)
             text += f"; knows {known or 'nothing'}"
-        more = tuple(filter(None, map(_effect, step.moves)))
+        more = tuple(filter(None, map(_effect_text, step.moves)))
         return Item("choose", text, where, step, more, condition, seats=seats)
 
 
@@ -256,22 +260,22 @@ def _is_same(test: Expr, condition: Expr | None) -> bool:
     return condition is not None and test.span == condition.span
 
 
-def _actor(step: Choose) -> str:
+def _actor_text(step: Choose) -> str:
     """The actor of a step that one of several seats may take."""
     actor = step.actor
     if actor is None or isinstance(actor, Me) or actor.span == step.span:
         return "who is in turn"
-    return said(actor)
+    return source_text(actor)
 
 
-def _everyone(items: Expr) -> str:
+def _items_text(items: Expr) -> str:
     """The items of a loop; a few roles by their names."""
     if isinstance(items, Const) and isinstance(items.value, tuple) and 0 < len(items.value) < 5:
         return ", ".join(map(name_of, items.value))
-    return said(items)
+    return source_text(items)
 
 
-def _options(step: Choose) -> str:
+def _options_text(step: Choose) -> str:
     if step.said is not None:
         fields = [name for name, _ in step.type.fields] if isinstance(step.type, Record) else []
         what = {"text": "a text", "code": "code", "json": f"JSON with {', '.join(fields)}"}
@@ -279,31 +283,31 @@ def _options(step: Choose) -> str:
     if step.moves:
         return cut(", ".join(move.name for move in step.moves), LONG)
     if step.legal is not None:
-        return f"from {said(step.legal)}"
+        return f"from {source_text(step.legal)}"
     names = [option.name for option in step.options[0]]
     if len(names) > OPTIONS:
         return f"{names[0]}, {names[1]}, … {names[-1]}"
     return ", ".join(names)
 
 
-def _effect(action: Action) -> str:
+def _effect_text(action: Action) -> str:
     """The effect of an action, and the condition under which it may be chosen."""
-    body = "; ".join(_flat(step.span) for step in action.body)
-    when = "" if action.when is None else f" if {said(action.when)}"
+    body = "; ".join(_one_line(step.span) for step in action.body)
+    when = "" if action.when is None else f" if {source_text(action.when)}"
     return cut(f"{action.name}{when}{' → ' if body else ''}{body}", LONG) if body or when else ""
 
 
-def _drawn(step: Draw) -> str:
+def _draw_text(step: Draw) -> str:
     source = step.source
     if source.bag is not None:
         text = source.bag.variable
     elif source.values is not None:
-        text = said(source.values, 80)
+        text = source_text(source.values, 80)
     else:
         text = ", ".join(f"{name_of(v)} {p}" for v, p in source.weights[:4])
         text += ", …" * (len(source.weights) > 4)
     if source.take is not None:
-        text = f"{said(source.take)} of {text}"
+        text = f"{source_text(source.take)} of {text}"
     head = "deal" if step.deal else "draw"
     each = ""
     if step.per and not step.deal:

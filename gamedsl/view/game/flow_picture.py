@@ -13,7 +13,7 @@ from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding
 from gamedsl.tables.model import series
 from gamedsl.view.canvas import MARK, SIZE, Canvas
-from gamedsl.view.game.flow import Item, definitions, last_words, outline, seen_by
+from gamedsl.view.game.flow import Item, definitions, end_lines, outline, readers_text
 from gamedsl.view.metrics import Box, filled, width_of
 
 GAP = 20.0
@@ -30,13 +30,13 @@ def flow_picture(ir: GameIR) -> Canvas:
     first.paint()
     final = _Painter(ir, MARGIN - first.least)
     final.paint()
-    final.figure.width = final.most + MARGIN
-    return final.figure
+    final.canvas.width = final.most + MARGIN
+    return final.canvas
 
 
 class _Painter:
     def __init__(self, ir: GameIR, axis: float) -> None:
-        self.figure, self._ir, self._axis = Canvas(), ir, axis
+        self.canvas, self._ir, self._axis = Canvas(), ir, axis
         self.least = self.most = axis
         self._lines: list[tuple[float, float]] = []
 
@@ -44,18 +44,18 @@ class _Painter:
         y, _, _ = self._pill(f"start of {self._ir.name}", MARGIN)
         y, _, _ = self._steps(outline(self._ir), y)
         y = self._down(y)
-        words = [line for text in last_words(self._ir) for line in filled(text, WIDEST, SIZE)]
+        words = [line for text in end_lines(self._ir) for line in filled(text, WIDEST, SIZE)]
         plain = 1 + len(words)
         words += [line for text in definitions(self._ir) for line in filled(text, WIDEST, SIZE)]
         y, _, _ = self._boxed(["end", *words], y, "frame paper", round=14, strong=1, plain=plain)
-        self.figure.height = y + MARGIN
+        self.canvas.height = y + MARGIN
 
     # the axis
 
     def _down(self, y: float, gap: float = GAP) -> float:
         """An arrow down the axis; returns where it ends."""
-        self.figure.line(self._axis, y, self._axis, y + gap - 2, "edge")
-        self.figure.arrow(self._axis, y + gap)
+        self.canvas.line(self._axis, y, self._axis, y + gap - 2, "edge")
+        self.canvas.arrow(self._axis, y + gap)
         return y + gap
 
     def _reach(self, left: float, right: float) -> tuple[float, float]:
@@ -76,16 +76,16 @@ class _Painter:
             return self._unguarded(item, y)
         below, left, right = self._test(item.condition, y)
         middle = (y + below) / 2
-        self.figure.write(self._axis + 5, below + 12, "yes", "soft", size=SMALL)
-        self.figure.write(right + 3, middle - 4, "no", "soft", size=SMALL)
+        self.canvas.write(self._axis + 5, below + 12, "yes", "soft", size=SMALL)
+        self.canvas.write(right + 3, middle - 4, "no", "soft", size=SMALL)
         end, near, far = self._unguarded(item, self._down(below))
         lane = max(right + 8, far) + LANE
         end += 12
-        self.figure.line(self._axis, end - 12, self._axis, end, "edge")
-        self.figure.path(
+        self.canvas.line(self._axis, end - 12, self._axis, end, "edge")
+        self.canvas.path(
             [(right, middle), (lane, middle), (lane, end), (self._axis + 2, end)], "edge"
         )
-        self.figure.arrow(self._axis, end, turn=180)
+        self.canvas.arrow(self._axis, end, turn=180)
         return end, *self._reach(min(left, near), lane)
 
     def _unguarded(self, item: Item, y: float) -> tuple[float, float, float]:
@@ -99,7 +99,7 @@ class _Painter:
             lines += filled(more, WIDEST, SIZE)
         readers = item.step.readers if isinstance(item.step, Binding) else None
         if readers is not None and readers.kind != "all":
-            lines.append(seen_by(readers))
+            lines.append(readers_text(readers))
         style = {"chance": "edge tint", "do": "edge paper", "pay": "edge paper"}.get(item.kind)
         if len(item.seats) == 1:
             style = f"paper wide {series(item.seats[0], 's')}"
@@ -124,21 +124,21 @@ class _Painter:
         if slant:
             x1, y1, x2, y2 = here
             corners = [(x1 + 4, y1), (x2 + 4, y1), (x2 - 4, y2), (x1 - 4, y2)]
-            self.figure.path(corners, "edge", closed=True)
+            self.canvas.path(corners, "edge", closed=True)
         else:
-            self.figure.box(here, style, min(round, 12))
+            self.canvas.box(here, style, min(round, 12))
         if double:
-            self.figure.box(here.grown(-2.5), "edge paper", 6)
+            self.canvas.box(here.grown(-2.5), "edge paper", 6)
         x = here.left + 12
         for number, seat in enumerate(seats[:6]):
-            self.figure.mark(x + MARK + 14 * number, y + 13, seat)
+            self.canvas.mark(x + MARK + 14 * number, y + 13, seat)
         if chance:
-            self.figure.circle(x + MARK, y + 13, MARK, "open")
+            self.canvas.circle(x + MARK, y + 13, MARK, "open")
         for number, line in enumerate(lines):
             kind = "strong" if number < strong else "soft" if number >= plain else ""
-            self.figure.write(x + marks, y + 17 + LINE * number, line, kind)
+            self.canvas.write(x + marks, y + 17 + LINE * number, line, kind)
         if where:
-            self.figure.write(here.right + 6, y + 10, where, "soft", size=SMALL)
+            self.canvas.write(here.right + 6, y + 10, where, "soft", size=SMALL)
         far = here.right + (8 + width_of(where, SMALL) if where else 0)
         return here.bottom, *self._reach(here.left - 4 * slant, far)
 
@@ -149,9 +149,9 @@ class _Painter:
         x1, x2, high = self._axis - half, self._axis + half, 11 + LINE * len(lines)
         corners = [(x1, y + high / 2), (x1 + 10, y), (x2 - 10, y), (x2, y + high / 2),
                    (x2 - 10, y + high), (x1 + 10, y + high)]  # fmt: skip
-        self.figure.path(corners, "edge", closed=True)
+        self.canvas.path(corners, "edge", closed=True)
         for number, line in enumerate(lines):
-            self.figure.write(self._axis, y + 17 + LINE * number, line, "", "middle")
+            self.canvas.write(self._axis, y + 17 + LINE * number, line, "", "middle")
         self._reach(x1, x2)
         return y + high, x1, x2
 
@@ -168,8 +168,8 @@ class _Painter:
         y, near, far = self._boxed(end, y, "frame tint", round=4)
         lane = min(left, near) - LANE
         middle, back = (foot + y) / 2, top + 13
-        self.figure.path([(near, middle), (lane, middle), (lane, back), (head - 2, back)], "edge")
-        self.figure.arrow(head, back, turn=0)
+        self.canvas.path([(near, middle), (lane, middle), (lane, back), (head - 2, back)], "edge")
+        self.canvas.arrow(head, back, turn=0)
         return y, *self._reach(lane, max(right, far))
 
     def _head(self, text: str, y: float, where: str) -> tuple[float, float, float]:
@@ -179,13 +179,13 @@ class _Painter:
         if not item.text:
             end, left, right = self._unarrowed(item.inside, y)
             return end, left, right
-        frames = len(self.figure.parts)
+        frames = len(self.canvas.parts)
         top, (y, left, right) = y, self._head(item.text, y, item.where)
         y, near, far = self._steps(item.inside, y)
         here = Box(min(left, near) - 8, top - 6, max(right, far) + 6, y + 10)
-        self.figure.box(here, "clear rule", 8)
-        self.figure.parts.insert(frames, self.figure.parts.pop())
-        self.figure.line(self._axis, y, self._axis, y + 10, "edge")
+        self.canvas.box(here, "clear rule", 8)
+        self.canvas.parts.insert(frames, self.canvas.parts.pop())
+        self.canvas.line(self._axis, y, self._axis, y + 10, "edge")
         return y + 10, *self._reach(here.left, here.right)
 
     def _unarrowed(self, items: Sequence[Item], y: float) -> tuple[float, float, float]:

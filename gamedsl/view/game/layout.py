@@ -35,12 +35,12 @@ class _Spot:
         self.ancestor = self
 
     @property
-    def left(self) -> _Spot | None:
+    def left_contour(self) -> _Spot | None:
         """The next on the left contour."""
         return self.below[0] if self.below else self.thread
 
     @property
-    def right(self) -> _Spot | None:
+    def right_contour(self) -> _Spot | None:
         return self.below[-1] if self.below else self.thread
 
 
@@ -80,12 +80,12 @@ def tidy(
     is at least `sibling`, or `cousin` where they hang from different nodes."""
     top = _spots(root, rows)
 
-    def apart(one: _Spot, two: _Spot) -> float:
+    def separation(one: _Spot, two: _Spot) -> float:
         wide = sum(0 if s.node is None else breadth(s.node) for s in (one, two)) / 2
         return wide + (sibling if one.above is two.above else cousin)
 
     for spot in _upwards(top):
-        _place(spot, apart)
+        _place(spot, separation)
     places: dict[DrawnNode, float] = {}
     pending = [(top, -top.prelim)]
     while pending:
@@ -104,12 +104,12 @@ def _spots(root: DrawnNode, rows: Mapping[DrawnNode, int]) -> _Spot:
     for spot in spots:
         node = spot.node
         for number, child in enumerate(node.children if node is not None else ()):
-            last = held = _Spot(child)
+            last = joined = _Spot(child)
             for _ in range(rows[child] - rows[node] - 1 if node is not None else 0):
-                joint = _Spot(None, below=[held])
-                held.above, held = joint, joint
-            held.number, held.above = number, spot
-            spot.below.append(held)
+                joint = _Spot(None, below=[joined])
+                joined.above, joined = joint, joint
+            joined.number, joined.above = number, spot
+            spot.below.append(joined)
             spots.append(last)
     return top
 
@@ -124,7 +124,7 @@ def _upwards(top: _Spot) -> Sequence[_Spot]:
     return order[::-1]
 
 
-def _place(spot: _Spot, apart: Callable[[_Spot, _Spot], float]) -> None:
+def _place(spot: _Spot, separation: Callable[[_Spot, _Spot], float]) -> None:
     """The first walk, for one node whose children are placed."""
     siblings = spot.above.below if spot.above else [spot]
     left = siblings[spot.number - 1] if spot.number else None
@@ -132,14 +132,14 @@ def _place(spot: _Spot, apart: Callable[[_Spot, _Spot], float]) -> None:
         _execute_shifts(spot)
         middle = (spot.below[0].prelim + spot.below[-1].prelim) / 2
         if left:
-            spot.prelim = left.prelim + apart(spot, left)
+            spot.prelim = left.prelim + separation(spot, left)
             spot.mod = spot.prelim - middle
         else:
             spot.prelim = middle
     elif left:
-        spot.prelim = left.prelim + apart(spot, left)
+        spot.prelim = left.prelim + separation(spot, left)
     if spot.above:
-        spot.above.default = _apportion(spot, left, spot.above.default or siblings[0], apart)
+        spot.above.default = _apportion(spot, left, spot.above.default or siblings[0], separation)
 
 
 def _execute_shifts(spot: _Spot) -> None:
@@ -152,7 +152,7 @@ def _execute_shifts(spot: _Spot) -> None:
 
 
 def _apportion(
-    spot: _Spot, left: _Spot | None, default: _Spot, apart: Callable[[_Spot, _Spot], float]
+    spot: _Spot, left: _Spot | None, default: _Spot, separation: Callable[[_Spot, _Spot], float]
 ) -> _Spot:
     """Push a subtree away from those to its left, spreading the room among those between."""
     if left is None or spot.above is None:
@@ -160,12 +160,15 @@ def _apportion(
     inner_right, outer_right = spot, spot
     inner_left, outer_left = left, spot.above.below[0]
     sum_ir, sum_or, sum_il, sum_ol = spot.mod, spot.mod, left.mod, outer_left.mod
-    while (next_left := inner_left.right) and (next_right := inner_right.left):
+    while (next_left := inner_left.right_contour) and (next_right := inner_right.left_contour):
         inner_left, inner_right = next_left, next_right
-        outer_left, outer_right = outer_left.left or outer_left, outer_right.right or outer_right
+        outer_left, outer_right = (
+            outer_left.left_contour or outer_left,
+            outer_right.right_contour or outer_right,
+        )
         outer_right.ancestor = spot
         shift = inner_left.prelim + sum_il - inner_right.prelim - sum_ir
-        shift += apart(inner_left, inner_right)
+        shift += separation(inner_left, inner_right)
         if shift > 0:
             near = inner_left.ancestor
             _move(near if near.above is spot.above else default, spot, shift)
@@ -173,11 +176,11 @@ def _apportion(
             sum_or += shift
         sum_il, sum_ir = sum_il + inner_left.mod, sum_ir + inner_right.mod
         sum_ol, sum_or = sum_ol + outer_left.mod, sum_or + outer_right.mod
-    if inner_left.right and not outer_right.right:
-        outer_right.thread = inner_left.right
+    if inner_left.right_contour and not outer_right.right_contour:
+        outer_right.thread = inner_left.right_contour
         outer_right.mod += sum_il - sum_or
-    if inner_right.left and not outer_left.left:
-        outer_left.thread = inner_right.left
+    if inner_right.left_contour and not outer_left.left_contour:
+        outer_left.thread = inner_right.left_contour
         outer_left.mod += sum_ir - sum_ol
         default = spot
     return default

@@ -54,7 +54,7 @@ class SightRow:
     public_length: bool = False
 
 
-def who_sees(ir: GameIR) -> tuple[SightRow, ...]:
+def visibility_rows(ir: GameIR) -> tuple[SightRow, ...]:
     """A row for each step that binds something, in order, then one for each state variable."""
     noting = _Noting(ir, visibilities_of(ir))
     noting.walk.run()
@@ -70,7 +70,7 @@ def who_sees(ir: GameIR) -> tuple[SightRow, ...]:
         rows.append(SightRow(step.variable, kind, place_of(ir, step.span), glances))
     for state in ir.states:
         glances = tuple(
-            _of_sight(noting.walk.flows.learned[state.name], seat, ir, state.type)
+            _value_glance(noting.walk.flows.learned[state.name], seat, ir, state.type)
             for seat in range(len(ir.everyone))
         )
         length = has_length(state.type) and any(glance.sees != "all" for glance in glances)
@@ -80,7 +80,7 @@ def who_sees(ir: GameIR) -> tuple[SightRow, ...]:
 
 def sight_lines(ir: GameIR) -> Iterator[Line]:
     """The rows as a table in a terminal, a column for each seat."""
-    rows = who_sees(ir)
+    rows = visibility_rows(ir)
     yield [TextRun(ir.name, "strong"), TextRun(" · who sees what, when, with line numbers", "soft")]
     if not rows:
         return
@@ -165,7 +165,7 @@ def _glance(ir: GameIR, step: Binding, note: _Note, seat: int) -> Glance:
     own = asked and not (isinstance(step, Choose) and step.knows is not None)
     type = step.type
     parts = {
-        owner: _of_sight(sight, seat, ir, type)
+        owner: _value_glance(sight, seat, ir, type)
         for owner, sight in note.sights.items()
         if not (own and owner == seat and len(note.sights) > 1)
     }
@@ -180,22 +180,22 @@ def _glance(ir: GameIR, step: Binding, note: _Note, seat: int) -> Glance:
     notes = {one.note for one in parts.values() if one.note}
     if len(kinds) == 1 and len(notes) == 1:
         return Glance(asked, "some", notes.pop())
-    return Glance(asked, "some", _whose(ir, parts, seat))
+    return Glance(asked, "some", _owner_names(ir, parts, seat))
 
 
-def _whose(ir: GameIR, parts: dict[int | None, Glance], seat: int) -> str:
+def _owner_names(ir: GameIR, parts: dict[int | None, Glance], seat: int) -> str:
     """The owners whose values a seat sees."""
-    seen = [owner for owner, one in parts.items() if one.sees != "nothing"]
-    inner = {one.note for one in parts.values() if one.note}
-    told = f" ({', '.join(sorted(inner))})" if inner else ""
-    if seen == [seat]:
-        return "its own" + told
-    if seat not in seen and len(seen) == len(parts) - 1 and seat in parts:
-        return "the others'" + told
-    return ", ".join(f"{ir.everyone[one]}'s" for one in seen if one is not None) + told
+    owners = [owner for owner, one in parts.items() if one.sees != "nothing"]
+    notes = {one.note for one in parts.values() if one.note}
+    fields = f" ({', '.join(sorted(notes))})" if notes else ""
+    if owners == [seat]:
+        return f"its own{fields}"
+    if seat not in owners and len(owners) == len(parts) - 1 and seat in parts:
+        return f"the others'{fields}"
+    return ", ".join(f"{ir.everyone[one]}'s" for one in owners if one is not None) + fields
 
 
-def _of_sight(sight: Visibility, seat: int, ir: GameIR, type: Type) -> Glance:
+def _value_glance(sight: Visibility, seat: int, ir: GameIR, type: Type) -> Glance:
     """A seat's view of a value."""
     if sight.all >> seat & 1:
         return Glance(False, "all")
@@ -203,12 +203,12 @@ def _of_sight(sight: Visibility, seat: int, ir: GameIR, type: Type) -> Glance:
         return Glance(False, "nothing")
     if sight.by == "seat":
         parts: dict[int | None, Glance] = {
-            i: _of_sight(sight.part(i), seat, ir, type) for i in range(len(sight.parts))
+            i: _value_glance(sight.part(i), seat, ir, type) for i in range(len(sight.parts))
         }
-        return Glance(False, "some", _whose(ir, parts, seat))
+        return Glance(False, "some", _owner_names(ir, parts, seat))
     record = plain(type)
     names: Sequence[str] = ()
     if isinstance(record, Record):
         names = [name for name, _ in record.fields]
-    seen = [names[i] for i in range(len(names)) if sight.part(i).any >> seat & 1]
-    return Glance(False, "some", ", ".join(seen))
+    visible = [names[i] for i in range(len(names)) if sight.part(i).any >> seat & 1]
+    return Glance(False, "some", ", ".join(visible))

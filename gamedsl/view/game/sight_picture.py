@@ -5,7 +5,7 @@ from __future__ import annotations
 from gamedsl.ir.game import GameIR
 from gamedsl.tables.model import series
 from gamedsl.view.canvas import MARK, SIZE, Canvas
-from gamedsl.view.game.sight import Glance, title_of, who_sees
+from gamedsl.view.game.sight import Glance, title_of, visibility_rows
 from gamedsl.view.metrics import width_of
 
 MARGIN, ROW, SMALL = 16.0, 22.0, 9.5
@@ -17,7 +17,7 @@ KEY = (
 
 def sight_picture(ir: GameIR) -> Canvas:
     """The picture of the table."""
-    figure, rows = Canvas(), who_sees(ir)
+    canvas, rows = Canvas(), visibility_rows(ir)
     names = [width_of(title_of(row), SIZE) + width_of(row.where, SMALL) for row in rows]
     left = MARGIN + max([*names, 60]) + 34
     wide = []
@@ -27,51 +27,51 @@ def sight_picture(ir: GameIR) -> Canvas:
     starts = [left + sum(wide[:number]) for number in range(len(wide))]
     y = MARGIN + 10
     for number, seat in enumerate(ir.everyone):
-        figure.mark(starts[number] + MARK, y - 4, number)
-        figure.write(starts[number] + 13, y, seat, f"{series(number)} strong")
+        canvas.mark(starts[number] + MARK, y - 4, number)
+        canvas.write(starts[number] + 13, y, seat, f"{series(number)} strong")
     right = left + sum(wide)
-    figure.line(MARGIN, y + 8, right, y + 8, "edge")
+    canvas.line(MARGIN, y + 8, right, y + 8, "edge")
     y += 8
     stated = False
     for row in rows:
         if row.what == "state" and not stated:
-            figure.line(MARGIN, y, right, y, "edge")
+            canvas.line(MARGIN, y, right, y, "edge")
             stated = True
         y += ROW
-        figure.write(MARGIN, y - 7, title_of(row).strip())
-        figure.write(left - 16, y - 7, row.where, "soft", "end", SMALL)
+        canvas.write(MARGIN, y - 7, title_of(row).strip())
+        canvas.write(left - 16, y - 7, row.where, "soft", "end", SMALL)
         for number, glance in enumerate(row.glances):
-            _cell(figure, starts[number], y - 11, glance, number)
-        figure.line(MARGIN, y, right, y, "rule")
+            _cell(canvas, starts[number], y - 11, glance, number)
+        canvas.line(MARGIN, y, right, y, "rule")
     y += 20
     x = MARGIN
-    figure.mark(x + MARK, y - 4, 0)
-    figure.write(x + 13, y, "is asked", "soft")
+    canvas.mark(x + MARK, y - 4, 0)
+    canvas.write(x + 13, y, "is asked", "soft")
     x += 13 + width_of("is asked", SIZE) + 14
     for text, sees in KEY:
         if x + 20 + width_of(text, SIZE) > max(right, 300):
             x, y = MARGIN, y + 17
-        _eye(figure, x + 5, y - 4, sees)
-        figure.write(x + 16, y, text, "soft")
+        _eye(canvas, x + 5, y - 4, sees)
+        canvas.write(x + 16, y, text, "soft")
         x += 16 + width_of(text, SIZE) + 14
-    figure.width = max([right, *(box.right for _, box in figure.labels)]) + MARGIN
-    figure.height = y + MARGIN
-    return figure
+    canvas.width = max([right, *(box.right for _, box in canvas.labels)]) + MARGIN
+    canvas.height = y + MARGIN
+    return canvas
 
 
-def _cell(figure: Canvas, x: float, y: float, glance: Glance, role: int) -> None:
+def _cell(canvas: Canvas, x: float, y: float, glance: Glance, role: int) -> None:
     if glance.asked:
-        figure.mark(x + MARK, y, role)
-    _eye(figure, x + 19, y, glance.sees)
+        canvas.mark(x + MARK, y, role)
+    _eye(canvas, x + 19, y, glance.sees)
     if glance.note:
-        figure.write(x + 29, y + 4, glance.note, "soft")
+        canvas.write(x + 29, y + 4, glance.note, "soft")
 
 
-def _eye(figure: Canvas, x: float, y: float, sees: str) -> None:
+def _eye(canvas: Canvas, x: float, y: float, sees: str) -> None:
     """A disc: full, half, hollow; a dot where there is nothing."""
     if sees == "nothing":
-        figure.circle(x, y, 1.2, "head")
+        canvas.circle(x, y, 1.2, "head")
         return
-    figure.circle(x, y, 4.2, "head" if sees == "all" else "open")
+    canvas.circle(x, y, 4.2, "head" if sees == "all" else "open")
     if sees == "some":
-        figure.curve(f"M{x:.1f} {y - 4.2:.1f}A4.2 4.2 0 0 0 {x:.1f} {y + 4.2:.1f}Z", "head")
+        canvas.curve(f"M{x:.1f} {y - 4.2:.1f}A4.2 4.2 0 0 0 {x:.1f} {y + 4.2:.1f}Z", "head")

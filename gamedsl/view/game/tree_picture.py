@@ -21,11 +21,11 @@ from gamedsl.view.game.tree_shape import (
     Link,
     Point,
     Shape,
-    called,
+    cut_text,
+    edge_name,
+    edge_text,
     end_width,
-    rest,
     shape_of,
-    told,
 )
 from gamedsl.view.metrics import Box, box_of, filled, width_of
 from gamedsl.view.numbers import exact
@@ -53,24 +53,24 @@ def tree_picture(
 
 def described(drawn: DrawnTree) -> str:
     """The size of a tree in words."""
-    told = f"{drawn.nodes:,}" if drawn.nodes is not None else f"more than {COUNTED:,}"
+    count = f"{drawn.nodes:,}" if drawn.nodes is not None else f"more than {COUNTED:,}"
     sets = len(drawn.info)
     if drawn.whole:
-        return f"{told} nodes, {sets} information set{'s' if sets != 1 else ''}"
+        return f"{count} nodes, {sets} information set{'s' if sets != 1 else ''}"
     here = sum(node.kind != "more" for node in drawn.root.walk())
-    return f"the first {here:,} of {told} nodes"
+    return f"the first {here:,} of {count} nodes"
 
 
 class _Painter:
     def __init__(self, drawn: DrawnTree, shape: Shape) -> None:
         self._drawn, self._shape = drawn, shape
         self._at = shape.at
-        self._figure = Canvas()
+        self._canvas = Canvas()
         self._segments: list[Segment] = []
         self._marks: list[Box] = []
 
     def painted(self) -> Canvas:
-        figure, nodes = self._figure, list(self._drawn.root.walk())
+        canvas, nodes = self._canvas, list(self._drawn.root.walk())
         for node in nodes:
             if node.kind in ("decision", "chance"):
                 x, y = self._at[node]
@@ -83,44 +83,44 @@ class _Painter:
         for node in nodes:
             self._node(node)
         self._names(nodes)
-        edges = [box for _, box in figure.labels]
+        edges = [box for _, box in canvas.labels]
         bottom = max([box.bottom for box in edges] + [self._shape.bottom + MARK])
         right = max([box.right for box in edges] + [self._shape.right + MARK])
         self._key(bottom + 26, right + MARGIN)
-        return figure
+        return canvas
 
     # edges
 
     def _edge(self, node: DrawnNode, child: DrawnNode) -> None:
         style = "edge dot" if child.kind == "more" else "edge"
         (x1, y1), (x2, y2) = self._at[node], self._at[child]
-        runs = [TextRun(called(child))] if child.edge else []
+        runs = [TextRun(edge_name(child))] if child.edge else []
         if child.odds is not None:
             runs.append(TextRun((" " if runs else "") + exact(child.odds), "soft"))
         if self._shape.direction == "right":
             bend = self._shape.bends[child]
-            self._figure.path([(x1, y1), bend, (x2, y2)], style)
+            self._canvas.path([(x1, y1), bend, (x2, y2)], style)
             self._segments += [(x1, y1, *bend), (*bend, x2, y2)]
             if runs:
-                self._figure.write(bend[0] + 4, y2 - 3.5, runs)
+                self._canvas.write(bend[0] + 4, y2 - 3.5, runs)
             return
         self._segments.append((x1, y1, x2, y2))
         if not runs:
-            self._figure.line(x1, y1, x2, y2, style)
+            self._canvas.line(x1, y1, x2, y2, style)
             return
-        where = self._on_edge(told(child), x1, y1, x2, y2)
+        where = self._on_edge(edge_text(child), x1, y1, x2, y2)
         if self._shape.direction == "spine":
-            self._figure.line(x1, y1, x2, y2, style)
+            self._canvas.line(x1, y1, x2, y2, style)
         else:
-            taken = box_of(told(child), *where, SIZE, "middle").grown(2.5)
+            taken = box_of(edge_text(child), *where, SIZE, "middle").grown(2.5)
             low, high = taken.cuts(x1, y1, x2, y2) or (0.5, 0.5)
             for start, end in ((0.0, low), (high, 1.0)):
-                self._figure.line(
+                self._canvas.line(
                     x1 + start * (x2 - x1), y1 + start * (y2 - y1),
                     x1 + end * (x2 - x1), y1 + end * (y2 - y1), style,
                 )  # fmt: skip
         anchor = "start" if self._shape.direction == "spine" and x1 == x2 else "middle"
-        self._figure.write(*where, runs, anchor=anchor)
+        self._canvas.write(*where, runs, anchor=anchor)
 
     def _on_edge(self, text: str, x1: float, y1: float, x2: float, y2: float) -> Point:
         """The place for the name of an action: beside a spine, otherwise in its edge."""
@@ -130,7 +130,7 @@ class _Painter:
         for share in (0.52, 0.46, 0.58, 0.4, 0.64):
             x, y = x1 + share * (x2 - x1), y1 + share * (y2 - y1) + 4
             box = box_of(text, x, y, SIZE, "middle").grown(1)
-            met = sum(box.meets(other) for _, other in self._figure.labels)
+            met = sum(box.meets(other) for _, other in self._canvas.labels)
             places.append((met, len(places), (x, y)))
         return min(places)[2]
 
@@ -138,20 +138,20 @@ class _Painter:
         (x1, y1), (x2, y2) = self._at[link.first], self._at[link.second]
         style = f"dash {series(self._drawn.info[link.info].seat, 's')}"
         if not link.track:
-            self._figure.line(x1, y1, x2, y2, style)
+            self._canvas.line(x1, y1, x2, y2, style)
             self._segments.append((x1, y1, x2, y2))
             return
         aside = 4 + TRACK * link.track
         if self._shape.direction == "right":
             r, x = min(10.0, (y2 - y1) / 2), max(x1, x2) + aside
-            self._figure.curve(
+            self._canvas.curve(
                 f"M{x1:.1f} {y1:.1f}Q{x:.1f} {y1:.1f} {x:.1f} {y1 + r:.1f}"
                 f"V{y2 - r:.1f}Q{x:.1f} {y2:.1f} {x2:.1f} {y2:.1f}", style,
             )  # fmt: skip
             self._segments.append((x, y1, x, y2))
         else:
             r, y = min(14.0, (x2 - x1) / 2), min(y1, y2) - aside - 5
-            self._figure.curve(
+            self._canvas.curve(
                 f"M{x1:.1f} {y1:.1f}Q{x1:.1f} {y:.1f} {x1 + r:.1f} {y:.1f}"
                 f"H{x2 - r:.1f}Q{x2:.1f} {y:.1f} {x2:.1f} {y2:.1f}", style,
             )  # fmt: skip
@@ -162,16 +162,16 @@ class _Painter:
     def _node(self, node: DrawnNode) -> None:
         x, y = self._at[node]
         if node.kind == "chance":
-            self._figure.circle(x, y, MARK, "open")
+            self._canvas.circle(x, y, MARK, "open")
         elif node.kind == "decision":
-            self._figure.mark(x, y, node.seat)
+            self._canvas.mark(x, y, node.seat)
         if node.kind == "end":
             runs = [TextRun("(")]
             for seat, amount in enumerate(node.payoffs):
                 runs += [TextRun(", ")] * bool(seat) + [TextRun(exact(amount), series(seat))]
             self._at_end(node, [*runs, TextRun(")")])
         elif end_width(node):
-            self._at_end(node, [TextRun(rest(node), "soft")])
+            self._at_end(node, [TextRun(cut_text(node), "soft")])
 
     def _at_end(self, node: DrawnNode, runs: Sequence[TextRun]) -> None:
         """Writes the payoffs, or the rest that is not drawn, at the end of a branch."""
@@ -182,12 +182,12 @@ class _Painter:
         )
         if below:
             if stub:
-                self._figure.line(x, y + MARK, x, y + stub, "edge dot")
-            self._figure.write(x, y + stub + 13, runs, anchor="middle")
+                self._canvas.line(x, y + MARK, x, y + stub, "edge dot")
+            self._canvas.write(x, y + stub + 13, runs, anchor="middle")
         else:
             if stub:
-                self._figure.line(x + MARK, y, x + stub, y, "edge dot")
-            self._figure.write(x + stub + 5, y + 4, runs)
+                self._canvas.line(x + MARK, y, x + stub, y, "edge dot")
+            self._canvas.write(x + stub + 5, y + 4, runs)
 
     # names
 
@@ -213,7 +213,7 @@ class _Painter:
 
     def _numbers(self, those: Sequence[DrawnNode], name: str, style: str) -> None:
         """The number of a set at its other histories, where curves that join them lie close."""
-        named = self._figure.labels[-1][1].grown(14)
+        named = self._canvas.labels[-1][1].grown(14)
         number = str(self._drawn.numbers[those[0].info])
         for node in those if name.endswith(f" {number}") else ():
             x, y = self._at[node]
@@ -241,17 +241,17 @@ class _Painter:
     def _put(self, name: str, places: Sequence[Candidate], style: str) -> None:
         def cost(place: Candidate) -> float:
             box = box_of(name, place.x, place.y, SIZE, place.anchor)
-            met = 1000 * sum(box.meets(other) for _, other in self._figure.labels)
+            met = 1000 * sum(box.meets(other) for _, other in self._canvas.labels)
             met += 500 * sum(box.meets(other) for other in self._marks)
             met += 10 * sum(box.cuts(*segment) is not None for segment in self._segments)
             return met + (box.left < 2) * 2000
 
         best = min(places, key=cost)
-        self._figure.write(best.x, best.y, name, style, best.anchor)
+        self._canvas.write(best.x, best.y, name, style, best.anchor)
 
     def _key(self, y: float, right: float) -> None:
         """Draws the legend of the marks below the tree."""
-        figure, seats = self._figure, self._drawn.seats
+        canvas, seats = self._canvas, self._drawn.seats
         entries: list[tuple[str, int]] = [(seat, number) for number, seat in enumerate(seats)]
         if any(node.kind == "chance" for node in self._drawn.root.walk()):
             entries.insert(0, ("chance", -1))
@@ -264,19 +264,19 @@ class _Painter:
             if x > MARGIN and x + used > wide:
                 x, y = MARGIN, y + LINE
             if number == -1:
-                figure.circle(x + MARK, y - 4, MARK, "open")
+                canvas.circle(x + MARK, y - 4, MARK, "open")
             elif number == -2:
-                figure.line(x, y - 4, x + 20, y - 4, "dash lane")
+                canvas.line(x, y - 4, x + 20, y - 4, "dash lane")
             else:
-                figure.mark(x + MARK, y - 4, number)
+                canvas.mark(x + MARK, y - 4, number)
             style = "soft" if number < 0 else series(number)
-            figure.write(x + (24 if number == -2 else 13), y, name, style)
+            canvas.write(x + (24 if number == -2 else 13), y, name, style)
             x += used
         note = f"payoffs ({', '.join(seats)}) · {described(self._drawn)}"
         if self._drawn.joined:
             note += " · draws in a row are drawn as one"
         for line in filled(note, wide - 2 * MARGIN, SIZE):
             y += LINE
-            figure.write(MARGIN, y, line, "soft")
-        figure.width = max(wide, max(box.right for _, box in figure.labels) + MARGIN)
-        figure.height = y + MARGIN
+            canvas.write(MARGIN, y, line, "soft")
+        canvas.width = max(wide, max(box.right for _, box in canvas.labels) + MARGIN)
+        canvas.height = y + MARGIN

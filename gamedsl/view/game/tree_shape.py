@@ -63,21 +63,21 @@ class Shape:
         return max(y for _, y in self.at.values())
 
 
-def told(node: DrawnNode) -> str:
+def edge_text(node: DrawnNode) -> str:
     """The text on the edge to a node."""
-    return " ".join(filter(None, (called(node), "" if node.odds is None else exact(node.odds))))
+    return " ".join(filter(None, (edge_name(node), "" if node.odds is None else exact(node.odds))))
 
 
-def called(node: DrawnNode) -> str:
+def edge_name(node: DrawnNode) -> str:
     """The action or outcome that leads to a node; of a long name only the beginning."""
     return cut(node.edge, LETTERS)
 
 
-def paid(node: DrawnNode) -> str:
+def payoff_text(node: DrawnNode) -> str:
     return f"({', '.join(map(exact, node.payoffs))})"
 
 
-def rest(node: DrawnNode) -> str:
+def cut_text(node: DrawnNode) -> str:
     """The text at a cut: the number of nodes or branches that are not drawn."""
     if node.kind == "more":
         return f"… {node.beyond:,} more"
@@ -87,9 +87,9 @@ def rest(node: DrawnNode) -> str:
 def end_width(node: DrawnNode) -> float:
     """The room of what stands at the end of a branch; 0 where it goes on."""
     if node.kind == "end":
-        return width_of(paid(node), SIZE)
+        return width_of(payoff_text(node), SIZE)
     if node.kind == "more" or node.beyond != 0:
-        return width_of(rest(node), SIZE)
+        return width_of(cut_text(node), SIZE)
     return 0.0
 
 
@@ -120,7 +120,7 @@ def _has_spine(root: DrawnNode) -> bool:
 def _spine(drawn: DrawnTree) -> Shape:
     at: dict[DrawnNode, Point] = {}
     widest = max(end_width(node) for node in drawn.root.walk())
-    names = max(width_of(told(node), SIZE) for node in drawn.root.walk())
+    names = max(width_of(edge_text(node), SIZE) for node in drawn.root.walk())
     sets = max(width_of(name, SIZE) for name in drawn.names)
     step = max(widest + 14, names + sets + 16, 72)
     node, x = drawn.root, MARGIN + max(widest / 2, 30)
@@ -139,7 +139,7 @@ def _down(drawn: DrawnTree) -> Shape:
     rows = rows_of(drawn.root)
 
     def breadth(node: DrawnNode) -> float:
-        label = width_of(told(node), SIZE)
+        label = width_of(edge_text(node), SIZE)
         return max(end_width(node) + 10, label * 1.9 + 14 if label else 0, 34)
 
     across = tidy(drawn.root, rows, breadth, 8, 16)
@@ -157,7 +157,7 @@ def _right(drawn: DrawnTree) -> Shape:
     for link in links:
         tracks[rows[link.first]] = max(tracks[rows[link.first]], link.track)
     for node, row in rows.items():
-        names[row] = max(names[row], width_of(told(node), SIZE))
+        names[row] = max(names[row], width_of(edge_text(node), SIZE))
         if node.info >= 0:
             names[row] = max(names[row], width_of(drawn.names[node.info], SIZE))
         ends[row] = max(ends[row], end_width(node))

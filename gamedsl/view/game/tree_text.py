@@ -12,7 +12,7 @@ from gamedsl.tables.model import Cell, Column, Table, TextRun, series
 from gamedsl.tables.text import Line, cut, table_lines
 from gamedsl.view.game.extensive import DrawnNode, DrawnTree
 from gamedsl.view.game.tree_picture import described
-from gamedsl.view.game.tree_shape import paid, rest
+from gamedsl.view.game.tree_shape import cut_text, payoff_text
 from gamedsl.view.numbers import exact
 
 ASKED = 36
@@ -22,8 +22,8 @@ ASKED = 36
 def tree_lines(drawn: DrawnTree, name: str) -> Iterator[Line]:
     """The lines of a tree."""
     yield [TextRun(name, "strong"), TextRun(f" · {described(drawn)}", "soft")]
-    yield [*_here(drawn, drawn.root)]
-    yield from _below(drawn, drawn.root, "")
+    yield [*_node_runs(drawn, drawn.root)]
+    yield from _branch_lines(drawn, drawn.root, "")
     if drawn.info:
         yield []
         yield from _sets(drawn)
@@ -31,19 +31,19 @@ def tree_lines(drawn: DrawnTree, name: str) -> Iterator[Line]:
         yield [TextRun("draws in a row are shown as one", "soft")]
 
 
-def _below(drawn: DrawnTree, node: DrawnNode, indent: str) -> Iterator[Line]:
-    groups = _alike(node.children)
+def _branch_lines(drawn: DrawnTree, node: DrawnNode, indent: str) -> Iterator[Line]:
+    groups = _equal_groups(node.children)
     for number, group in enumerate(groups):
         last, first = number == len(groups) - 1, group[0]
         head = TextRun(indent + ("└─ " if last else "├─ "), "soft")
         if first.kind == "more":
-            yield [head, TextRun(rest(first), "soft")]
+            yield [head, TextRun(cut_text(first), "soft")]
             continue
-        yield [head, *_edge(group), *_here(drawn, first)]
-        yield from _below(drawn, first, indent + ("   " if last else "│  "))
+        yield [head, *_edge_runs(group), *_node_runs(drawn, first)]
+        yield from _branch_lines(drawn, first, indent + ("   " if last else "│  "))
 
 
-def _edge(group: list[DrawnNode]) -> list[TextRun]:
+def _edge_runs(group: list[DrawnNode]) -> list[TextRun]:
     """The text that leads to a group of branches: actions, or outcomes with their joint
     probability."""
     names = " | ".join(node.edge or "…" for node in group)
@@ -51,25 +51,25 @@ def _edge(group: list[DrawnNode]) -> list[TextRun]:
     runs = [TextRun(f"{names} ")]
     if odds:
         each = " each" if len(odds) > 1 and len(set(odds)) == 1 else ""
-        told = exact(odds[0]) if len(set(odds)) == 1 else exact(sum(odds))
-        runs.append(TextRun(f"{told}{each} ", "soft"))
+        chance = exact(odds[0]) if len(set(odds)) == 1 else exact(sum(odds))
+        runs.append(TextRun(f"{chance}{each} ", "soft"))
     return runs
 
 
-def _here(drawn: DrawnTree, node: DrawnNode) -> list[TextRun]:
+def _node_runs(drawn: DrawnTree, node: DrawnNode) -> list[TextRun]:
     """The text at a node."""
     if node.kind == "end":
-        return [TextRun(f" {paid(node)}")]
+        return [TextRun(f" {payoff_text(node)}")]
     if node.kind == "chance":
         runs = [TextRun("○ ", "soft"), TextRun(node.step, "soft")]
     else:
         seat = drawn.seats[node.seat]
         runs = [TextRun("● ", series(node.seat)), TextRun(seat, series(node.seat)),
                 TextRun(f" [{drawn.numbers[node.info]}]", "soft")]  # fmt: skip
-    return runs if node.beyond == 0 else [*runs, TextRun(f" {rest(node)}", "soft")]
+    return runs if node.beyond == 0 else [*runs, TextRun(f" {cut_text(node)}", "soft")]
 
 
-def _alike(nodes: list[DrawnNode]) -> list[list[DrawnNode]]:
+def _equal_groups(nodes: list[DrawnNode]) -> list[list[DrawnNode]]:
     """Neighbours in groups of those that are the same but for the way to them."""
     groups: list[list[DrawnNode]] = []
     for node in nodes:

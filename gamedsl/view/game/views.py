@@ -123,15 +123,15 @@ class Views:
         ir = self.game.ir
         match view:
             case "table":
-                figure, what = payoffs_picture(self._cells(), width=width), "The payoff table"
+                canvas, what = payoffs_picture(self._cells(), width=width), "The payoff table"
             case "tree":
-                figure, what = tree_picture(self.tree, width=width), "The game tree"
+                canvas, what = tree_picture(self.tree, width=width), "The game tree"
             case "flow":
-                figure, what = flow_picture(ir), "The turn program"
+                canvas, what = flow_picture(ir), "The turn program"
             case "sight":
-                figure, what = sight_picture(ir), "Who sees what, when, in the steps"
-        told = "\n".join("".join(run.text for run in line).rstrip() for line in self.text(view))
-        return figure.document(f"{what} of {self.game.name}", told)
+                canvas, what = sight_picture(ir), "Who sees what, when, in the steps"
+        text = "\n".join("".join(run.text for run in line).rstrip() for line in self.text(view))
+        return canvas.document(f"{what} of {self.game.name}", text)
 
     def _cells(self) -> Cells:
         if not self.listed:

@@ -1,4 +1,4 @@
-"""The run drawn into the plane of its game: where learning flows, and the way this run took.
+"""The run drawn into the plane of its game: where learning flows, and the course this run took.
 
 In a 2x2 game a policy of both seats is a point of the unit square, so the policy-gradient flow, the
 edge of the basin and the run's course fit in one picture. In a game of two seats with three actions
@@ -59,16 +59,16 @@ def _square(
     if boundary:
         canvas.path([at(p) for p in boundary["curve"]], "edge")
     _rest_points(canvas, tree, table, at)
-    way = [(step, (p[table.keys[0]][first], p[table.keys[1]][second])) for step, p in course]
-    _way(canvas, [(step, at(p)) for step, p in way], "c1")
+    points = [(step, (p[table.keys[0]][first], p[table.keys[1]][second])) for step, p in course]
+    _draw_course(canvas, [(step, at(p)) for step, p in points], "c1")
     _frame_labels(canvas, table, at)
-    start, final = way[0][1], way[-1][1]
-    told = (
+    start, final = points[0][1], points[-1][1]
+    summary = (
         f"The horizontal axis is how often {table.seats[0]} plays {first}, the vertical one how "
         f"often {table.seats[1]} plays {second}. The run starts at {start[0]:.2f}, {start[1]:.2f} "
-        f"and ends, after step {way[-1][0]}, at {final[0]:.2f}, {final[1]:.2f}."
+        f"and ends, after step {points[-1][0]}, at {final[0]:.2f}, {final[1]:.2f}."
     )
-    return canvas.inline("Phase portrait of learning, with the run's course", told)
+    return canvas.inline("Phase portrait of learning, with the run's course", summary)
 
 
 def _pairs(table: PayoffTable) -> list[tuple[str, tuple[str, ...]]]:
@@ -110,14 +110,14 @@ def _rest_points(canvas: Canvas, tree: Tree, table: PayoffTable, at: Any) -> Non
         canvas.write(x + (-12 if left else 12), y + 4, said, "aside", "end" if left else "start")
 
 
-def _way(
-    canvas: Canvas, way: Sequence[tuple[int, Point]], colour: str, *, over: bool = False
+def _draw_course(
+    canvas: Canvas, course: Sequence[tuple[int, Point]], colour: str, *, over: bool = False
 ) -> None:
     """The run's course: a line with a dot a step, an open circle at its start, a disc at its end.
 
     `over` is for a second course: dashed, so that a first one under it stays visible.
     """
-    points = [p for _, p in way]
+    points = [p for _, p in course]
     if not over:
         canvas.path(points, "halo")
     canvas.path(points, f"course {colour}{' over' if over else ''}")
@@ -237,7 +237,7 @@ def _triangle(tree: Tree, table: PayoffTable, course: Sequence[tuple[int, Policy
         canvas.write(x, y + drop, name, "point", "middle")
     for number, (seat, key) in enumerate(zip(table.seats, table.keys, strict=True)):
         points = [(step, at(policy[key])) for step, policy in course]
-        _way(canvas, points, f"c{number}", over=number > 0)
+        _draw_course(canvas, points, f"c{number}", over=number > 0)
         x, y = 60 + number * side / 2, high + 86
         canvas.line(x, y - 4, x + 24, y - 4, f"course c{number}{' over' if number else ''}")
         canvas.write(x + 32, y, seat, f"name f{number}")
@@ -245,7 +245,7 @@ def _triangle(tree: Tree, table: PayoffTable, course: Sequence[tuple[int, Policy
         for key in table.keys:
             x, y = at(one[key])
             canvas.path([(x - 7, y), (x, y - 7), (x + 7, y), (x, y + 7)], "mixed", closed=True)
-    told = (
+    summary = (
         f"Corners are {', '.join(names)}; each line is one role's policy over {len(course)} steps."
     )
-    return canvas.inline("The course of both policies, with the mixed equilibrium", told)
+    return canvas.inline("The course of both policies, with the mixed equilibrium", summary)
