@@ -8,21 +8,21 @@ loops around it and the index, and on nothing that was drawn or chosen before.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from hashlib import blake2b
 from itertools import accumulate, product
 from math import comb, lcm
 from typing import Any, Protocol
 
-from gamedsl.engine.kernel import PlayError
+from gamedsl.engine.kernel import Outcome, PlayError
 from gamedsl.engine.storage import part, path_of
 from gamedsl.ir.builtins import values
 from gamedsl.ir.evaluate import Scope, evaluate, none_here
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Draw, walk_steps
 from gamedsl.ir.types import domain
-from gamedsl.ir.values import Bag
+from gamedsl.ir.values import Bag, name_of
 
 
 class Lottery(Protocol):
@@ -152,6 +152,22 @@ def weighted(weights: Sequence[tuple[Any, Fraction]]) -> Lottery:
     whole = lcm(*(weight.denominator for _, weight in weights))
     likely = [(value, int(weight * whole)) for value, weight in weights if weight]
     return Single([value for value, _ in likely], [weight for _, weight in likely])
+
+
+def list_outcomes(lottery: Lottery) -> tuple[Outcome, ...]:
+    """Returns all outcomes of a lottery, by their canonical names."""
+    return tuple(
+        Outcome(name_of(lottery.value(i)), lottery.probability(i)) for i in range(lottery.size)
+    )
+
+
+def pick_outcome(
+    lottery: Lottery, seed: int, step: str, passes: Iterable[int], index: Iterable[str]
+) -> int:
+    """Returns the outcome that a seed draws at a step, in these passes of the loops around it and
+    for this index."""
+    key = (seed, step, ".".join(map(str, passes)), ",".join(index))
+    return lottery.outcome(ticket(lottery.total, *key))
 
 
 _BLOCK = 64

@@ -178,7 +178,7 @@ class Flow:
 
 def flatten(ir: GameIR) -> Flow:
     """The operations of a game, in order."""
-    ops = _Writer(ir).written()
+    ops = _FlowWriter(ir).written()
     paid = [step.stream for step in walk_steps(ir.turns) if isinstance(step, Pay)]
     paid += ["payoffs" for step in walk_steps(ir.turns) if isinstance(step, Stage)]
     past, by_seat = set(), set()
@@ -190,7 +190,7 @@ def flatten(ir: GameIR) -> Flow:
     return Flow(ops, tuple(dict.fromkeys(paid)), frozenset(past), frozenset(by_seat))
 
 
-class _Writer:
+class _FlowWriter:
     """Writes operations down; a jump ahead is written when its place is known."""
 
     def __init__(self, ir: GameIR) -> None:
@@ -200,7 +200,7 @@ class _Writer:
         """Choices whose actions' bodies are still to be written."""
 
     def written(self) -> tuple[Op, ...]:
-        self._steps(self._ir.turns, self._ir.end)
+        self._write_steps(self._ir.turns, self._ir.end)
         self._over(0, self._add(Stop()))
         while self._later:
             self._bodies(*self._later.pop(0))
@@ -219,11 +219,11 @@ class _Writer:
             if getattr(self._ops[at], "over", None) == -1:
                 self._set(at, over=place)
 
-    def _steps(self, steps: tuple[Step, ...], end: Expr | None) -> None:
+    def _write_steps(self, steps: tuple[Step, ...], end: Expr | None) -> None:
         for step in steps:
-            self._step(step, end)
+            self._write_step(step, end)
 
-    def _step(self, step: Step, end: Expr | None) -> None:
+    def _write_step(self, step: Step, end: Expr | None) -> None:
         if isinstance(step, Choose):  # its condition may depend on who acts
             place = self._add(Decide(step, (), -1, -1))
             self._later.append((place, step))
@@ -233,7 +233,7 @@ class _Writer:
         test = None if step.condition is None else self._add(Branch(step.condition, -1))
         match step:
             case Block():
-                self._steps(step.body, end)
+                self._write_steps(step.body, end)
             case Loop():
                 self._loop(step, end)
             case Stage():
@@ -254,14 +254,14 @@ class _Writer:
     def _loop(self, loop: Loop, end: Expr | None) -> None:
         self._add(EnterLoop(loop))
         head = self._add(BeginPass(loop, -1, -1))
-        self._steps(loop.body, end)
+        self._write_steps(loop.body, end)
         tail = self._add(EndPass(loop, head, -1))
         for place in (head, tail):
             self._set(place, after=len(self._ops))
 
     def _stage(self, stage: Stage) -> None:
         first = self._add(EnterStage(stage))
-        self._steps(stage.body, stage.end)
+        self._write_steps(stage.body, stage.end)
         self._over(first, self._add(LeaveStage(stage)))
 
     def _bodies(self, place: int, step: Choose) -> None:
@@ -270,7 +270,7 @@ class _Writer:
             if action.body:
                 first = len(self._ops)
                 bodies.append((action.name, first))
-                self._steps(action.body, None)
+                self._write_steps(action.body, None)
                 self._add(ReturnFromBody())
                 self._over(first, self._ops[place].over)
         self._set(place, bodies=tuple(bodies))

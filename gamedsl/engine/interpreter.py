@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, assert_never
 from gamedsl.calls.registry import CallError
 from gamedsl.diagnostics.spans import Span
 from gamedsl.engine import flow
-from gamedsl.engine.chance import Drawing, Index, Lottery, ticket
+from gamedsl.engine.chance import Drawing, Index, Lottery, list_outcomes, pick_outcome
 from gamedsl.engine.declared_infoset import declared_key
 from gamedsl.engine.function_calls import Caller, RecordingCaller, call_registered, run_call
 from gamedsl.engine.game_state import NOTHING, SCANNED, Answered, GameState
@@ -423,21 +423,12 @@ class History(NamedMoves):
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        lottery = self._lottery
-        if lottery is None:
-            return ()
-        return tuple(
-            Outcome(name_of(lottery.value(i)), lottery.probability(i)) for i in range(lottery.size)
-        )
+        return () if self._lottery is None else list_outcomes(self._lottery)
 
     def pick(self, seed: int) -> int:
         assert self._lottery is not None
-        step, index = self.draws
-        passes = ".".join(
-            str(frame.passes) for frame in self._frames if isinstance(frame, LoopFrame)
-        )
-        drawn = ticket(self._lottery.total, seed, step, passes, ",".join(index))
-        return self._lottery.outcome(drawn)
+        passes = (frame.passes for frame in self._frames if isinstance(frame, LoopFrame))
+        return pick_outcome(self._lottery, seed, self.draws[0], passes, self.draws[1])
 
     def sample(self, random: Callable[[], float]) -> int:
         assert self._lottery is not None

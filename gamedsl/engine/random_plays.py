@@ -230,22 +230,22 @@ def call_or_example(name: str, arguments: Mapping[str, Any]) -> Any:
     told = ", ".join(map(name_of_data, arguments.values()))
     random = Random(f"{name} {told}")
     if function.time_limit > LONG or function.missing_here() is not None:
-        return _drawn(function.result, random)
+        return _random_data(function.result, random)
     found = call_registered(name, arguments)
-    return _drawn("bool", random) if found is False else found
+    return _random_data("bool", random) if found is False else found
 
 
-def _drawn(type: Described, random: Random) -> Any:
+def _random_data(type: Described, random: Random) -> Any:
     """Returns a random value of a described type."""
     match type:
         case OrNone(of=inner):
-            return _drawn(inner, random) if random.random() < 0.5 else None
+            return _random_data(inner, random) if random.random() < 0.5 else None
         case ListOf(of=inner):
-            return tuple(_drawn(inner, random) for _ in range(random.randrange(4)))
+            return tuple(_random_data(inner, random) for _ in range(random.randrange(4)))
         case tuple():
             return random.choice(type)
         case Mapping():
-            return {field: _drawn(inner, random) for field, inner in type.items()}
+            return {field: _random_data(inner, random) for field, inner in type.items()}
     plain = {
         "text": ("", "yes", "3 + 4"), "int": (0, 1, 2), "bool": (False, True),
         "number": (0, Fraction(1, 2), 1), "any": (0, "yes"),

@@ -47,10 +47,10 @@ level."""
 def path_of(place: Place, scope: Scope) -> Path:
     """Returns the path of a place, its keys worked out. Raises PlayError where one is none or no
     cell."""
-    return tuple(_key(key, place, scope) for key in place.keys)
+    return tuple(_key_value(key, place, scope) for key in place.keys)
 
 
-def _key(key: Key, place: Place, scope: Scope) -> Any:
+def _key_value(key: Key, place: Place, scope: Scope) -> Any:
     if key.kind == "field":
         return key.size[0]
     assert key.expr is not None

@@ -63,7 +63,7 @@ class JsonReader:
             case Bool(), bool():
                 return data
             case Number(), _:
-                return self._number(data, type, at)
+                return self._read_number(data, type, at)
             case (Enum(members=names), str()) if data in names:
                 return data
             case (Seat(), str()) if data in self._seats:
@@ -88,39 +88,39 @@ class JsonReader:
                 return self._set(data, inner, at)
             case ((Record() | PerValue() | PerSeat()), dict()):
                 return self._object(data, type, at)
-        raise Fault("value", f"{_place(at)} must be {type}")
+        raise Fault("value", f"{_named_place(at)} must be {type}")
 
-    def _number(self, data: Any, type: Number, at: str) -> Any:
+    def _read_number(self, data: Any, type: Number, at: str) -> Any:
         if self._named and isinstance(data, str) and _FRACTION.fullmatch(data):
             data = Fraction(data)
         low, high = range_of(type)
         exact = isinstance(data, int if type.whole else int | Fraction)
         if not exact or isinstance(data, bool) or not low <= data <= high:
-            raise Fault("value", f"{_place(at)} must be {type}")
+            raise Fault("value", f"{_named_place(at)} must be {type}")
         return int(data) if data.denominator == 1 else data
 
     def _one_of(self, data: Any, type: Type, options: tuple[Type, ...], at: str) -> Any:
         for option in options:
             with suppress(Fault):
                 return self.value(data, option, at)
-        raise Fault("value", f"{_place(at)} must be {type}")
+        raise Fault("value", f"{_named_place(at)} must be {type}")
 
     def _row(self, data: list[Any], type: Type, least: int, most: int, at: str) -> tuple[Any, ...]:
         if not least <= len(data) <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
-            raise Fault("length", f"{_place(at)} has {len(data)} items, not {wanted}")
+            raise Fault("length", f"{_named_place(at)} has {len(data)} items, not {wanted}")
         return self._items(data, (type,) * len(data), at)
 
     def _items(self, data: list[Any], types: tuple[Type, ...], at: str) -> tuple[Any, ...]:
         if len(data) != len(types):
-            raise Fault("length", f"{_place(at)} has {len(data)} items, not {len(types)}")
+            raise Fault("length", f"{_named_place(at)} has {len(data)} items, not {len(types)}")
         parts = enumerate(zip(types, data, strict=True))
         return tuple(self.value(item, of, f"{at}[{i}]") for i, (of, item) in parts)
 
     def _set(self, data: list[Any], type: Type, at: str) -> frozenset[Any]:
         items = self._row(data, type, 0, len(data), at)
         if len(set(items)) < len(items):
-            raise Fault("value", f"{_place(at)} has an item twice")
+            raise Fault("value", f"{_named_place(at)} has an item twice")
         return frozenset(items)
 
     def _object(self, data: dict[str, Any], type: Record | PerValue | PerSeat, at: str) -> Any:
@@ -128,10 +128,10 @@ class JsonReader:
         names = {field.name for field in fields}
         for name in data:
             if name not in names:
-                raise Fault("fields", f"{_place(at)} has no {quoted(name)}")
+                raise Fault("fields", f"{_named_place(at)} has no {quoted(name)}")
         for field in fields:
             if field.needed and field.name not in data:
-                raise Fault("fields", f"{_place(at)} lacks {quoted(field.name)}")
+                raise Fault("fields", f"{_named_place(at)} lacks {quoted(field.name)}")
         read = {
             field.key: self.value(data[field.name], field.type, f"{at}.{field.name}".lstrip("."))
             for field in fields
@@ -174,14 +174,14 @@ def data_of(value: Any, type: Type, seats: tuple[str, ...]) -> Any:
 def check_text(text: str, type: Type, at: str) -> str:
     """Returns a text as it is. Raises Fault where it is too long for its type, or has characters
     that none may have."""
-    check_characters(text, f"{_place(at)} has ")
+    check_characters(text, f"{_named_place(at)} has ")
     limit = type.limit if isinstance(type, Text) else None
     if limit is not None and len(text) > limit:
-        raise Fault("length", f"{_place(at)} has {len(text)} characters, not {limit} at most")
+        raise Fault("length", f"{_named_place(at)} has {len(text)} characters, not {limit} at most")
     return text
 
 
-def _place(at: str) -> str:
+def _named_place(at: str) -> str:
     return f"`{at}`" if at else "it"
 
 

@@ -126,7 +126,7 @@ class Prompter:
         reply. Of the `left_out` events before the first decision, only those appear that no window
         leaves out."""
         if not before:
-            new = self._first(seat, step, legal, book, seen, left_out)
+            new = self._first_message(seat, step, legal, book, seen, left_out)
             return (("system", self._rules(seat, book).text), ("user", _joined(new)))
         *earlier, last = before
         place = (seat, last.step, last.legal, book, seen[: last.told], before, left_out)
@@ -134,24 +134,24 @@ class Prompter:
         if known is None:
             if len(self._cache) >= _CACHED_PROMPTS:
                 self._cache.clear()
-            asked = self._step(last.step)
+            asked = self._choice_step(last.step)
             then = seen[: last.told]
             known = self._chat(seat, asked, last.legal, book, then, tuple(earlier), left_out)
             known = (*known, ("assistant", self.reply(asked, last.name, book)))
             self._cache[place] = known
-        new = self._new(seat, step, legal, book, seen, last.told)
+        new = self._new_message(seat, step, legal, book, seen, last.told)
         return (*known, ("user", _joined(new)))
 
-    def _first(
+    def _first_message(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
         left_out: int,
     ) -> tuple[Part, ...]:  # fmt: skip
         """Returns the parts of the first message to a seat."""
         kept = self._events(seat, self.windows.outside(seen[:left_out]), book)
-        new = self._new(seat, step, legal, book, seen, left_out)
+        new = self._new_message(seat, step, legal, book, seen, left_out)
         return (self._role(seat, book), *kept, *new)
 
-    def _new(
+    def _new_message(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
         told: int,
     ) -> tuple[Part, ...]:  # fmt: skip
@@ -164,7 +164,7 @@ class Prompter:
         new = self._events(seat, heard, book)
         return (*new, self._ask(seat, step, legal, book, seen), self._form(step))
 
-    def _step(self, id: str) -> Choose:
+    def _choice_step(self, id: str) -> Choose:
         step = self._steps[id]
         assert isinstance(step, Choose)
         return step
@@ -197,9 +197,9 @@ class Prompter:
         if self.is_chat and step.knows is None:
             turns, left_out = self.windows.talk(seat, before)
             if turns:
-                new = self._new(seat, step, legal, book, seen, turns[-1].told)
+                new = self._new_message(seat, step, legal, book, seen, turns[-1].told)
             else:
-                new = self._first(seat, step, legal, book, seen, left_out)
+                new = self._first_message(seat, step, legal, book, seen, left_out)
             return (self._rules(seat, book), *new)
         view = self.viewing.texts(seat, step, variables, book)
         return self._parts(seat, step, legal, book, seen, view)
@@ -337,7 +337,7 @@ class Prompter:
             return Part("ask", open_ask_text(self.ir, step), None)
         if template is None:
             return Part("ask", closed_ask_text(self.ir, step, options, self.shown_role), None)
-        return self._fill(template, seat, book, **self._asked(step, options, book, seen))
+        return self._fill(template, seat, book, **self._ask_names(step, options, book, seen))
 
     def _offered(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook
@@ -349,7 +349,7 @@ class Prompter:
         before = self.ir.everyone[self.ir.everyone.index(seat) - 1]
         return exchanged_names(book.order(step.id, before, legal), self._swaps[seat])
 
-    def _asked(
+    def _ask_names(
         self, step: Choose, options: tuple[str, ...], book: LabelBook, seen: Seen | None
     ) -> dict[str, Any]:
         """Returns the names that only `ask` may use: the variables chosen before, the options and

@@ -58,7 +58,7 @@ class Windows:
             if event.seat == seat and self._counts(event, window.since):
                 left -= 1
                 if not left:
-                    return self._asked(seat, seen, place)
+                    return self._start_of_choice(seat, seen, place)
         return 0
 
     def _counts(self, event: Event, since: str | None) -> bool:
@@ -67,7 +67,7 @@ class Windows:
             return step is not None
         return step.variable == since and event.name != SILENCE
 
-    def _asked(self, seat: str, seen: Seen, place: int) -> int:
+    def _start_of_choice(self, seat: str, seen: Seen, place: int) -> int:
         """Returns the position at which the choice of an event was asked for: the events of those
         who chose at the same time come before it in the order of the step's actors."""
         step = self._choices[seen[place].step]

@@ -300,7 +300,7 @@ class Episode:
                 certain = state.outcome_count == 1
                 if self._chance and (self._forced or not certain):
                     break
-                position = position.after(0 if certain else self._drawn(state))
+                position = position.after(0 if certain else self._outcome(state))
             else:
                 if self._forced or any(count != 1 for count in state.counts):
                     break
@@ -308,7 +308,7 @@ class Episode:
         self._position = position
         self.payoffs, self.rewards = dict(position.payoffs), dict(position.rewards)
 
-    def _drawn(self, state: State) -> int:
+    def _outcome(self, state: State) -> int:
         """Returns the outcome of chance: the given one, else the one that the seed draws."""
         given = self._given.get(state.draws[0]) if self._given else None
         return state.pick(self.seed) if given is None else _within(given, state.outcome_count)

@@ -203,7 +203,7 @@ def _end_faults(episode: Episode, transcript: Transcript) -> Iterator[Fault]:
     result = transcript.result
     last = [transcript, *transcript.happenings][-1]
     if not episode.done:
-        yield Fault(f"the transcript ends before the game does: {_asked(episode)}", last.line)
+        yield Fault(f"the transcript ends before the game does: {_expected(episode)}", last.line)
         return
     if result is None:
         yield Fault("the transcript does not say what the game paid", last.line)
@@ -242,11 +242,11 @@ def _play(episode: Episode, happening: Happening, mistakes: Any, thoughts: Thoug
 def _draw(episode: Episode, happened: Drawn) -> str:
     outcomes = episode.chance
     if not outcomes:
-        raise DisagreementError(f"chance draws nothing here: {_asked(episode)}")
+        raise DisagreementError(f"chance draws nothing here: {_expected(episode)}")
     if (happened.step, happened.index) != episode.drawing:
-        wrong = _place(happened.step, happened.index)
-        raise DisagreementError(f"chance does not draw {wrong} here: {_asked(episode)}")
-    place = _place(*episode.drawing)
+        wrong = _indexed(happened.step, happened.index)
+        raise DisagreementError(f"chance does not draw {wrong} here: {_expected(episode)}")
+    place = _indexed(*episode.drawing)
     for number, outcome in enumerate(outcomes):
         if outcome.name == happened.outcome:
             episode.draw(number)
@@ -258,10 +258,10 @@ def _draw(episode: Episode, happened: Drawn) -> str:
 def _choose(episode: Episode, happened: Chosen, mistakes: Any, thoughts: Thoughts) -> Headline:
     asked, step, choices = episode.decisions, happened.step, happened.choices
     if episode.asked_step != step:
-        raise DisagreementError(f"nobody chooses {step} here: {_asked(episode)}")
+        raise DisagreementError(f"nobody chooses {step} here: {_expected(episode)}")
     if {decision.seat for decision in asked} != set(choices):
         who = ", ".join(choices) or "nobody"
-        raise DisagreementError(f"{who} cannot choose {step} here: {_asked(episode)}")
+        raise DisagreementError(f"{who} cannot choose {step} here: {_expected(episode)}")
     for decision in asked:
         _allowed(episode, decision, choices[decision.seat])
     episode.step({seat: Action(name) for seat, name in choices.items()})
@@ -299,7 +299,7 @@ def _fail(episode: Episode, happened: Failed, mistakes: Any) -> str:
     strangers = set(happened.failures) - {decision.seat for decision in asked}
     if strangers or not asked:
         raise DisagreementError(
-            f"{', '.join(sorted(strangers))} cannot fail here: {_asked(episode)}"
+            f"{', '.join(sorted(strangers))} cannot fail here: {_expected(episode)}"
         )
     costs = episode.env.ir.costs
     for seat in happened.failures:
@@ -321,14 +321,14 @@ def _fail(episode: Episode, happened: Failed, mistakes: Any) -> str:
     )
 
 
-def _asked(episode: Episode) -> str:
+def _expected(episode: Episode) -> str:
     """Returns a description of what the game waits for."""
     if episode.chance:
-        return f"chance draws {_place(*episode.drawing)}"
+        return f"chance draws {_indexed(*episode.drawing)}"
     return " and ".join(f"{d.seat} chooses {episode.asked_step}" for d in episode.decisions)
 
 
-def _place(step: str, index: Sequence[str]) -> str:
+def _indexed(step: str, index: Sequence[str]) -> str:
     return step + "".join(f"[{part}]" for part in index)
 
 

@@ -38,20 +38,20 @@ from gamedsl.ir.values import name_of
 
 _NUMBER = re.compile(r"-?\d+(?:/\d+)?")
 
-Read = Iterator[tuple[Any, str]]
+Readings = Iterator[tuple[Any, str]]
 """Ways to read the beginning of a text: the value, and what is left of the text."""
 
 
 @lru_cache(maxsize=65_536)
 def value_of(name: str, type: Type, seats: tuple[str, ...]) -> Any:
     """The value of a type that has this name. ValueError where there is none."""
-    for value, rest in _read(name, type, seats):
+    for value, rest in _parse(name, type, seats):
         if not rest:
             return value
     raise ValueError(f"`{name}` is not {type}")
 
 
-def _read(text: str, type: Type, seats: tuple[str, ...]) -> Read:
+def _parse(text: str, type: Type, seats: tuple[str, ...]) -> Readings:
     match type:
         case Bool():
             yield from _one_of(text, {"true": True, "false": False})
@@ -70,10 +70,10 @@ def _read(text: str, type: Type, seats: tuple[str, ...]) -> Read:
             yield from _one_of(text, {"none": None})
         case Option(of=inner):
             yield from _one_of(text, {"none": None})
-            yield from _read(text, inner, seats)
+            yield from _parse(text, inner, seats)
         case Union(of=options):
             for option in options:
-                yield from _read(text, option, seats)
+                yield from _parse(text, option, seats)
         case Record(types=types) | Tuple(of=types):
             yield from _row(text, types, ",", seats)
         case Grid(rows=rows, columns=columns, of=inner):
@@ -92,18 +92,18 @@ def _read(text: str, type: Type, seats: tuple[str, ...]) -> Read:
             assert_never(type)
 
 
-def _one_of(text: str, values: dict[str, Any]) -> Read:
+def _one_of(text: str, values: dict[str, Any]) -> Readings:
     for name, value in values.items():
         if text.startswith(name):
             yield value, text[len(name) :]
 
 
-def _row(text: str, types: tuple[Type, ...], mark: str, seats: tuple[str, ...]) -> Read:
+def _row(text: str, types: tuple[Type, ...], mark: str, seats: tuple[str, ...]) -> Readings:
     """One value of each type, with marks between them."""
     if not types:
         yield (), text
         return
-    for first, rest in _read(text, types[0], seats):
+    for first, rest in _parse(text, types[0], seats):
         if len(types) == 1:
             yield (first,), rest
         elif rest.startswith(mark):
@@ -113,12 +113,12 @@ def _row(text: str, types: tuple[Type, ...], mark: str, seats: tuple[str, ...]) 
 
 def _items(
     text: str, type: Type, mark: str, seats: tuple[str, ...], length: int | None = None
-) -> Read:
+) -> Readings:
     """Any number of values of a type, or `length`, with marks between them; the most first."""
     if length is not None:
         yield from _row(text, (type,) * length, mark, seats)
         return
-    for first, rest in _read(text, type, seats):
+    for first, rest in _parse(text, type, seats):
         if rest.startswith(mark):
             for more, left in _items(rest[len(mark) :], type, mark, seats):
                 if more:
@@ -127,7 +127,7 @@ def _items(
     yield (), text
 
 
-def _braced(text: str, type: Type, seats: tuple[str, ...]) -> Read:
+def _braced(text: str, type: Type, seats: tuple[str, ...]) -> Readings:
     """Items between braces, a space between them."""
     if text.startswith("{"):
         for values, rest in _items(text[1:], type, " ", seats):
@@ -135,7 +135,7 @@ def _braced(text: str, type: Type, seats: tuple[str, ...]) -> Read:
                 yield values, rest[1:]
 
 
-def _map(text: str, type: PerSeat | PerValue, seats: tuple[str, ...]) -> Read:
+def _map(text: str, type: PerSeat | PerValue, seats: tuple[str, ...]) -> Readings:
     """`{ann:1 bob:2}`, its keys in their order; of a partial one, some of them."""
     keys = seats if isinstance(type, PerSeat) else domain(type.key, seats) or ()
     if text.startswith("{"):
@@ -146,11 +146,11 @@ def _map(text: str, type: PerSeat | PerValue, seats: tuple[str, ...]) -> Read:
 
 def _entries(
     text: str, keys: tuple[Any, ...], type: Type, seats: tuple[str, ...], *, first: bool
-) -> Read:
+) -> Readings:
     for place, key in enumerate(keys):
         head = f"{'' if first else ' '}{name_of(key)}:"
         if text.startswith(head):
-            for value, rest in _read(text[len(head) :], type, seats):
+            for value, rest in _parse(text[len(head) :], type, seats):
                 more = _entries(rest, keys[place + 1 :], type, seats, first=False)
                 for others, left in more:
                     yield {key: value, **others}, left

@@ -196,13 +196,13 @@ class Viewer:
         """Returns the last known value of every slot, by variable and key."""
         bound = {}
         for event in seen:
-            found = self._read(event)
+            found = self._filled(event)
             if found is not None:
                 slot, value = found
                 bound[slot.variable, slot.key] = value
         return bound
 
-    def _read(self, event: Event) -> tuple[Slot, Any] | None:
+    def _filled(self, event: Event) -> tuple[Slot, Any] | None:
         """Returns the slot that an event filled, and its value; None for declared state."""
         step = self._steps[event.step]
         if step.variable in self.types:
@@ -216,7 +216,7 @@ class Viewer:
                 value = self._named(event.name, step.type, step.readers)
                 return self.slots[step.variable, ()], value
             case Draw():
-                return self._drawn(step, event)
+                return self._filled_by_draw(step, event)
         assert_never(step)
 
     def _chosen(self, step: Choose, name: str) -> Any:
@@ -227,7 +227,7 @@ class Viewer:
             return self._named(name, step.type, step.readers)
         return open_reply_value(name, step.said, step.type, self.ir.seats)
 
-    def _drawn(self, step: Draw, event: Event) -> tuple[Slot, Any]:
+    def _filled_by_draw(self, step: Draw, event: Event) -> tuple[Slot, Any]:
         for key in keys_of(step):
             head = "".join(f"{part}:" for part in key[step.by_seat :])
             if (not step.by_seat or key[0] == event.seat) and event.name.startswith(head):

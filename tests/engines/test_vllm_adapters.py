@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from vllm_asking import TEXTS, asked, by_hf
+from vllm_requests import TEXTS, asked, by_hf
 
 if TYPE_CHECKING:
     from gamedsl.policies.vllm import VllmPolicy

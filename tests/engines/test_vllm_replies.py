@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from vllm_asking import TEXTS, asked, by_hf
+from vllm_requests import TEXTS, asked, by_hf
 
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Request, TokenRow

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
-from vllm_asking import TEXTS, asked, by_hf
+from vllm_requests import TEXTS, asked, by_hf
 
 if TYPE_CHECKING:
     from gamedsl.policies.vllm import VllmPolicy

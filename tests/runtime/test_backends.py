@@ -27,10 +27,10 @@ from gamedsl.ir.game import GameIR
 from tests.runtime import (
     programs,
     test_choices,
-    test_doing,
     test_draws,
     test_flow,
     test_hidden_and_random,
+    test_state_changes,
 )  # fmt: skip
 from tests.shipped import CLOSED
 
@@ -42,7 +42,7 @@ TREE = 300
 LONG = 60
 """Moves of such a play."""
 
-HAND_BUILT = (test_choices, test_draws, test_flow, test_hidden_and_random, test_doing)
+HAND_BUILT = (test_choices, test_draws, test_flow, test_hidden_and_random, test_state_changes)
 
 
 def standing(state: State, seats: Sequence[str]) -> dict[str, Any]:

@@ -94,9 +94,9 @@ class AssignmentWriter:
 
     def path(self, place: Place, scope: CodeScope) -> list[str]:
         """Returns the code of each key of a place."""
-        return [self._key(key, scope) for key in place.keys]
+        return [self._key_code(key, scope) for key in place.keys]
 
-    def _key(self, key: Key, scope: CodeScope) -> str:
+    def _key_code(self, key: Key, scope: CodeScope) -> str:
         if key.kind == "field":
             return str(key.size[0])
         assert key.expr is not None

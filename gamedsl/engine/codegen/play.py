@@ -12,11 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.engine.chance import Lottery, Single, ticket
+from gamedsl.engine.chance import Lottery, Single, list_outcomes, pick_outcome
 from gamedsl.engine.declared_infoset import key_of_names
 from gamedsl.engine.kernel import Amounts, Ask, Kind, Outcome
 from gamedsl.ir.outcome import Settlement
-from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import SILENCE, Seen, appended, occurrences
 
 if TYPE_CHECKING:
@@ -244,18 +243,11 @@ class Play(ABC):
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        if self.kind != "chance":
-            return ()
-        lottery = self._lottery
-        return tuple(
-            Outcome(name_of(lottery.value(i)), lottery.probability(i)) for i in range(lottery.size)
-        )
+        return list_outcomes(self._lottery) if self.kind == "chance" else ()
 
     def pick(self, seed: int) -> int:
         step, index = self.draws
-        passes = ".".join(map(str, self._site.passes(self)))
-        drawn = ticket(self._lottery.total, seed, step, passes, ",".join(index))
-        return self._lottery.outcome(drawn)
+        return pick_outcome(self._lottery, seed, step, self._site.passes(self), index)
 
     def sample(self, random: Callable[[], float]) -> int:
         lottery = self._lottery
