@@ -18,7 +18,7 @@ from gamedsl.players.base import DrawingPlayer
 from gamedsl.players.policy_file import PolicyError
 from gamedsl.solve import ImperfectRecall, TooLarge, Tree, exploitability, tabulate
 from gamedsl.solve.respond import Sweep
-from gamedsl.train.survey import walk
+from gamedsl.train.information_sets import information_sets
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Env, Episode
@@ -111,7 +111,7 @@ def write_out(env: Env) -> ExactGame | None:
             tree, recall = tabulate(env, NODES, forgetful=True), False
     except TooLarge:
         return None
-    asked = walk(env, env.run_seed, DECISIONS, NODES)
+    asked = information_sets(env, env.run_seed, DECISIONS, NODES)
     return None if asked is None else ExactGame(tree, asked, recall)
 
 

@@ -81,8 +81,8 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
 
 def _prompts_last(game: Game, recipe: Recipe) -> bool:
     """Whether a language model reads the same prompts at every step, known from the start."""
-    from gamedsl.train.survey import survey
+    from gamedsl.train.information_sets import decisions_of
 
     if recipe.in_words(game.ir) or NO_LANGUAGE.issuperset(recipe.models(game.ir).values()):
         return False
-    return survey(game.env(), recipe.seed) is not None
+    return decisions_of(game.env(), recipe.seed) is not None

@@ -19,11 +19,11 @@ from gamedsl.players.model_replies import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.errors import TrainError
+from gamedsl.train.information_sets import measured_sets
 from gamedsl.train.monitors import monitors_of
 from gamedsl.train.monitors.extinction import ExtinctionMonitor, inside
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.survey import measured
 from gamedsl.train.trajectories import Batch, Place, place_of
 from gamedsl.train.warm_start import Fitted
 
@@ -46,7 +46,7 @@ class PolicyMetrics:
 
     def __init__(self, env: Env, recipe: Recipe, seating: SeatAssignment | None = None) -> None:
         seating = seating or SeatAssignment(env.ir, recipe)
-        met = measured(env, recipe)
+        met = measured_sets(env, recipe)
         self.known = met is not None
         asked = [d for d, _ in (met or {}).values() if d.role not in seating.players]
         self.queries: list[Query] = [query_of(d, seating.adapter(d.role)) for d in asked]

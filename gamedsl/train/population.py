@@ -24,11 +24,11 @@ from gamedsl.players.base import Player
 from gamedsl.players.mix import MixPlayer
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.bundles import Bundles
+from gamedsl.train.information_sets import measured_sets
 from gamedsl.train.pool import Member
 from gamedsl.train.rollout import play
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.seats import Lineup, SeatAssignment
-from gamedsl.train.survey import measured
 from gamedsl.train.trajectories import Trajectory
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Arena:
     ) -> None:  # fmt: skip
         self._env, self._recipe, self._seating, self._scorer = env, recipe, seating, scorer
         self.tree, self.members = tree, members
-        met = (measured(env, recipe) if tree is not None else None) or {}
+        met = (measured_sets(env, recipe) if tree is not None else None) or {}
         self._met: list[tuple[Decision, Episode]] = list(met.values())
         self._rows = [self.rows([member.player] * len(seating.sides)) for member in members]
         self._known: dict[tuple[int, ...], list[tuple[float, float]]] = {}

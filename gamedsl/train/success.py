@@ -13,7 +13,7 @@ from gamedsl.bounds.payoff_bounds import payoff_bounds
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train.errors import TrainError
-from gamedsl.train.survey import survey
+from gamedsl.train.information_sets import decisions_of
 
 Record = dict[str, Any]
 Bounds = dict[str, tuple[float, float]]
@@ -62,7 +62,7 @@ def _listed(game: Game, recipe: Recipe) -> dict[str, Any] | None:
 
     env = game.env()
     try:
-        tree = tabulate(env) if survey(env, recipe.seed) is not None else None
+        tree = tabulate(env) if decisions_of(env, recipe.seed) is not None else None
     except (TooLarge, ImperfectRecall):
         return None
     if tree is None:

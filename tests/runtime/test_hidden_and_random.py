@@ -14,7 +14,7 @@ from gamedsl import Action, EvaluationError
 from gamedsl.ir.program import Source
 from gamedsl.ir.values import Bag
 from gamedsl.runtime import Env, Episode, history
-from gamedsl.train.survey import survey
+from gamedsl.train.information_sets import decisions_of
 from tests.runtime.programs import (
     NOBODY,
     OWNER,
@@ -238,17 +238,17 @@ def test_a_large_draw_from_the_seed_is_quick() -> None:
     assert drawn == sorted(drawn)
 
 
-def test_a_survey_finds_the_decisions_of_all_deals() -> None:
+def test_listed_decisions_cover_all_deals() -> None:
     env = Env(kuhn())
-    found = survey(env, 0)
+    found = decisions_of(env, 0)
     assert found is not None
     assert len({decision.information_set for decision in found}) == len(found) == 12
     many: Any = game(AB, [draw("x", tuple(range(300)), OWNER, per=(AB,), by_seat=True),
                           choose("y", ["a"], [1, 2])], {"a": 0})  # fmt: skip
-    assert survey(Env(many), 0) is None
+    assert decisions_of(Env(many), 0) is None
     hand = draw("x", Source("values", values=it(tuple(range(200))), take=it(50)), NOBODY)
     huge = game(AB, [hand, choose("y", ["a"], [1, 2])], {"a": 0})
-    assert survey(Env(huge), 0) is None
+    assert decisions_of(Env(huge), 0) is None
 
 
 def test_games_of_a_group_share_their_chance() -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import gamedsl
+from gamedsl.train.information_sets import MANY_DECISIONS, decisions_of
 from gamedsl.train.loop import train
 from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner
@@ -17,7 +18,6 @@ from gamedsl.train.methods.project import ProjectSettings
 from gamedsl.train.metrics import PolicyMetrics
 from gamedsl.train.reference import Reference
 from gamedsl.train.scoring import Scorer
-from gamedsl.train.survey import MANY_DECISIONS, survey
 from tests.train.conftest import DILEMMA, StopAfter, experience, policy_of, recipe_of, run_of, same
 from tests.train.test_methods import _weights
 
@@ -53,7 +53,7 @@ def test_every_decision_is_measured_on_request(leduc) -> None:
 
 def test_language_of_32_words_is_measured_exactly() -> None:
     """64 decisions, and 32 cubed courses of play: target, word and guess."""
-    found = survey(gamedsl.load("lewis_signaling", params={"shown": 32}).env(), 0)
+    found = decisions_of(gamedsl.load("lewis_signaling", params={"shown": 32}).env(), 0)
     assert found is not None
     assert [sum(d.role == role for d in found) for role in ("sender", "receiver")] == [32, 32]
 

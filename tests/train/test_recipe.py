@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 import yaml
@@ -127,6 +129,14 @@ def test_declarations_of_methods_load_no_torch() -> None:
     assert done.stdout.strip() == "[]"
 
 
+SPEAK = """
+game: speak
+roles: [speaker]
+turns:
+  - {role: speaker, say: word, max_tokens: 8}
+payoffs: 1
+on_invalid: {then: forfeit, pay: -1}
+"""
 LAZY = '''
 """`lazy`: changes nothing."""
 
@@ -186,15 +196,42 @@ def lazy(tmp_path, monkeypatch) -> Iterator[None]:
 @pytest.mark.usefixtures("lazy")
 def test_a_method_is_one_file_and_one_row(compiled, tmp_path) -> None:
     game = compiled(DILEMMA)
-    recipe = recipe_of(game, method="lazy", model="tabular", lazy__naps=7, steps=2)
+    recipe = recipe_of(game, method="lazy", model="tabular", lazy__naps=7, steps=3)
     assert (recipe.games, recipe.as_dict()["lazy"]) == (16, {"naps": 7})
     run, _ = run_of(game, recipe, tmp_path / "run")
-    assert [one["naps"] for one in run.records() if one["event"] == "step"] == [7, 7]
+    assert [one["naps"] for one in run.records() if one["event"] == "step"] == [7, 7, 7]
     assert _problems(game, "lazy.naps=0") == [("GD0703", "0", "the default is `3`")]
     assert _problems(game, "lazy.naps=4") == [
         ("GD0716", "4", "leave it out, or write `method: lazy`")
     ]
     assert _problems(game, "method=lazy", "kl=1") == [("GD0704", "1", "leave it")]
+
+
+@pytest.mark.usefixtures("lazy")
+def test_the_same_method_trains_games_in_words(compiled, tmp_path) -> None:
+    game = compiled(SPEAK)
+    settings = {"games": 4, "group_size": 4, "steps": 1, "lazy__naps": 2}
+    recipe = recipe_of(game, method="lazy", model="tiny", **settings)
+    run, _ = run_of(game, recipe, tmp_path / "run")
+    (step,) = [one for one in run.records() if one["event"] == "step"]
+    assert (step["naps"], step["trained"], step["games"]) == (2, 0, 4)
+
+
+@pytest.mark.usefixtures("lazy")
+def test_settings_of_a_method_are_documented(monkeypatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs")
+    rows = "\n".join(import_module("generate").recipe())
+    assert "| `lazy.naps` | `3` | a whole number of at least 1 | steps that are slept" in rows
+    assert "`lazy`: it rests" in rows
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "grpo"])
+def test_closed_methods_say_why_words_do_not_fit(compiled, method: str) -> None:
+    problems = Problems()
+    resolve(compiled(SPEAK).ir, parse_overrides([f"method={method}"]), problems)
+    because = method_spec(method).closed_because
+    (found,) = [one for one in problems.found if one.message.startswith("`method: ")]
+    assert found.message == f"`method: {method}` is not for games in words: {because}"
 
 
 def test_games_in_words_refuse_warm_starts(compiled) -> None:

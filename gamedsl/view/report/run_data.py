@@ -177,10 +177,10 @@ def _prompts(
     if game is None or not labels:
         return ()
     from gamedsl.prompting.labels import LabelBook
-    from gamedsl.train.survey import survey
+    from gamedsl.train.information_sets import decisions_of
 
     env = game.env(run_seed=info.get("seed") or 0)
-    decisions = survey(env, 0)
+    decisions = decisions_of(env, 0)
     if decisions is None:
         notes.append("The game has too many decisions for all its prompts to be shown.")
         return ()
