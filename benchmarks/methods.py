@@ -60,7 +60,7 @@ def verdict(claim: dict[str, Any], result: Result) -> Verdict:
     values = list(derived(result, steps) if derived else measured(measure, steps))
     low, high = bounds(claim)
     if low is None and high is None:
-        return Verdict(claim.get("text", named(measure) + spoken(over)), told(values), True)
+        return Verdict(claim.get("text", named(measure) + spoken(over)), last_text(values), True)
     if not values:
         raise SystemExit(f"{result['name']}: no step tells {measure}")
     ends = f"at most {high:g}" if low is None else f"at least {low:g}"
@@ -70,10 +70,10 @@ def verdict(claim: dict[str, Any], result: Result) -> Verdict:
     holds = (low is None or worst_low >= low) and (high is None or worst_high <= high)
     shown = worst_low if high is None or (low is not None and worst_low < low) else worst_high
     said = f"{named(measure)} {ends}{spoken(over)}"
-    return Verdict(claim.get("text", said), told([shown]), holds)
+    return Verdict(claim.get("text", said), last_text([shown]), holds)
 
 
-def told(values: Sequence[float]) -> str:
+def last_text(values: Sequence[float]) -> str:
     """The last of some numbers, as tables have it."""
     if not values:
         return "unknown"

@@ -53,7 +53,7 @@ def tokens(args: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
     batches = {
         "nothing shared, one length": level(args, policy.tokenizer),
-        "nothing shared": apart(args),
+        "nothing shared": distinct_texts(args),
         "shared": together(args),
     }
     for name, texts in batches.items():
@@ -115,7 +115,7 @@ def plain(model: Any, prompts: list[tuple[int, ...]], new: int) -> None:
     assert out.shape[1] == width + new
 
 
-def apart(args: argparse.Namespace) -> list[str]:
+def distinct_texts(args: argparse.Namespace) -> list[str]:
     """Texts of 50 to 90 words that have no beginning in common."""
     rng = random.Random(0)
     nouns = [f"{first}{last}" for first in FIRST for last in LAST]

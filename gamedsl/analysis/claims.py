@@ -180,7 +180,7 @@ def _asymmetries(atlas: Atlas) -> Iterator[_Asymmetry]:
                 "what comes of it cannot happen", ()
             )  # fmt: skip
             if how:
-                lines = [_said(key), "exchanged:", _said(exchanged), *shown]
+                lines = [_history_text(key), "exchanged:", _history_text(exchanged), *shown]
                 if twin is not None and node.state.kind == twin[0].state.kind == "end":
                     lines.insert(1, f"payoffs: {amounts_of(node.payoffs)}")
                     lines.append(f"payoffs: {amounts_of(twin[0].payoffs)}")
@@ -221,7 +221,7 @@ class _Keys:
         return (acting(state) or "") if step.readers.kind in ("owner", "others") else ""
 
 
-def _said(key: tuple[Group, ...]) -> str:
+def _history_text(key: tuple[Group, ...]) -> str:
     """A history in words, the last of it."""
     parts = []
     for group in key:

@@ -55,7 +55,7 @@ def check_names_masked(ir: GameIR, problems: Problems) -> None:
     words = _pattern(ir)
     if words is None:
         return
-    told = _told(ir)
+    told = _prompt_parts(ir)
     for template in ir.templates:
         _written(ir, template, words, told, problems)
     for seat, part in told:
@@ -72,7 +72,7 @@ def check_names_masked(ir: GameIR, problems: Problems) -> None:
             )  # fmt: skip
 
 
-def _told(ir: GameIR) -> list[tuple[str, Part]]:
+def _prompt_parts(ir: GameIR) -> list[tuple[str, Part]]:
     """Every distinct part of the sampled prompts, with a seat that reads it."""
     book, prompter = sample_book(ir), Prompter(ir)
     found: dict[Part, str] = {}

@@ -43,7 +43,7 @@ def check_plays(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
 
 
 def _failed(atlas: Atlas, failure: Failure, problems: Problems) -> Proof:
-    error, witness = failure.error, _told(atlas, failure)
+    error, witness = failure.error, _situation(atlas, failure)
     code = "GD0437" if isinstance(error, PlayError) else "GD0402"
     if isinstance(error, PlayError):
         problems.add(
@@ -91,7 +91,7 @@ def _replayed(node: Node, move: tuple[int, ...]) -> Moves:
     return (*replay(node), *names)
 
 
-def _told(atlas: Atlas, failure: Failure) -> tuple[str, ...]:
+def _situation(atlas: Atlas, failure: Failure) -> tuple[str, ...]:
     """Returns the situation of a play: each seat's observations, a line each; and the failing
     choices."""
     if failure.node is None:

@@ -54,7 +54,7 @@ def check_aliasing(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
         yield Proof("told.apart", APART, "undecided", "there are errors that come before it")
         return
     if len(atlas.ir.seats) > 1:
-        yield _seats_apart(atlas, problems)
+        yield _check_distinct_prompts(atlas, problems)
     pairs = list(_merged(atlas))
     if not pairs:
         yield Proof("told.apart", APART, atlas.grade, atlas.extent)
@@ -62,7 +62,7 @@ def check_aliasing(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     forgets = [pair for pair in pairs if pair.seat in atlas.ir.told_less]
     if forgets:
         pair = forgets[0]
-        what = _what(atlas.ir, pair.seat)
+        what = _prompt_source(atlas.ir, pair.seat)
         claim = f"the {what} of `{pair.seat}` forgets something that it has seen"
         histories = replay(pair.nodes[0]), replay(pair.nodes[1])
         how = "by the two histories of the witness"
@@ -75,7 +75,7 @@ def check_aliasing(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     yield from _compared(atlas, pairs, problems)
 
 
-def _seats_apart(atlas: Atlas, problems: Problems) -> Proof:
+def _check_distinct_prompts(atlas: Atlas, problems: Problems) -> Proof:
     """Whether seats with one adapter have prompts of their own, of those that were looked at. The
     order in which options are drawn tells nobody who it is: they are compared as declared."""
     first: dict[object, tuple[str, Node]] = {}
@@ -193,7 +193,7 @@ def _silent(ir: GameIR, pair: Pair) -> Template | None:
     return None
 
 
-def _what(ir: GameIR, seat: str) -> str:
+def _prompt_source(ir: GameIR, seat: str) -> str:
     return "view" if seat in ir.views else "history"
 
 
@@ -201,7 +201,8 @@ def _forgets(ir: GameIR, pair: Pair, reason: str, problems: Problems) -> None:
     entries, window = ir.views.get(pair.seat, ()), ir.windows.get(pair.seat)
     span = window.span if window is not None else entries[0].span if entries else ir.span
     problems.add(
-        "GD0531", f"the {_what(ir, pair.seat)} of `{pair.seat}` forgets what may matter", span,
+        "GD0531", f"the {_prompt_source(ir, pair.seat)} of `{pair.seat}` forgets what may matter",
+        span,
         severity="note",
         why="what came before is not told" if window is not None else "this is told, and no events",
         notes=tuple(Note(entry.span, "and this") for entry in entries[1:4]),

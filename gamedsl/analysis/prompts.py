@@ -38,7 +38,7 @@ def prompts_render(ir: GameIR, problems: Problems) -> None:
             except EvaluationError as error:
                 _undefined(past.seat, step, error, problems)
             else:
-                _options_shown(ir, past, step, book, parts, problems)
+                _check_options_listed(ir, past, step, book, parts, problems)
 
 
 def check_prompts_render(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
@@ -83,12 +83,12 @@ def _undefined(seat: str, step: Choose, error: EvaluationError, problems: Proble
     )  # fmt: skip
 
 
-def _stands_in(text: str, label: str) -> bool:
+def _contains_word(text: str, label: str) -> bool:
     """Whether a label stands in a text, and not as a part of a longer word."""
     return re.search(rf"(?<!\w){re.escape(label)}(?!\w)", text) is not None
 
 
-def _options_shown(
+def _check_options_listed(
     ir: GameIR,
     past: Past,
     step: Choose,
@@ -101,7 +101,7 @@ def _options_shown(
         return
     told = (p for p in parts if p.template is not None or p.slot not in ("rules", "form", "who"))
     text = "\n".join(part.text for part in told)
-    hidden = [name for name in past.legal if not _stands_in(text, book.label(name))]
+    hidden = [name for name in past.legal if not _contains_word(text, book.label(name))]
     if hidden:
         problems.add(
             "GD0519", f"the prompt does not say how to answer `{hidden[0]}`", template.span,

@@ -55,12 +55,12 @@ def check_reachability(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     """GD0473: a step, action or option; GD0474: a branch, or a cell of a table; GD0475: `end` or an
     `until`: none of which happens in any history."""
     sites = list(sites_of(atlas.ir))
-    met = _met(atlas)
+    met = _visited_keys(atlas)
     missing = [site for site in sites if site.key not in met]
     whole = atlas.whole
     if missing and whole:
         whole = atlas.cover({site.key for site in missing if site.key[0] in ("run", "entered")})
-        met = _met(atlas)
+        met = _visited_keys(atlas)
         missing = [site for site in missing if site.key not in met]
     wide = [site for site in missing if site.key[0] != "option"]
     missing = [site for site in missing if not any(_inside(site, other) for other in wide)]
@@ -119,7 +119,7 @@ def _steps(ir: GameIR) -> Iterator[Site]:
 
 
 def _branches(ir: GameIR) -> Iterator[Site]:
-    told = _told(ir)
+    told = _view_lets(ir)
     lets = tuple(let.body for let in ir.lets if let.name not in told)
     parts = (ir.turns, ir.end, lets, ir.payoffs, ir.scores)
     for part in expressions_in(parts):
@@ -131,7 +131,7 @@ def _branches(ir: GameIR) -> Iterator[Site]:
                 yield Site(cell.span, "this payoff", "GD0474", ("entered", cell.span))
 
 
-def _told(ir: GameIR) -> set[str]:
+def _view_lets(ir: GameIR) -> set[str]:
     """The lets that views read, themselves or through others: prompts work them out, not play."""
     names: set[str] = set()
     queue = [entry.value for _, entries in ir.view for entry in entries]
@@ -168,7 +168,7 @@ def _is_none(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.value is None
 
 
-def _met(atlas: Atlas) -> set[object]:
+def _visited_keys(atlas: Atlas) -> set[object]:
     """The keys of what has happened in the histories met."""
     places: dict[tuple[str, str], list[object]] = {}
     for step in atlas.ir.steps:

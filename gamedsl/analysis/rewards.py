@@ -144,7 +144,7 @@ def _multiple(atlas: Atlas, seat: str) -> bool:
     """Whether the reward is a positive multiple of the payoff, plus an amount that is the same for
     all plays; or, where all choose once, at once and last, for all plays in which the others (and
     chance) do the same."""
-    once = all(_at_once(end) for end in atlas.ends)
+    once = all(_is_one_move(end) for end in atlas.ends)
     groups = [*_by_context(atlas, seat).values()] if once else [atlas.ends]
     factors: set[Fraction] = set()
     for ends in groups:
@@ -157,7 +157,7 @@ def _multiple(atlas: Atlas, seat: str) -> bool:
     return len(factors) <= 1 and all(factor > 0 for factor in factors)
 
 
-def _at_once(end: Node) -> bool:
+def _is_one_move(end: Node) -> bool:
     """Whether all that is chosen in a play is chosen in its last move."""
     kinds = [node.state.kind for node in path_of(end)]
     return kinds.count("decide") == 1 and kinds[-2] == "decide"

@@ -22,7 +22,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar
 
-from gamedsl.calls.types import Type, WrongType, checked, is_definite, key_of, shown
+from gamedsl.calls.types import Type, WrongType, checked, is_definite, key_of, type_text
 
 GROUP = "gamedsl.calls"
 SHIPPED = {
@@ -82,8 +82,8 @@ class Function:
     @property
     def usage(self) -> str:
         """The signature as text, such as `exact(text: text, value: any) -> bool`."""
-        arguments = ", ".join(f"{name}: {shown(type)}" for name, type in self.arguments.items())
-        return f"{self.name}({arguments}) -> {shown(self.result)}"
+        arguments = ", ".join(f"{name}: {type_text(type)}" for name, type in self.arguments.items())
+        return f"{self.name}({arguments}) -> {type_text(self.result)}"
 
     def fault_of(self, known: Mapping[str, Any]) -> str | None:
         """Returns the fault in arguments that are known before the game is played, or None."""

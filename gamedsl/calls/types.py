@@ -63,7 +63,7 @@ class WrongType(Exception):
     """A value that is not of its type; the text says which part of it, and what was wanted."""
 
 
-def shown(type: Type) -> str:
+def type_text(type: Type) -> str:
     """A type in words, as `{ok: bool, value: number or none}`."""
     match type:
         case str():
@@ -71,10 +71,10 @@ def shown(type: Type) -> str:
         case tuple():
             return "one of " + ", ".join(type)
         case ListOf(of=inner):
-            return f"list of {shown(inner)}"
+            return f"list of {type_text(inner)}"
         case OrNone(of=inner):
-            return f"{shown(inner)} or none"
-    return "{" + ", ".join(f"{field}: {shown(inner)}" for field, inner in type.items()) + "}"
+            return f"{type_text(inner)} or none"
+    return "{" + ", ".join(f"{field}: {type_text(inner)}" for field, inner in type.items()) + "}"
 
 
 def checked(type: Type, value: Any, where: str = "") -> Any:
@@ -93,7 +93,7 @@ def checked(type: Type, value: Any, where: str = "") -> Any:
         case str() | tuple() if _is_plain(type, value):
             return value
     found = f"{value!r:.60}"
-    raise WrongType(f"{where.removeprefix('.') or 'it'} is {found}, not {shown(type)}")
+    raise WrongType(f"{where.removeprefix('.') or 'it'} is {found}, not {type_text(type)}")
 
 
 def as_json(value: Any) -> Any:

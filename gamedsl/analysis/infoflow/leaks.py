@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
-from gamedsl.analysis.infoflow.remedies import Leak, Remedies, named, root_of, shown
+from gamedsl.analysis.infoflow.remedies import Leak, Remedies, named, quote, root_of
 from gamedsl.analysis.infoflow.visibility import Seats, seat_numbers
 from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.diagnostics.spans import Span
@@ -78,7 +78,7 @@ class Leaks:
         missing = (readers | 1 << seat) & ~cause.readers
         self._add(
             "GD0440", f"{asked if what == 'is asked' else f'what {names} {what}'} depends on "
-            f"{shown(cause.expr)}, which {'they' if several else 'it'} cannot see", cause,
+            f"{quote(cause.expr)}, which {'they' if several else 'it'} cannot see", cause,
             missing, needs=readers | 1 << seat, why=f"{names} would have to know this",
             notes=(Note(step.span, f"`{self._seats[seat]}` {verb} {named(step.variable)} here"),),
         )  # fmt: skip
@@ -87,7 +87,7 @@ class Leaks:
         """Reports a step whose condition is hidden from some who see that it happens."""
         names = self._names(audience & ~cause.readers)
         self._add(
-            "GD0442", f"{names} would learn {shown(cause.expr)} by seeing {named(step.variable)}",
+            "GD0442", f"{names} would learn {quote(cause.expr)} by seeing {named(step.variable)}",
             cause, audience & ~cause.readers, needs=audience, why="this decides whether it happens",
             notes=(Note(step.span, f"{named(step.variable)} is seen by {self._names(audience)}"),),
         )  # fmt: skip
@@ -95,9 +95,9 @@ class Leaks:
     def report_call(self, step: Call, cause: Cause, missing: Seats) -> None:
         """Reports a function whose arguments are hidden from some who see its result."""
         self._add(
-            "GD0448", f"{self._names(missing)} would learn of {shown(cause.expr)} from "
+            "GD0448", f"{self._names(missing)} would learn of {quote(cause.expr)} from "
             f"{named(step.variable)}", cause, missing, why=f"`{step.function}` is given this",
-            notes=(Note(step.span, f"{named(step.variable)} is {_seen_by(step.readers)}"),),
+            notes=(Note(step.span, f"{named(step.variable)} is {_readers_text(step.readers)}"),),
             otherwise=f", or leave `seen_by` out here and `show` what of {named(step.variable)} "
             "may be known",
         )  # fmt: skip
@@ -116,7 +116,7 @@ class Leaks:
         whole = self._variables.get(variable)
         fewer = variable if whole is not None and not whole.parts else ""
         self._add(
-            "GD0441", f"{names} would learn {shown(cause.expr)} from {named(variable)}", cause,
+            "GD0441", f"{names} would learn {quote(cause.expr)} from {named(variable)}", cause,
             missing, why=why, notes=(Note(span, f"{named(variable)} is written here"),
                                      *self._declaration(variable)),
             hide=fewer,
@@ -125,7 +125,7 @@ class Leaks:
     def report_length(self, variable: str, span: Span, cause: Cause, missing: Seats) -> None:
         """Reports a list whose length depends on values hidden from some."""
         self._add(
-            "GD0445", f"{self._names(missing)} would learn {shown(cause.expr)} from the length of "
+            "GD0445", f"{self._names(missing)} would learn {quote(cause.expr)} from the length of "
             f"{named(variable)}", cause, missing, why="the length depends on this",
             notes=(Note(span, f"{named(variable)} is written here"), *self._declaration(variable)),
             otherwise=", or keep what is hidden in a set, whose size is hidden too",
@@ -135,7 +135,7 @@ class Leaks:
         """Reports a seat whose lack of legal options reveals something to others."""
         name = self._seats[seat]
         self._add(
-            "GD0447", f"{self._names(missing)} would learn {shown(cause.expr)} where `{name}` "
+            "GD0447", f"{self._names(missing)} would learn {quote(cause.expr)} where `{name}` "
             "is passed over", cause, missing, why=f"this decides whether `{name}` can choose",
             notes=(Note(step.span, f"{named(step.variable)} is chosen here"),),
             otherwise=", or add an action that is always legal, such as `pass`",
@@ -148,7 +148,7 @@ class Leaks:
         `own` says that it could see its own part of the value."""
         name, missing = self._seats[seat], 1 << seat
         self._add(
-            "GD0508", f"`{name}` reads this in its view, and cannot see {shown(cause.expr)}",
+            "GD0508", f"`{name}` reads this in its view, and cannot see {quote(cause.expr)}",
             cause, missing, why="a prompt may only show what its reader has seen",
             notes=(Note(entry.span, f"in the view of `{name}`"),), witness=told,
             otherwise=f", or show its own part alone: `{entry.text}.me`" if own else "",
@@ -169,7 +169,7 @@ class Leaks:
         self._keep(Diagnostic(
             "GD0444", f"{names} would learn {drawn} from what is left in {named(bag.variable)}",
             bag.span, why="it is drawn from here",
-            notes=(Note(step.span, f"{drawn} is {_seen_by(step.readers)}"),
+            notes=(Note(step.span, f"{drawn} is {_readers_text(step.readers)}"),
                    *self._declaration(bag.variable)),
             help=f"declare {named(bag.variable)} with `seen_by: nobody`",
         ))  # fmt: skip
@@ -180,7 +180,7 @@ class Leaks:
         verb = "drawn" if isinstance(step, Draw) else "chosen"
         self._keep(Diagnostic(
             "GD0446", f"{names} may read {named(variable)}, but would not be told what is {verb}",
-            span, why=f"it is {_seen_by(step.readers)}", notes=self._declaration(variable),
+            span, why=f"it is {_readers_text(step.readers)}", notes=self._declaration(variable),
             help=f"leave `seen_by` out here, or declare {named(variable)} with the same",
         ))  # fmt: skip
 
@@ -202,7 +202,7 @@ class Leaks:
     ) -> None:
         place = cause.expr.span
         on_the_way = tuple(
-            Note(let.span, f"{shown(let)} reads it") for let in reversed(cause.through)
+            Note(let.span, f"{quote(let)} reads it") for let in reversed(cause.through)
         )
         hidden = self._declaration(root_of(cause.expr))
         notes = (*on_the_way, *hidden, *notes)
@@ -265,23 +265,25 @@ def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
             case (Choose(place=None) | Draw(place=None) | Show() | Call()) as binding:
                 readers = binding.readers
                 open = readers.kind == "all" and not readers.fields
-                seen = _seen_by(readers, isinstance(binding, Choose))
+                seen = _readers_text(readers, isinstance(binding, Choose))
                 (public if open else found).setdefault(binding.variable, (binding.span, seen))
             case Loop(item=item, count=count):
                 for name in filter(None, (item, count)):
                     known = "known to those who know how this loop ends"
                     public.setdefault(name, (step.span, known))
             case Stage(state=states):
-                found |= {state.name: (state.span, _seen_by(state.readers)) for state in states}
+                found |= {
+                    state.name: (state.span, _readers_text(state.readers)) for state in states
+                }
             case Choose() | Draw() | Do() | Pay() | Block():
                 pass
             case _:
                 assert_never(step)
-    found |= {state.name: (state.span, _seen_by(state.readers)) for state in ir.state}
+    found |= {state.name: (state.span, _readers_text(state.readers)) for state in ir.state}
     return {**public, **found}
 
 
-def _seen_by(readers: Readers, chosen: bool = False) -> str:
+def _readers_text(readers: Readers, chosen: bool = False) -> str:
     """Names the readers of a value, in words."""
     if readers.fields:
         return "seen in parts"

@@ -92,7 +92,7 @@ class Remedies:
         root, expr = root_of(cause.expr), cause.expr
         if cause.through and flow.turn and (_has(expr, Me) or _has(expr, Local)):
             expr = cause.through[0]
-        told = self._told(flow, expr)
+        told = self._declaration_of(flow, expr)
         if told is None:
             return f"let {named(root)} be seen by {self.names(self._all(flow.missing))}"
         text, part = told
@@ -101,12 +101,12 @@ class Remedies:
         there = [f"{read} != none" for read in dict.fromkeys(self._unsure(expr, text))]
         only = f", if: {' and '.join(there)}" if there else ""
         instead = "" if expr is cause.expr else f" of `{text_of(expr)}`"
-        step = f"`- {{show: {quoted}, as: {name}, seen_by: {self._seen_by(flow, expr)}{only}}}`"
+        step = f"`- {{show: {quoted}, as: {name}, seen_by: {self._readers_for(flow, expr)}{only}}}`"
         if flow.action:
             step += f" (the `do:` of `{flow.action}` becomes `turns:`, with this and `- do:` in it)"
         return f"tell it before, and read `{name}{part}` instead{instead}: {step}"
 
-    def _told(self, flow: Leak, expr: Expr) -> tuple[str, str] | None:
+    def _declaration_of(self, flow: Leak, expr: Expr) -> tuple[str, str] | None:
         """Returns the value that a step can tell in the game's file, and the part of it to read;
         None if it can tell nothing."""
         text, whole = text_of(expr), " ".join(expr.span.text.split())
@@ -145,7 +145,7 @@ class Remedies:
                 if any(isinstance(type, Option) for type in types):
                     yield short(part.name)
 
-    def _seen_by(self, flow: Leak, expr: Expr) -> str:
+    def _readers_for(self, flow: Leak, expr: Expr) -> str:
         if flow.turn and flow.alone:
             return "owner"
         return "all" if flow.turn and _has(expr, Me) else self.listed(self._all(flow.needs))
@@ -235,7 +235,7 @@ def named(name: str) -> str:
     return f"`{short(name)}`"
 
 
-def shown(expr: Expr) -> str:
+def quote(expr: Expr) -> str:
     """An expression as a diagnostic quotes it: what it is a part of, where it is long."""
     text = text_of(expr)
     return f"`{text}`" if len(text) <= LONGEST else named(root_of(expr))

@@ -45,7 +45,7 @@ def _sets(part: Any, table: SeatTable) -> Iterator[Seats]:
     elif isinstance(part, Expr):
         for inner in walk(part):
             if isinstance(inner, Const):
-                yield from _held(inner.value, table)
+                yield from _roles_in(inner.value, table)
     elif is_dataclass(part):
         if isinstance(part, Readers):
             yield table.of(part.seats)
@@ -61,7 +61,7 @@ def _sets(part: Any, table: SeatTable) -> Iterator[Seats]:
                 yield from _sets(getattr(part, each.name), table)
 
 
-def _held(value: Any, table: SeatTable) -> Iterator[Seats]:
+def _roles_in(value: Any, table: SeatTable) -> Iterator[Seats]:
     """The roles in a constant, as sets."""
     if isinstance(value, str):
         yield table.of(value)
@@ -69,4 +69,4 @@ def _held(value: Any, table: SeatTable) -> Iterator[Seats]:
         yield table.of(value)
         if any(isinstance(item, tuple | frozenset) for item in value):
             for item in value:
-                yield from _held(item, table)
+                yield from _roles_in(item, table)

@@ -25,10 +25,12 @@ def check_views(ir: GameIR, visibilities: Visibilities, leaks: Leaks) -> None:
             if not value.all >> number & 1:
                 cause = visibilities.cause(entry.value, number, scope)
                 own = value.by == "seat" and bool(value.part(number).all >> number & 1)
-                leaks.report_view(number, cause, entry, _told(ir, seat, place, entry), own=own)
+                leaks.report_view(
+                    number, cause, entry, _view_lines(ir, seat, place, entry), own=own
+                )
 
 
-def _told(ir: GameIR, seat: str, place: int, entry: Entry) -> tuple[str, ...]:
+def _view_lines(ir: GameIR, seat: str, place: int, entry: Entry) -> tuple[str, ...]:
     """Returns the lines of a seat's view in the first of the sampled histories in which it is
     asked."""
     try:
