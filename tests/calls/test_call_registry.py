@@ -15,7 +15,7 @@ import pytest
 from gamedsl.calls import registry
 from gamedsl.calls.registry import CallError, Function, function, lookup
 from gamedsl.calls.sandbox.report import sandbox_report
-from gamedsl.calls.types import ListOf, OrNone, Type, WrongType, checked, shown
+from gamedsl.calls.types import ListOf, OrNone, Type, WrongType, checked, type_text
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,7 @@ def test_a_value_too_deep() -> None:
 
 
 def test_types_in_words() -> None:
-    assert shown({"ok": "bool", "of": ListOf(OrNone("int")), "size": ("s", "l")}) == (
+    assert type_text({"ok": "bool", "of": ListOf(OrNone("int")), "size": ("s", "l")}) == (
         "{ok: bool, of: list of int or none, size: one of s, l}"
     )
 
