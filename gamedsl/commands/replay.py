@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.tables.text import plural
 
 if TYPE_CHECKING:
     from gamedsl.runtime.env import Env
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         _complain(args.transcript, error.line, error.message)
     except _NoGameError as error:
         return _usage(str(error))
-    episodes = f"{total} episode{'s' if total != 1 else ''}"
+    episodes = plural(total, "episode")
     found = f"{wrong} disagree" if wrong else "ok"
     print(f"{args.transcript}: {episodes}, {found}" if total else f"{args.transcript}: no episodes")
     return PROBLEMS if wrong or not total else CLEAN

@@ -14,10 +14,9 @@ from gamedsl.evaluate.intervals import Estimate
 from gamedsl.evaluate.results import Evaluation, Exploitability
 from gamedsl.evaluate.seating import Pairing
 from gamedsl.evaluate.standings import Standing, Standings
-from gamedsl.solve.words import plural
 from gamedsl.tables.markdown import markdown
 from gamedsl.tables.model import Table, number_columns, text_columns
-from gamedsl.tables.text import rendered, titled_lines
+from gamedsl.tables.text import plural, rendered, titled_lines
 from gamedsl.train.monitors.extinction import inside, parts_of
 from gamedsl.train.monitors.text import interval
 

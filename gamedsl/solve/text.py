@@ -7,15 +7,15 @@ from fractions import Fraction
 from textwrap import wrap
 
 from gamedsl.solve.auto import Report
+from gamedsl.solve.formats import chance, mixture, number, table_text
 from gamedsl.solve.large import Sampled
+from gamedsl.solve.one_shot_text import one_shot_lines
 from gamedsl.solve.positions import PositionsSolved
 from gamedsl.solve.qre import Path, Response
 from gamedsl.solve.respond import Number, Policy, play
 from gamedsl.solve.solution import Solution
-from gamedsl.solve.text_table import one_shot_lines
 from gamedsl.solve.tree import Tree
-from gamedsl.solve.words import chance, mixture, number, plural, table_text
-from gamedsl.tables.text import cut
+from gamedsl.tables.text import cut, plural
 
 WIDTH = 96
 KEY = 56

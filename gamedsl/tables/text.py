@@ -115,6 +115,11 @@ def padded(text: str, width: int, align: Align = "left") -> str:
     return room + text if align == "right" else text + room
 
 
+def plural(count: int, noun: str) -> str:
+    """A count with its noun: `1 seat`, `2 seats`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def cut(text: str, most: int) -> str:
     """A text of at most `most` letters: a longer one ends in an ellipsis."""
     return text if len(text) <= most else text[: max(most - 1, 1)] + "…"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gamedsl.tables.model import TextRun, series
+from gamedsl.tables.text import plural
 from gamedsl.view.canvas import MARK, SIZE, Canvas
 from gamedsl.view.game.extensive import COUNTED, DrawnNode, DrawnTree
 from gamedsl.view.game.tree_shape import (
@@ -54,9 +55,9 @@ def tree_picture(
 def described(drawn: DrawnTree) -> str:
     """The size of a tree in words."""
     count = f"{drawn.nodes:,}" if drawn.nodes is not None else f"more than {COUNTED:,}"
-    sets = len(drawn.info)
+    sets = plural(len(drawn.info), "information set")
     if drawn.whole:
-        return f"{count} nodes, {sets} information set{'s' if sets != 1 else ''}"
+        return f"{count} nodes, {sets}"
     here = sum(node.kind != "more" for node in drawn.root.walk())
     return f"the first {here:,} of {count} nodes"
 

@@ -8,11 +8,12 @@ from textwrap import wrap
 
 from gamedsl.solve.dominance import Elimination
 from gamedsl.solve.forgetful import BEFORE
+from gamedsl.solve.formats import mixture, number, percent, profile, table_text
 from gamedsl.solve.matrix import AllEquilibria, Mixture
 from gamedsl.solve.oneshot import Found, OneShot
 from gamedsl.solve.outcomes import Correlated, Welfare
 from gamedsl.solve.tree import Utility
-from gamedsl.solve.words import mixture, number, percent, plural, profile, table_text
+from gamedsl.tables.text import plural
 
 WIDTH = 96
 LABEL = 14

@@ -44,11 +44,6 @@ def percent(p: float) -> str:
     return f"{p:.0%}" if p == 1 or 0.005 < p < 0.995 else f"{p:.1%}"
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 seat`, `2 seats`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def profile(names: Sequence[str]) -> str:
     return f"({', '.join(names)})"
 
