@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from gamedsl.ir.form import Form
 from gamedsl.ir.json_types import schema_of
 from gamedsl.ir.program import Said
+from gamedsl.ir.replies import Form
 from gamedsl.ir.types import Enum, PerValue, Record, Text, range_type
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.replies import (

@@ -14,9 +14,8 @@ from typing import Any, Literal
 
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Expr
-from gamedsl.ir.form import LABEL, Form
 from gamedsl.ir.program import Call, Choose, Draw, Entry, Stage, Step, walk_steps
-from gamedsl.ir.replies import FORFEIT, VOID, OnInvalid
+from gamedsl.ir.replies import FORFEIT, LABEL, VOID, Form, OnInvalid
 from gamedsl.ir.statements import State
 from gamedsl.ir.types import Enum, Type
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from gamedsl.ir.form import LABEL, Form
+from gamedsl.ir.replies import LABEL, Form
 from gamedsl.policies.base import Message, Query
 from gamedsl.policies.generation import Finish, Generated, Request, Writing
 from gamedsl.prompting.replies import CLOSE, OPEN, ParseFailure, label_in, write_choice

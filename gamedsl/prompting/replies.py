@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
-from gamedsl.ir.form import Form
 from gamedsl.ir.program import Said
+from gamedsl.ir.replies import Form
 from gamedsl.ir.types import Type
 from gamedsl.prompting.json_values import (
     LONGEST,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, assert_never
 
-from gamedsl.ir.form import Form
 from gamedsl.ir.program import Choose
+from gamedsl.ir.replies import Form
 from gamedsl.ir.types import (
     Bag,
     Bool,

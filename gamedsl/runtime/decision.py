@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gamedsl.engine.kernel import Ask, Listening, State
-from gamedsl.ir.form import Form
 from gamedsl.ir.json_types import schema_of
 from gamedsl.ir.program import Said
+from gamedsl.ir.replies import Form
 from gamedsl.ir.types import Type
 from gamedsl.prompting.events import SILENCE, Seen, Turn, information_set
 from gamedsl.prompting.labels import LabelBook

@@ -195,7 +195,7 @@ def load_document(path: Path | str, problems: Problems) -> Document | None:
     for child in reversed(chain.roots[:-1]):
         root = _merge(root, child, problems)
     root = _without(root, "extends")
-    from gamedsl.frontend.schema.check import REQUIRED, check_complete
+    from gamedsl.frontend.schema.shape import REQUIRED, check_complete
 
     lacking = chain.kind == "game" and any(root.get(name) is None for name in REQUIRED)
     check_complete(chain.kind, root, problems, _brought(root, path, problems) if lacking else ())
@@ -209,7 +209,7 @@ def _brought(
 ) -> set[str]:
     """Returns the sections that a file need not have, for what it uses: `roles` that a protocol
     names, the `payoffs` of inner games, or of streams that a reward file splits."""
-    from gamedsl.frontend.schema.sections import walk_steps
+    from gamedsl.frontend.schema.key_rules import walk_steps
 
     brought = set()
     protocol, steps = root.get("protocol"), list(walk_steps(root.get("turns")))
@@ -291,7 +291,7 @@ def _load_one(path: Path, problems: Problems) -> tuple[Kind, str, Mapping] | Non
     kind = _kind(root, source, problems)
     if kind is None:
         return None
-    from gamedsl.frontend.schema.check import check_shape
+    from gamedsl.frontend.schema.shape import check_shape
 
     before = problems.count_errors()
     check_shape(kind, root, problems)
@@ -370,7 +370,7 @@ def _set_param(old: Entry, new: Entry) -> Entry:
 
 def _declares(node: Node) -> bool:
     """Whether this declares a param; any other map is a value."""
-    from gamedsl.frontend.schema.sections import PARAM_KEYS
+    from gamedsl.frontend.schema.key_rules import PARAM_KEYS
 
     return isinstance(node, Mapping) and any(node.get(key) is not None for key in PARAM_KEYS)
 

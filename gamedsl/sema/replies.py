@@ -9,10 +9,9 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar
-from gamedsl.ir.form import LABEL, Form
 from gamedsl.ir.game import Role
 from gamedsl.ir.program import Choose
-from gamedsl.ir.replies import FORFEIT, VOID, OnInvalid
+from gamedsl.ir.replies import FORFEIT, LABEL, VOID, Form, OnInvalid
 from gamedsl.ir.types import NUMBER, WHOLE, Type
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import Namespace

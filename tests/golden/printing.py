@@ -14,9 +14,9 @@ from gamedsl import Action
 from gamedsl.compiler import summarise
 from gamedsl.diagnostics import Problems
 from gamedsl.engine.random_plays import Past, pasts
-from gamedsl.ir.form import LABEL
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
+from gamedsl.ir.replies import LABEL
 from gamedsl.prompting.events import information_set, known
 from gamedsl.prompting.labels import LabelBook, draw_labels
 from gamedsl.prompting.prompts import Prompter

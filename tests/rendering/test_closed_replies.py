@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gamedsl.ir.form import LABEL, Form
+from gamedsl.ir.replies import LABEL, Form
 from gamedsl.prompting.json_values import LONGEST
 from gamedsl.prompting.labels import STYLES, LabelBook
 from gamedsl.prompting.replies import (

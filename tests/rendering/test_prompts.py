@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gamedsl.ir.form import LABEL
+from gamedsl.ir.replies import LABEL
 from gamedsl.prompting.events import Event
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.prompts import Prompter, RenderError

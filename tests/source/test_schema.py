@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from gamedsl.diagnostics.model import Problems
-from gamedsl.frontend.schema import check, heads, quick, sections
+from gamedsl.frontend.schema import key_rules, shape, tagged_unions, validator
 from gamedsl.frontend.source import loader
 from gamedsl.recipe.methods import table
 from gamedsl.recipe.schema import train_schema
 from gamedsl.sema.library import Document, load_document
 
-FOLDER = Path(check.__file__).parent
+FOLDER = Path(shape.__file__).parent
 GAMES = Path(__file__).parents[2] / "games"
 KINDS = ("game", "protocol", "reward")
 
@@ -113,12 +113,12 @@ def keys(part: Any, place: str = "") -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_valid(kind: str) -> None:
-    Draft202012Validator.check_schema(check.schema(kind))
+    Draft202012Validator.check_schema(shape.schema(kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_key_is_described_for_editors(kind: str) -> None:
-    schema = check.schema(kind)
+    schema = shape.schema(kind)
     for place, part in keys(schema):
         told = dict(part)
         while "$ref" in told:
@@ -130,7 +130,7 @@ def test_every_key_is_described_for_editors(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_examples_are_valid(kind: str) -> None:
-    schema = check.schema(kind)
+    schema = shape.schema(kind)
     checked = 0
     for place, part in keys(schema):
         for example in part.get("examples", ()):
@@ -142,7 +142,7 @@ def test_examples_are_valid(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_first_key_is_required(kind: str) -> None:
-    assert check.schema(kind)["required"][0] == kind
+    assert shape.schema(kind)["required"][0] == kind
 
 
 def test_references_resolve_beside_the_file() -> None:
@@ -168,7 +168,7 @@ def _references(part: Any) -> list[str]:
 def test_unions_have_words() -> None:
     """A message about a union calls it by `says`; without it the message would be empty."""
     for kind in KINDS:
-        for place, part in _unions(check.schema(kind)):
+        for place, part in _unions(shape.schema(kind)):
             assert part.get("says"), place
 
 
@@ -188,7 +188,7 @@ def problems_of(text: str, kind: str = "game") -> list[str]:
     problems = Problems()
     root = loader.parse(loader.from_text("x.yaml", text), problems)
     assert root is not None
-    check.check_shape(kind, root, problems)
+    shape.check_shape(kind, root, problems)
     return [d.code for d in problems.found]
 
 
@@ -211,17 +211,17 @@ def test_what_steps_cannot_say(key: str) -> None:
 
 
 def test_the_heads_are_those_of_the_schema() -> None:
-    branches = check.schema("game")["$defs"]["step"]["anyOf"]
-    assert tuple(branch["head"] for branch in branches) == heads.STEP_HEADS
-    params = check.schema("game")["$defs"]["param"]["anyOf"]
+    branches = shape.schema("game")["$defs"]["step"]["anyOf"]
+    assert tuple(branch["head"] for branch in branches) == tagged_unions.STEP_HEADS
+    params = shape.schema("game")["$defs"]["param"]["anyOf"]
     found = [tuple(branch["head"]) for branch in params if "head" in branch]
-    assert found == [sections.PARAM_KEYS]
+    assert found == [key_rules.PARAM_KEYS]
 
 
 def test_every_step_key_belongs_to_its_head() -> None:
     """Every key of one head, put into the step of another, is told to belong to the first."""
-    branches = check.schema("game")["$defs"]["step"]["anyOf"]
-    loops = {"each", "until", "count", "at_most", *heads.STEP_HEADS}
+    branches = shape.schema("game")["$defs"]["step"]["anyOf"]
+    loops = {"each", "until", "count", "at_most", *tagged_unions.STEP_HEADS}
     closed = [b for b in branches if b["head"] != "use"]
     keys = {key for branch in closed for key in branch["properties"]} - loops
     for branch in closed:
@@ -277,11 +277,11 @@ def test_extending_game_sets_map_params(tmp_path: Path) -> None:
     found, told = load(tmp_path, base=base, game=game)
     assert told == []
     assert found is not None
-    params = check.plain(found.root)["params"]
+    params = shape.plain(found.root)["params"]
     assert params == {"copies": {"1": 1}, "sizes": {"default": {"large": 2}, "about": "Sizes."}}
     found, told = load(tmp_path, game="game: x\nextends: base\nparams: {copies: 3, sizes: 2}\n")
     assert found is not None
-    params = check.plain(found.root)["params"]
+    params = shape.plain(found.root)["params"]
     assert params == {"copies": 3, "sizes": {"default": 2, "about": "Sizes."}}
 
 
@@ -302,7 +302,7 @@ def test_sections_are_merged_entry_by_entry(
     found, told = load(tmp_path, base=text, game=f"game: x\nextends: base\n{section}: {child}\n")
     assert told == []
     assert found is not None
-    merged = check.plain(found.root)[section]
+    merged = shape.plain(found.root)[section]
     before, after = (yaml_of(part) for part in (base, child))
     assert merged == {**before, **after}
 
@@ -310,12 +310,12 @@ def test_sections_are_merged_entry_by_entry(
 def yaml_of(text: str) -> Any:
     root = loader.parse(loader.from_text("x.yaml", text), Problems())
     assert root is not None
-    return check.plain(root)
+    return shape.plain(root)
 
 
 def test_many_problems_are_cut_off() -> None:
     text = "game: x\nlet:\n" + "".join(f"  a{i}: [1]\n" for i in range(5000))
-    assert len(problems_of(text)) == check.MOST_ERRORS
+    assert len(problems_of(text)) == shape.MOST_ERRORS
 
 
 def test_long_lists_are_checked_for_repeats_in_time() -> None:
@@ -335,7 +335,7 @@ def test_numbers_stay_exact() -> None:
 def documents(draw: st.DrawFn) -> tuple[str, Any]:
     """Plain data that nearly fits: keys and values of all schemas, well and badly mixed."""
     kind = draw(st.sampled_from(KINDS))
-    names = sorted({place.rpartition("/")[2] for place, _ in keys(check.schema(kind))})
+    names = sorted({place.rpartition("/")[2] for place, _ in keys(shape.schema(kind))})
     word = st.sampled_from([*names, "all", "masked", "plain", "Up", "a b", "", "run", "number"])
     leaf = word | st.sampled_from([True, False, None, 0, 1, -1, 2, Fraction(1, 2), Fraction(1, 3)])
     tree = st.recursive(
@@ -343,7 +343,7 @@ def documents(draw: st.DrawFn) -> tuple[str, Any]:
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(word, inner, max_size=3),
         max_leaves=8,
     )
-    examples = [e for _, part in keys(check.schema(kind)) for e in part.get("examples", ())]
+    examples = [e for _, part in keys(shape.schema(kind)) for e in part.get("examples", ())]
     value = tree | st.sampled_from(examples)
     sections = st.sampled_from(names)
     return kind, {kind: "x", **draw(st.dictionaries(sections, value, max_size=4))}
@@ -354,19 +354,19 @@ def documents(draw: st.DrawFn) -> tuple[str, Any]:
 @pytest.mark.slow
 def test_the_quick_answer_is_that_of_jsonschema(document: tuple[str, Any]) -> None:
     kind, data = document
-    schema = check.schema(kind)
-    assert quick.fits(schema, data) == Draft202012Validator(schema).is_valid(data)
+    schema = shape.schema(kind)
+    assert validator.fits(schema, data) == Draft202012Validator(schema).is_valid(data)
     if kind != "game":
         merged = {**data, "turns": [{"use": "x"}], "split": "1"}
         merged.pop("turns" if kind == "reward" else "split")
-        assert quick.fits(schema, merged) == Draft202012Validator(schema).is_valid(merged)
+        assert validator.fits(schema, merged) == Draft202012Validator(schema).is_valid(merged)
 
 
 def test_the_quick_check_knows_every_keyword() -> None:
     for kind in KINDS:
-        schema = check.schema(kind)
+        schema = shape.schema(kind)
         for part in _schemas(schema):
-            assert part.keys() <= {*quick._RULES, *quick._IGNORED}
+            assert part.keys() <= {*validator._RULES, *validator._IGNORED}
 
 
 def _schemas(schema: Any) -> list[dict[str, Any]]:
@@ -389,7 +389,7 @@ def test_training_settings_fit_their_schema() -> None:
             nested = {head: {tail: value}} if head else {tail: value}
             assert train.is_valid(nested), nested
     documents = [load_document(file, Problems()) for file in sorted(GAMES.glob("*.yaml"))]
-    given = [check.plain(one.root).get("train") for one in documents if one is not None]
+    given = [shape.plain(one.root).get("train") for one in documents if one is not None]
     assert len([recipe for recipe in given if recipe]) > 5
     assert [recipe for recipe in given if recipe and not train.is_valid(recipe)] == []
     for wrong in ({"steps": 0}, {"lr": "fast"}, {"lora": {"rnk": 4}}, {"method": "sgd"}):

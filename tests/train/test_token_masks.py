@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gamedsl.ir.form import Form
+from gamedsl.ir.replies import Form
 from gamedsl.policies import random_models
 from gamedsl.policies.generation import Generated, Request, Then, Writing
 from gamedsl.prompting.replies import CLOSE, OPEN, write_choice

@@ -27,7 +27,7 @@ from yaml.scanner import Scanner
 
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.spans import Source, Span
-from gamedsl.frontend.source import scalars, traps
+from gamedsl.frontend.source import cut_expressions, scalars
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 MAX_DEPTH = 100
@@ -157,7 +157,7 @@ class _Composer:
             f"`{text[start:end]}` is a YAML tag; tags are not part of the language",
             self.span(start, end),
             why="a value may not begin with `!`",
-            help=traps.tag_fix(text[start:end]),
+            help=cut_expressions.tag_fix(text[start:end]),
         )
 
     def _scalar(self, event: ScalarEvent) -> Scalar:
@@ -175,7 +175,7 @@ class _Composer:
         try:
             scalar = Scalar(scalars.resolve(text), text, span, offsets)
             if "(" in text:
-                traps.check_comment(scalar, self.problems)
+                cut_expressions.check_comment(scalar, self.problems)
             return scalar
         except scalars.NotFiniteError:
             message = f"`{text}` is not a number here: every number is finite and exact"
@@ -230,14 +230,14 @@ class _Composer:
         else:
             node = Sequence(tuple(frame.items), span)
             if frame.flow:
-                traps.check_sequence(node, self.problems)
+                cut_expressions.check_sequence(node, self.problems)
         self._add(node, frame.size, frame.height, frame.anchor, False)
 
     def _mapping(self, frame: _Frame, span: Span) -> Mapping:
         node = Mapping(tuple(frame.entries), span)
         if self.source.text.startswith("{{", span.start - 1) and span.start > 0:
             return node  # a Jinja text without quotes; the map around it says so
-        trapped = frame.flow and traps.check_mapping(node, self.problems)
+        trapped = frame.flow and cut_expressions.check_mapping(node, self.problems)
         if not trapped:
             self._check_values(node)
         return node
@@ -317,7 +317,8 @@ class _Composer:
             fix = "write a name before the colon"
             if start > 0 and self.source.text.startswith("{{", start - 1):
                 text = self.source.text[start - 1 : node.span.end + 1]
-                fix = f"write quotes around a text that begins with braces: {traps.quoted(text)}"
+                quoted = cut_expressions.quoted(text)
+                fix = f"write quotes around a text that begins with braces: {quoted}"
             message = "a key is a name or a number, not a list or a map"
             self.problems.add("GD0015", message, node.span, why="stands as a key", help=fix)
             return None

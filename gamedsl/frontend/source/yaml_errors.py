@@ -15,7 +15,7 @@ from yaml.error import MarkedYAMLError
 
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.spans import Source, Span
-from gamedsl.frontend.source.traps import quoted, tag_fix
+from gamedsl.frontend.source.cut_expressions import quoted, tag_fix
 
 
 class _Case(NamedTuple):

@@ -1,6 +1,6 @@
 """The shape of a file, checked against the JSON Schema that editors load too.
 
-One description of each shape: the schema. jsonschema finds what does not fit, `translate` says
+One description of each shape: the schema. jsonschema finds what does not fit, `schema_errors` says
 it. What no schema can say (one of two keys, nothing to delete) is checked here as well.
 """
 
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from gamedsl.diagnostics.model import Note, Problems
-from gamedsl.frontend.schema.heads import head_of
-from gamedsl.frontend.schema.quick import fits, repeats
-from gamedsl.frontend.schema.sections import check_actions, check_params, check_steps
-from gamedsl.frontend.schema.translate import missing, translate
+from gamedsl.frontend.schema.key_rules import check_actions, check_params, check_steps
+from gamedsl.frontend.schema.schema_errors import missing, translate
+from gamedsl.frontend.schema.tagged_unions import head_of
+from gamedsl.frontend.schema.validator import fits, repeats
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 
 MOST_ERRORS = 100

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.frontend.schema.words import listed
+from gamedsl.frontend.schema.wording import listed
 from gamedsl.frontend.source.nodes import Mapping
 
 STEP_HEADS = (

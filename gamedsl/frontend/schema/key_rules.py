@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.frontend.schema.heads import MOST_KEYS, STEP_HEADS
+from gamedsl.frontend.schema.tagged_unions import MOST_KEYS, STEP_HEADS
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 _ASKING = (["choose"], ["say"])

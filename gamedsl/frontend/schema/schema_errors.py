@@ -14,9 +14,9 @@ from typing import Any
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.frontend.schema import heads
-from gamedsl.frontend.schema.heads import MOST_KEYS, head_of
-from gamedsl.frontend.schema.words import describe, listed, sample, yaml_text
+from gamedsl.frontend.schema import tagged_unions
+from gamedsl.frontend.schema.tagged_unions import MOST_KEYS, head_of
+from gamedsl.frontend.schema.wording import describe, listed, sample, yaml_text
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 
@@ -52,7 +52,7 @@ def _bad_key(error: Any, node: Node, problems: Problems) -> None:
     entry = node.entry(error.instance)
     assert entry is not None
     if error.validator == "not":
-        heads.reserved_field(error.instance, entry.key.span, problems)
+        tagged_unions.reserved_field(error.instance, entry.key.span, problems)
         return
     _not_a_name(error, entry.key, problems)
 
@@ -75,9 +75,9 @@ def _unknown_keys(error: Any, node: Node, entry: Entry | None, problems: Problem
     family = error.parent.schema.get("family") if error.parent and not error.relative_path else None
     told: frozenset[str] = frozenset()
     if family is not None:
-        told = heads.misfits(error.schema, error.parent.validator_value, node, problems)
-    if family == "effect" and heads.elsewhere(family, node, problems):
-        told |= set(heads.STEP_HEADS)
+        told = tagged_unions.misfits(error.schema, error.parent.validator_value, node, problems)
+    if family == "effect" and tagged_unions.elsewhere(family, node, problems):
+        told |= set(tagged_unions.STEP_HEADS)
     unknown = (each for each in node.entries if each.key.text not in {*known, *told})
     for each in islice(unknown, MOST_KEYS):
         name = each.key.text
@@ -233,22 +233,22 @@ def _choose_branch(
     wrong: dict[int, list[Any]] = {}
     for sub in error.context:
         wrong.setdefault(sub.relative_schema_path[0], []).append(sub)
-    headed = {i for i in wrong if heads.heads_of(branches[i])}
-    there = heads.present(branches, node) if headed and isinstance(node, Mapping) else []
+    headed = {i for i in wrong if tagged_unions.heads_of(branches[i])}
+    there = tagged_unions.present(branches, node) if headed and isinstance(node, Mapping) else []
     fitting = {i: subs for i, subs in wrong.items() if not any(map(_is_type, subs))}
     if there:
         assert isinstance(node, Mapping)
         if len(there) > 1:
-            names = [head for i in there for head in heads.heads_of(branches[i])]
-            heads.two_heads(family, names, node, problems)
+            names = [head for i in there for head in tagged_unions.heads_of(branches[i])]
+            tagged_unions.two_heads(family, names, node, problems)
             return
-        if family == "type" and heads.reserved(branches[there[0]], node, problems):
+        if family == "type" and tagged_unions.reserved(branches[there[0]], node, problems):
             return
         fitting = {i: wrong[i] for i in there}
     elif headed and isinstance(node, Mapping):
         fitting = {i: subs for i, subs in fitting.items() if i not in headed}
         if not fitting:
-            heads.no_head(family, branches, node, problems)
+            tagged_unions.no_head(family, branches, node, problems)
             return
     if not fitting:
         _wrong_type(error, node, entry, problems)
