@@ -164,7 +164,7 @@ def span_of(op: Op) -> Span | None:
 
 
 @dataclass(frozen=True)
-class Flow:
+class FlatProgram:
     """The operations of a game, and what of its past must be kept besides the last bindings."""
 
     ops: tuple[Op, ...]
@@ -176,7 +176,7 @@ class Flow:
     """Those of which the last binding by each seat is read (`LastBy`), kept under `name@by`."""
 
 
-def flatten(ir: GameIR) -> Flow:
+def flatten(ir: GameIR) -> FlatProgram:
     """The operations of a game, in order."""
     ops = _FlowWriter(ir).written()
     paid = [step.stream for step in walk_steps(ir.turns) if isinstance(step, Pay)]
@@ -187,7 +187,7 @@ def flatten(ir: GameIR) -> Flow:
             past.add(part.name)
         elif isinstance(part, LastBy):
             by_seat.add(part.name)
-    return Flow(ops, tuple(dict.fromkeys(paid)), frozenset(past), frozenset(by_seat))
+    return FlatProgram(ops, tuple(dict.fromkeys(paid)), frozenset(past), frozenset(by_seat))
 
 
 class _FlowWriter:

@@ -12,7 +12,7 @@ from typing import Any
 
 from gamedsl.diagnostics.spans import Span
 from gamedsl.engine.chance import Index
-from gamedsl.engine.flow import Flow
+from gamedsl.engine.flow import FlatProgram
 from gamedsl.engine.storage import (
     Path,
     apply,
@@ -53,7 +53,7 @@ class GameState:
     __slots__ = ("_flow", "_ir", "answers", "bindings", "budget", "paid", "seen")
 
     def __init__(
-        self, ir: GameIR, flow: Flow, budget: Budget | None = None,
+        self, ir: GameIR, flow: FlatProgram, budget: Budget | None = None,
         lasting: Mapping[str, Any] = NOTHING,
     ) -> None:  # fmt: skip
         """`lasting` is the state that an earlier episode left."""

@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.ir.builtins import BUILTINS
 from gamedsl.ir.evaluate import Scope, evaluate
-from gamedsl.ir.expr import Apply, Expr, Get, LastBy, Past, Read
+from gamedsl.ir.expr import (
+    Apply,
+    Build,
+    Cell,
+    Collect,
+    Const,
+    Expr,
+    Field,
+    Get,
+    If,
+    LastBy,
+    LetCall,
+    LetMap,
+    Local,
+    Logic,
+    Me,
+    Past,
+    Read,
+    Stream,
+    Table,
+)  # fmt: skip
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Entry
 from gamedsl.ir.values import name_of
@@ -129,4 +149,8 @@ def _variable(expr: Expr) -> str | None:
             flow = BUILTINS[function].flow
             picks = flow.looks_at == "places" and flow.elements == "first"
             return _variable(of) if picks else None
-    return None
+        case Apply() | Const() | Local() | Me() | Stream() | Logic() | If() | Field() | Cell():
+            return None
+        case LetCall() | LetMap() | Table() | Build() | Collect():
+            return None
+    assert_never(expr)

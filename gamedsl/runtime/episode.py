@@ -98,12 +98,12 @@ class Episode:
 
     @property
     def kind(self) -> Kind:
-        """What happens now, as states have it: seats decide, chance draws, or it is over."""
+        """The present kind, as in states: seats decide, chance draws, or the game is over."""
         return "end" if self.payoffs else self._position.state.kind
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many legal actions each of `decisions` has."""
+        """The number of legal actions of each of `decisions`."""
         return tuple([len(decision.legal) for decision in self.decisions])
 
     @property
@@ -241,7 +241,7 @@ class Episode:
             self.step({d.seat: Action(d.legal[option]) for d, option in taken})
 
     def copy(self) -> Episode:
-        """As `fork`, by the name that states have for it: a walk takes either."""
+        """Returns a fork, under the name that states use, so that a walk takes either."""
         return self.fork()
 
     def fork(self) -> Episode:

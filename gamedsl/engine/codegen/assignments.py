@@ -8,7 +8,7 @@ from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.facts import GameFacts
 from gamedsl.engine.codegen.work import iteration
 from gamedsl.engine.codegen.writer import CodeLines, type_literal
-from gamedsl.engine.flow import Flow
+from gamedsl.engine.flow import FlatProgram
 from gamedsl.engine.storage import admits_none, is_bounded, misfit, most_items
 from gamedsl.ir.expr import Const, Expr
 from gamedsl.ir.statements import (
@@ -48,7 +48,7 @@ from gamedsl.ir.types import (
 class AssignmentWriter:
     """Writes the code that changes variables."""
 
-    def __init__(self, make: Expressions, run: Flow, facts: GameFacts) -> None:
+    def __init__(self, make: Expressions, run: FlatProgram, facts: GameFacts) -> None:
         self.flagged = facts.flagged
         self._make = make
         self._flow = run

@@ -7,6 +7,8 @@ row is for.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions, Inline
 from gamedsl.engine.codegen.knowledge import apart
 from gamedsl.engine.codegen.observations import memorable
@@ -22,12 +24,18 @@ from gamedsl.ir.expr import (
     Field,
     Get,
     If,
+    LastBy,
     LetCall,
+    LetMap,
     Local,
     Logic,
+    Me,
+    Past,
     Read,
+    Stream,
+    Table,
     children,
-)
+)  # fmt: skip
 from gamedsl.ir.types import (
     Bag,
     Bool,
@@ -268,16 +276,21 @@ def _remembered_set(make: Expressions, expr: Collect, scope: CodeScope) -> str |
     return f"remembered({make.module.own('SETS', '{}')}, {name}, ({key},))"
 
 
-def _reads(expr: Expr, names: set[str], found: dict[int, str]) -> bool:
-    """Whether a part of an expression that is not among those found reads more than the locals of
-    these names."""
-    if id(expr) in found:
+def _reads(expr: Expr, names: set[str], known: dict[int, str]) -> bool:
+    """Returns whether an expression reads more than the locals of these names, apart from the parts
+    whose values are `known`."""
+    if id(expr) in known:
         return False
-    if isinstance(expr, Local):
-        return expr.name not in names
-    if isinstance(expr, Apply | Logic | If | Build | Field | Get | Cell | Const):
-        return any(_reads(child, names, found) for child in children(expr))
-    return True
+    match expr:
+        case Local(name=name):
+            return name not in names
+        case Const() | Apply() | Logic() | If() | Build() | Field() | Get() | Cell():
+            return any(_reads(child, names, known) for child in children(expr))
+        case Read() | LastBy() | Past() | Me() | Stream() | LetCall() | LetMap():
+            return True
+        case Table() | Collect():
+            return True
+    assert_never(expr)
 
 
 def _end(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:

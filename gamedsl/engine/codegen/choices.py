@@ -21,7 +21,7 @@ class ChoiceWriter:
     """Writes the operation `Decide`, and the effects of its answer."""
 
     def __init__(
-        self, ir: GameIR, run: flow.Flow, make: Expressions, assignments: AssignmentWriter,
+        self, ir: GameIR, run: flow.FlatProgram, make: Expressions, assignments: AssignmentWriter,
         observations: ObservationWriter, jumps: Jumps, contexts: Mapping[str, StepContext],
     ) -> None:  # fmt: skip
         self._ir = ir

@@ -17,7 +17,7 @@ from gamedsl.engine.codegen.facts import GameFacts, facts_of
 from gamedsl.engine.codegen.program import ProgramWriter, zeros
 from gamedsl.engine.codegen.work import Work, roots
 from gamedsl.engine.codegen.writer import CodeLines, Module, UnsupportedError
-from gamedsl.engine.flow import Flow, flatten
+from gamedsl.engine.flow import FlatProgram, flatten
 from gamedsl.ir.expr import Expr, Stream, expressions_in
 from gamedsl.ir.game import GameIR, Let
 from gamedsl.ir.program import Entry
@@ -81,7 +81,7 @@ def _work(seats: tuple[str, ...], lets: Mapping[str, Let]) -> Work:
     return Work(Interpreter(seats, lets), lets)
 
 
-def _settle(ir: GameIR, run: Flow, make: Expressions) -> None:
+def _settle(ir: GameIR, run: FlatProgram, make: Expressions) -> None:
     """Writes the function that does what `gamedsl.ir.outcome.settle` does."""
     module = make.module
     lines = CodeLines("def settle(s):")
@@ -139,7 +139,7 @@ def _reward(ir: GameIR, lines: CodeLines, module: Module) -> None:
     lines(f"rewards = {{{pairs}}}")
 
 
-def _assemble(ir: GameIR, run: Flow, module: Module, facts: GameFacts) -> str:
+def _assemble(ir: GameIR, run: FlatProgram, module: Module, facts: GameFacts) -> str:
     """Returns the module's text, with the class at its end."""
     for stream in run.streams:
         module.slot("d", stream)

@@ -30,7 +30,7 @@ class ProgramWriter:
     """Writes the functions of all operations of a game."""
 
     def __init__(
-        self, ir: GameIR, run: flow.Flow, make: Expressions, facts: GameFacts
+        self, ir: GameIR, run: flow.FlatProgram, make: Expressions, facts: GameFacts
     ) -> None:  # fmt: skip
         self._ir = ir
         self._ops = run.ops
