@@ -34,8 +34,7 @@ from shared import command, keep, machine
 import gamedsl
 from gamedsl.solve import cfr, nash_conv, tabulate
 from gamedsl.solve.arrays import arrays_of
-from gamedsl.solve.cfr import Sums
-from gamedsl.solve.regret import Minimiser
+from gamedsl.solve.regret import Minimiser, Sums
 
 TOLERANCE = 1e-9
 """What NashConv of both may differ by."""

@@ -50,8 +50,9 @@ def compile_file(
     """Compiles a game file, or checks a protocol or reward file. Never raises for a file's content.
 
     `path` may be the name of a shipped file; `params` override the file's defaults. `histories` is
-    the number of histories that proofs may enumerate, `gamedsl.analysis.atlas.USUAL` by default;
-    prompts are measured with the `tokenizer` of a model, if one is given.
+    the number of histories that proofs may enumerate, by default
+    `gamedsl.analysis.history_sample.USUAL`; prompts are measured with the `tokenizer` of a model,
+    if one is given.
     """
     with _room_on_the_stack(), _collector_paused():
         return _compile(path, params, histories, tokenizer)
@@ -80,13 +81,13 @@ def _compile(
         return Result(document, None, problems.sorted())
 
     from gamedsl.analysis import PASSES
-    from gamedsl.analysis.atlas import USUAL, Atlas
+    from gamedsl.analysis.history_sample import USUAL, HistorySample
     from gamedsl.analysis.passes import prove
     from gamedsl.sema.uses import with_uses
 
     uses, before = dict(ir.uses), len(problems.found)
-    atlas = Atlas(ir, USUAL if histories is None else histories, tokenizer)
-    proofs = prove(PASSES, atlas, problems)
+    sample = HistorySample(ir, USUAL if histories is None else histories, tokenizer)
+    proofs = prove(PASSES, sample, problems)
     problems.found[before:] = [with_uses(found, uses) for found in problems.found[before:]]
     if ir.settings:
         from gamedsl.analysis.rewards import check_equilibria
@@ -129,7 +130,7 @@ def compile_game(
 
     Proofs enumerate small games only; `gamedsl validate` enumerates more.
     """
-    from gamedsl.analysis.atlas import QUICK
+    from gamedsl.analysis.history_sample import QUICK
 
     result = compile_file(path, params, QUICK)
     if result.document is not None and result.document.kind != "game":

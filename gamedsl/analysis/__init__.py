@@ -1,6 +1,6 @@
 """The passes: each proves or refutes a claim about a compiled game, in a file of its own.
 
-A pass reads the rules alone, or the histories in the atlas; it reports what it refutes and changes
+A pass reads the rules alone, or the histories in the sample; it reports what it refutes and changes
 nothing. Passes run in the order of the table. Those that render prompts skip a game whose templates
 or labels are at fault.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.nodes import told
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
@@ -15,7 +15,7 @@ LISTED = 2_000
 """Outcomes that are listed to be added up: a hand of five cards alone has 2,598,960."""
 
 
-def check_chance(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_chance(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """Checks that the probabilities of each draw sum to 1.
 
     A draw is one of a whole number of equally likely tickets, or has written weights that were
@@ -23,7 +23,7 @@ def check_chance(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     computed in the visited histories.
     """
     listed, counted = LISTED, 0
-    for node in atlas.nodes:
+    for node in sample.nodes:
         many = node.state.outcome_count
         if not 0 < many <= listed:
             continue
@@ -31,7 +31,7 @@ def check_chance(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
         total = sum(outcome.probability for outcome in node.state.outcomes)
         if total != 1:
             witness = (*told(node), f"the probabilities sum to {total}")
-            yield Proof("chance", CLAIM, "refuted", atlas.extent, (), witness)
+            yield Proof("chance", CLAIM, "refuted", sample.extent, (), witness)
             return
     count = f"{counted:,} chance node{'s' * (counted != 1)}"
     yield Proof("chance", CLAIM, "proved", f"by exact weights; added up at {count}")

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
-from gamedsl.analysis.atlas import QUICK, Atlas
+from gamedsl.analysis.history_sample import QUICK, HistorySample
 from gamedsl.analysis.nodes import Node, made, path_of, replay, told
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
@@ -21,23 +21,23 @@ from gamedsl.ir.program import Draw, walk_steps
 from gamedsl.runtime.positions import acting
 
 
-def check_claims(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_claims(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """GD0470: payoffs do not sum to what is claimed. GD0471: not all are paid the same. GD0472:
     exchanging two seats changes more than their names. Each with the play.
 
     What is not claimed and true is reported too.
     """
-    claims = {claim.kind: claim for claim in atlas.ir.claims}
-    if not atlas.ends or atlas.failure is not None:
-        why = "a play fails" if atlas.failure else "no play comes to an end"
+    claims = {claim.kind: claim for claim in sample.ir.claims}
+    if not sample.ends or sample.failure is not None:
+        why = "a play fails" if sample.failure else "no play comes to an end"
         for claim in claims.values():
             yield Proof(_named(claim), _SAID[claim.kind].format(claim.amount), "undecided", why)
         return
-    yield from _sum(atlas, claims.get("zero_sum") or claims.get("constant_sum"), problems)
+    yield from _sum(sample, claims.get("zero_sum") or claims.get("constant_sum"), problems)
     if "zero_sum" in claims and "constant_sum" in claims:
-        yield from _sum(atlas, claims["constant_sum"], problems)
-    yield from _common(atlas, claims.get("common_payoff"), problems)
-    yield from _symmetric(atlas, claims.get("symmetric"), problems)
+        yield from _sum(sample, claims["constant_sum"], problems)
+    yield from _common(sample, claims.get("common_payoff"), problems)
+    yield from _symmetric(sample, claims.get("symmetric"), problems)
 
 
 _SAID = {
@@ -48,77 +48,79 @@ _SAID = {
 }
 
 
-def _worth_saying(atlas: Atlas) -> bool:
+def _worth_saying(sample: HistorySample) -> bool:
     """Whether what holds of the payoffs met says something of a game: there are several seats, and
     not all plays were paid the same if there are more than these."""
-    if len(atlas.ir.seats) < 2:
+    if len(sample.ir.seats) < 2:
         return False
-    return atlas.whole or len({tuple(end.payoffs.values()) for end in atlas.ends}) > 1
+    return sample.whole or len({tuple(end.payoffs.values()) for end in sample.ends}) > 1
 
 
 def _named(claim: Claim) -> str:
     return f"claims.{claim.kind}"
 
 
-def _sum(atlas: Atlas, claim: Claim | None, problems: Problems) -> Iterator[Proof]:
-    first = total_of(atlas.ends[0].payoffs)
+def _sum(sample: HistorySample, claim: Claim | None, problems: Problems) -> Iterator[Proof]:
+    first = total_of(sample.ends[0].payoffs)
     total = first if claim is None else claim.amount
-    wrong = next((end for end in atlas.ends if total_of(end.payoffs) != total), None)
+    wrong = next((end for end in sample.ends if total_of(end.payoffs) != total), None)
     name = "claims." + ("zero_sum" if total == 0 else "constant_sum")
     said = _SAID["constant_sum"].format(total)
     if wrong is None:
-        if claim is not None or _worth_saying(atlas):
+        if claim is not None or _worth_saying(sample):
             short = "zero-sum" if total == 0 else f"constant sum {total}"
-            yield Proof(name, said, atlas.grade, atlas.extent, short=short)
+            yield Proof(name, said, sample.grade, sample.extent, short=short)
         return
     if claim is None:
         return
     found = total_of(wrong.payoffs)
-    constant = atlas.whole and all(total_of(end.payoffs) == found for end in atlas.ends)
+    constant = sample.whole and all(total_of(end.payoffs) == found for end in sample.ends)
     witness = (*told(wrong), f"payoffs: {amounts_of(wrong.payoffs)}; their sum is {found}")
     problems.add(
         "GD0470", f"the payoffs of this play sum to {found}, not to {total}", claim.span,
-        why="claimed of every play", notes=_paying(atlas.ir), witness=witness,
+        why="claimed of every play", notes=_paying(sample.ir), witness=witness,
         help=f"write `{{constant_sum: {found}}}`" if constant and found else
         "write `zero_sum`" if constant else "correct the payoffs, or delete this claim",
     )  # fmt: skip
-    yield Proof(name, said, "refuted", atlas.extent, ("GD0470",), witness, (replay(wrong),))
+    yield Proof(name, said, "refuted", sample.extent, ("GD0470",), witness, (replay(wrong),))
 
 
-def _common(atlas: Atlas, claim: Claim | None, problems: Problems) -> Iterator[Proof]:
-    ends = atlas.ends
+def _common(sample: HistorySample, claim: Claim | None, problems: Problems) -> Iterator[Proof]:
+    ends = sample.ends
     wrong = next((end for end in ends if len(set(end.payoffs.values())) > 1), None)
     said = _SAID["common_payoff"]
     if wrong is None:
-        if claim is not None or _worth_saying(atlas):
+        if claim is not None or _worth_saying(sample):
             short = "common payoff"
-            yield Proof("claims.common_payoff", said, atlas.grade, atlas.extent, short=short)
+            yield Proof("claims.common_payoff", said, sample.grade, sample.extent, short=short)
     elif claim is not None:
         payoffs = wrong.payoffs
         low, high = (f(payoffs, key=lambda seat: payoffs[seat]) for f in (min, max))
         witness = (*told(wrong), f"payoffs: {amounts_of(payoffs)}")
         problems.add(
             "GD0471", f"in this play `{low}` is paid {payoffs[low]}, and `{high}` {payoffs[high]}",
-            claim.span, why="all are paid the same, it is claimed", notes=_paying(atlas.ir),
+            claim.span, why="all are paid the same, it is claimed", notes=_paying(sample.ir),
             help="correct the payoffs, or delete this claim", witness=witness,
         )  # fmt: skip
         codes = ("GD0471",)
         yield Proof(
-            "claims.common_payoff", said, "refuted", atlas.extent, codes, witness, (replay(wrong),)
+            "claims.common_payoff", said, "refuted", sample.extent, codes, witness, (replay(wrong),)
         )
 
 
-def _symmetric(atlas: Atlas, claim: Claim | None, problems: Problems) -> Iterator[Proof]:
+def _symmetric(sample: HistorySample, claim: Claim | None, problems: Problems) -> Iterator[Proof]:
     name, said = "claims.symmetric", _SAID["symmetric"]
-    if claim is None and (not atlas.whole or len(atlas.nodes) > QUICK or len(atlas.ir.seats) < 2):
+    if claim is None and (
+        not sample.whole or len(sample.nodes) > QUICK or len(sample.ir.seats) < 2
+    ):
         return
-    if not atlas.whole:
-        why = f"only whole trees are compared, and this game has {atlas.size}"
+    if not sample.whole:
+        why = f"only whole trees are compared, and this game has {sample.size}"
         yield Proof(name, said, "undecided", why)
         return
-    broken = next(_asymmetries(atlas), None)
+    broken = next(_asymmetries(sample), None)
     if broken is None:
-        yield Proof(name, said, "enumerated", atlas.extent, short="symmetric")
+        yield Proof(name, said, "enumerated", sample.extent, short="symmetric")
     elif claim is not None:
         problems.add(
             "GD0472", f"exchanging `{broken.one}` and `{broken.other}` changes the game: "
@@ -126,7 +128,7 @@ def _symmetric(atlas: Atlas, claim: Claim | None, problems: Problems) -> Iterato
             help="correct the rules or the payoffs, or delete this claim", witness=broken.witness,
         )  # fmt: skip
         codes, histories = ("GD0472",), (replay(broken.node),)
-        yield Proof(name, said, "refuted", atlas.extent, codes, broken.witness, histories)
+        yield Proof(name, said, "refuted", sample.extent, codes, broken.witness, histories)
 
 
 class _Asymmetry(NamedTuple):
@@ -159,18 +161,18 @@ class _Like(NamedTuple):
     paid: frozenset[tuple[str, object]]
 
 
-def _asymmetries(atlas: Atlas) -> Iterator[_Asymmetry]:
+def _asymmetries(sample: HistorySample) -> Iterator[_Asymmetry]:
     """A game is symmetric if every exchange of two seats (in who acts, whom outcomes are for, and
     in names of seats that are chosen or drawn) makes of every history an equally likely one, in
     which the exchanged seats are asked the same, have seen the same, and are paid the same.
     Exchanges of neighbours are enough: all others are made of them."""
     found: dict[tuple[Group, ...], tuple[Node, _Like]] = {}
-    keys = _Keys(atlas.ir)
-    for node in atlas.nodes:
+    keys = _Keys(sample.ir)
+    for node in sample.nodes:
         key = keys.of(node)
         if node.state.kind != "chance":
             found[key] = node, _like(node)
-    seats = atlas.ir.seats
+    seats = sample.ir.seats
     for one, other in pairwise(seats):
         swap = _Swap(one, other)
         for key, (node, like) in found.items():

@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
-from gamedsl.analysis.atlas import Atlas
 from gamedsl.analysis.history_prompts import text_of
+from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.nodes import Node, replay, story
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Diagnostic, Problems
@@ -37,15 +37,15 @@ class Leak(NamedTuple):
     shown: tuple[str, str]
 
 
-def check_consistency(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_consistency(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """A seat that has seen the same is asked at the same step, has the same legal actions, the same
     view and the same prompt. GD0440, where nothing else has reported it."""
     found = [d for d in problems.found if d.code in LEAKS]
-    leak = _leak(atlas, found)
-    shared = sum(len(members) > 1 for members in atlas.sets.values())
-    count = f"{shared:,} of {len(atlas.sets):,} information sets hold several histories"
+    leak = _leak(sample, found)
+    shared = sum(len(members) > 1 for members in sample.sets.values())
+    count = f"{shared:,} of {len(sample.sets):,} information sets hold several histories"
     if leak is None:
-        yield Proof("told.alike", ALIKE, atlas.grade, f"{atlas.extent}; {count}")
+        yield Proof("told.alike", ALIKE, sample.grade, f"{sample.extent}; {count}")
         return
     witness = (
         f"one history:   {story(leak.one)}",
@@ -56,7 +56,7 @@ def check_consistency(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
         else f"`{leak.ask.seat}` knows here, in both: {events.known_in(leak.ask.key) or 'nothing'}",
         f"but {leak.what}: {leak.shown[0]} / {leak.shown[1]}",
     )
-    step = next(step for step in atlas.ir.steps if step.id == leak.ask.step)
+    step = next(step for step in sample.ir.steps if step.id == leak.ask.step)
     about = [d for d in found if not d.witness and _names(d, leak.ask.seat)]
     at_step = [d for d in about if any(note.span == step.span for note in d.notes)]
     if at_step or len(about) == 1:
@@ -69,13 +69,13 @@ def check_consistency(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
         )  # fmt: skip
     codes = tuple(dict.fromkeys(d.code for d in found)) or ("GD0440",)
     histories = replay(leak.one), replay(leak.other)
-    yield Proof("told.alike", ALIKE, "refuted", atlas.extent, codes, witness, histories)
+    yield Proof("told.alike", ALIKE, "refuted", sample.extent, codes, witness, histories)
 
 
-def _leak(atlas: Atlas, found: list[Diagnostic]) -> Leak | None:
+def _leak(sample: HistorySample, found: list[Diagnostic]) -> Leak | None:
     """Returns the first leak; where some are reported, the first to a seat that a report names."""
     first: Leak | None = None
-    for leak in chain(_leaks(atlas), _passed_over(atlas) if found else ()):
+    for leak in chain(_leaks(sample), _passed_over(sample) if found else ()):
         first = first or leak
         if not found or any(_names(problem, leak.ask.seat) for problem in found):
             return leak
@@ -87,13 +87,13 @@ def _names(problem: Diagnostic, seat: str) -> bool:
     return f"`{seat}`" in problem.message or problem.message.startswith("all ")
 
 
-def _leaks(atlas: Atlas) -> Iterator[Leak]:
-    viewer = Viewer(atlas.ir) if any(len(m) > 1 for m in atlas.sets.values()) else None
-    prompts = atlas.prompts
+def _leaks(sample: HistorySample) -> Iterator[Leak]:
+    viewer = Viewer(sample.ir) if any(len(m) > 1 for m in sample.sets.values()) else None
+    prompts = sample.prompts
     steps: dict[tuple[str, int], tuple[Node, Ask]] = {}
-    for members in atlas.sets.values():
+    for members in sample.sets.values():
         (one, ask), *others = members
-        known = ask.seat, atlas.known(one, ask.seat)
+        known = ask.seat, sample.known(one, ask.seat)
         elsewhere, asked = (one, ask) if ask.key else steps.setdefault(known, (one, ask))
         if asked.step != ask.step:
             what = "it is asked something else"
@@ -104,7 +104,7 @@ def _leaks(atlas: Atlas) -> Iterator[Leak]:
                 yield Leak(ask, one, other, "it may choose from others", legal)
         if not others or viewer is None:
             continue
-        declared = ask.key is not None or ask.seat in atlas.ir.views
+        declared = ask.key is not None or ask.seat in sample.ir.views
         prompt = prompts.of(one, ask) if declared else None
         views = _Views(viewer, one, ask)
         for other, again in others:
@@ -138,7 +138,7 @@ class _Views:
         return self._viewer.view(ask.seat, node.state, ask.step, ask.legal).data
 
 
-def _passed_over(atlas: Atlas) -> Iterator[Leak]:
+def _passed_over(sample: HistorySample) -> Iterator[Leak]:
     """Yields leaks of being asked: a seat is asked in one history and not in another in which it
     has seen the same, until it sees something else.
 
@@ -146,21 +146,21 @@ def _passed_over(atlas: Atlas) -> Iterator[Leak]:
     which another leak was reported.
     """
     asked = {
-        (ask.seat, atlas.known(node, ask.seat)): (node, ask)
-        for members in atlas.sets.values()
+        (ask.seat, sample.known(node, ask.seat)): (node, ask)
+        for members in sample.sets.values()
         for node, ask in members
         if ask.key is None
     }
-    for node in atlas.nodes:
-        for seat in atlas.ir.seats if node.before is not None else ():
+    for node in sample.nodes:
+        for seat in sample.ir.seats if node.before is not None else ():
             assert node.before is not None
-            known, now = atlas.known(node.before, seat), atlas.known(node, seat)
+            known, now = sample.known(node.before, seat), sample.known(node, seat)
             if (seat, known) not in asked or (known == now and node.state.kind != "end"):
                 continue
             at: Node | None = node.before
-            while at is not None and atlas.known(at, seat) == known and seat not in at.state.asked:
+            while at is not None and sample.known(at, seat) == known and seat not in at.state.asked:
                 at = at.before
-            if at is None or atlas.known(at, seat) != known:
+            if at is None or sample.known(at, seat) != known:
                 one, ask = asked[seat, known]
                 new = node.state.seen(seat)[len(node.before.state.seen(seat)) :]
                 other = f"it sees {events.known(new)}" if new else "the game is over"
@@ -187,7 +187,7 @@ def _different(one: str, other: str) -> tuple[str, str]:
     return " ".join(a[start : start + 12]), " ".join(b[start : start + 12])
 
 
-def check_recall(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_recall(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """Checks perfect recall: an information set determines the seat's own earlier choices.
 
     Without `knows` it holds by construction, since what a seat has seen contains its choices and
@@ -197,7 +197,7 @@ def check_recall(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     keys: dict[int, list[Hashable]] = {}
     known: dict[tuple[int, Hashable, str], int] = {}
     behind: dict[Hashable, tuple[int, Node]] = {}
-    for node in atlas.nodes:
+    for node in sample.nodes:
         before, asks = node.before, node.state.asks
         past = {} if before is None else dict(done[id(before)])
         if before is not None:
@@ -207,17 +207,17 @@ def check_recall(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
                 choice = past.get(ask.seat, 0), key, ask.legal[number]
                 past[ask.seat] = known.setdefault(choice, len(known) + 1)
         done[id(node)] = past
-        keys[id(node)] = [atlas.key(node, ask) for ask in asks]
+        keys[id(node)] = [sample.key(node, ask) for ask in asks]
         for ask, key in zip(asks, keys[id(node)], strict=True):
             own = past.get(ask.seat, 0)
             first, other = behind.setdefault(key, (own, node))
             if first != own:
                 witness = (f"`{ask.seat}` forgets:", story(other), story(node))
                 pair = replay(other), replay(node)
-                yield Proof("recall", RECALL, "refuted", atlas.extent, (), witness, pair)
+                yield Proof("recall", RECALL, "refuted", sample.extent, (), witness, pair)
                 return
-    if any(step.knows is not None for step in atlas.ir.steps):
-        yield Proof("recall", RECALL, atlas.grade, atlas.extent)
+    if any(step.knows is not None for step in sample.ir.steps):
+        yield Proof("recall", RECALL, sample.grade, sample.extent)
         return
-    how = f"by what an information set is; checked in {atlas.extent}"
+    how = f"by what an information set is; checked in {sample.extent}"
     yield Proof("recall", RECALL, "proved", how)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
-from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.proof import Proof
 from gamedsl.bounds.programs import ProgramBounds
 from gamedsl.diagnostics import Problems
@@ -16,29 +16,31 @@ ANYBODY = ""
 """Counts decisions, whoever is asked."""
 
 
-def plays_are_bounded(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def plays_are_bounded(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """Facts: nothing is refuted. A tree that was gone through gives them exactly; else the form of
     the program bounds them."""
-    if atlas.whole:
-        sets, plays = len(atlas.sets), len(atlas.ends)
-        count = f"{len(atlas.nodes):,} histories, {sets:,} information set{'s' * (sets != 1)}"
+    if sample.whole:
+        sets, plays = len(sample.sets), len(sample.ends)
+        count = f"{len(sample.nodes):,} histories, {sets:,} information set{'s' * (sets != 1)}"
         claim = f"there are {count}, and {plays:,} plays"
-        yield Proof("size", claim, "enumerated", atlas.extent, short=count)
+        yield Proof("size", claim, "enumerated", sample.extent, short=count)
     else:
-        claim = f"there are {atlas.size}"
-        yield Proof("size", claim, atlas.grade, atlas.extent, short=atlas.size)
-    asked = _asked(atlas)
-    yield _decisions(atlas, asked)
-    yield from (_of_seat(atlas, seat, asked) for seat in atlas.ir.seats if len(atlas.ir.seats) > 1)
-    if atlas.ir.referees:
-        yield _of_referees(atlas)
-    draws = ProgramBounds(atlas.ir).total(_draws)
+        claim = f"there are {sample.size}"
+        yield Proof("size", claim, sample.grade, sample.extent, short=sample.size)
+    asked = _asked(sample)
+    yield _decisions(sample, asked)
+    yield from (
+        _of_seat(sample, seat, asked) for seat in sample.ir.seats if len(sample.ir.seats) > 1
+    )
+    if sample.ir.referees:
+        yield _of_referees(sample)
+    draws = ProgramBounds(sample.ir).total(_draws)
     if draws:
         claim = f"chance draws at most {draws:,} time{'s' * (draws != 1)} in a play"
         yield Proof("length.chance", claim, "proved", "by the form of the program")
 
 
-def _decisions(atlas: Atlas, asked: list[Counter[str]]) -> Proof:
+def _decisions(sample: HistorySample, asked: list[Counter[str]]) -> Proof:
     """How often somebody is asked; several at once are one decision."""
     if asked:
         counts = [each[ANYBODY] for each in asked]
@@ -46,8 +48,8 @@ def _decisions(atlas: Atlas, asked: list[Counter[str]]) -> Proof:
         times = f"{high:,}" if low == high else f"{low:,} to {high:,}"
         words = f"{times} decision{'s' * (high != 1)}"
         claim = f"a play has {words}"
-        return Proof("length", claim, "enumerated", atlas.extent, short=f"{words} a play")
-    bound = ProgramBounds(atlas.ir).total(lambda step: int(isinstance(step, Choose)))
+        return Proof("length", claim, "enumerated", sample.extent, short=f"{words} a play")
+    bound = ProgramBounds(sample.ir).total(lambda step: int(isinstance(step, Choose)))
     if bound is None:
         why = "the form of a loop does not tell how often it runs"
         return Proof("length", "every play is bounded", "undecided", why)
@@ -56,21 +58,21 @@ def _decisions(atlas: Atlas, asked: list[Counter[str]]) -> Proof:
     return Proof("length", f"a play has {words}", "proved", how, short=f"{words} a play")
 
 
-def _of_seat(atlas: Atlas, seat: str, asked: list[Counter[str]]) -> Proof:
+def _of_seat(sample: HistorySample, seat: str, asked: list[Counter[str]]) -> Proof:
     name = f"length.{seat}"
     if asked:
-        high, grade, how = max(each[seat] for each in asked), atlas.grade, atlas.extent
+        high, grade, how = max(each[seat] for each in asked), sample.grade, sample.extent
     else:
-        bound = ProgramBounds(atlas.ir).total(lambda step: _asks(step, seat))
+        bound = ProgramBounds(sample.ir).total(lambda step: _asks(step, seat))
         if bound is None:
             return Proof(name, f"`{seat}` is asked boundedly often", "undecided", "a loop")
         high, grade, how = bound, "proved", "by the form of the program"
     return Proof(name, f"`{seat}` is asked at most {high:,} time{'s' * (high != 1)}", grade, how)
 
 
-def _of_referees(atlas: Atlas) -> Proof:
+def _of_referees(sample: HistorySample) -> Proof:
     """How many replies a play takes of referees: what it costs to judge it."""
-    ir, bounds = atlas.ir, ProgramBounds(atlas.ir)
+    ir, bounds = sample.ir, ProgramBounds(sample.ir)
     counts = {
         seat: bounds.total(partial(_asks, seat=seat))
         for role in ir.referees for seat in role.seats
@@ -87,16 +89,16 @@ def _of_referees(atlas: Atlas) -> Proof:
     return Proof("length.referees", f"a play makes {words}{again}", "proved", how, short=words)
 
 
-def _asked(atlas: Atlas) -> list[Counter[str]]:
+def _asked(sample: HistorySample) -> list[Counter[str]]:
     """How often each seat is asked in each play, and anybody; none where not all are known."""
-    if not atlas.whole:
+    if not sample.whole:
         return []
     counts: dict[int, Counter[str]] = {}
-    for node in atlas.nodes:
+    for node in sample.nodes:
         before = Counter[str]() if node.before is None else counts[id(node.before)]
         asked = node.state.asked if node.state.kind == "decide" else ()
         counts[id(node)] = before + Counter((*asked, ANYBODY)) if asked else before
-    return [counts[id(end)] for end in atlas.ends]
+    return [counts[id(end)] for end in sample.ends]
 
 
 def _asks(step: Step, seat: str) -> int:

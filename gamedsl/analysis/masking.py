@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gamedsl.analysis.atlas import Atlas
 from gamedsl.analysis.history_prompts import sample_book, text_of
+from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.nodes import story
 from gamedsl.analysis.prompts import sample_parts
 from gamedsl.analysis.proof import Proof
@@ -22,19 +22,19 @@ from gamedsl.prompting.template_syntax import Broken, locate, parse
 CLAIM = "no prompt says a name that labels mask"
 
 
-def check_masking(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
-    """Runs `check_names_masked`, then checks every history of the atlas."""
-    before, words = problems.count_errors(), _pattern(atlas.ir)
-    check_names_masked(atlas.ir, problems)
+def check_masking(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
+    """Runs `check_names_masked`, then checks every history of the sample."""
+    before, words = problems.count_errors(), _pattern(sample.ir)
+    check_names_masked(sample.ir, problems)
     if problems.count_errors() == before and words is not None:
-        for node, ask in atlas.asked:
-            text = text_of(atlas.prompts.of(node, ask))
+        for node, ask in sample.asked:
+            text = text_of(sample.prompts.of(node, ask))
             found = words.search(text)
             if found is not None:
-                name = _name(atlas.ir, found[0])
+                name = _name(sample.ir, found[0])
                 _report(
-                    atlas.ir, atlas.ir.span, name, found[0], problems,
-                    notes=_declared(atlas.ir, name),
+                    sample.ir, sample.ir.span, name, found[0], problems,
+                    notes=_declared(sample.ir, name),
                     witness=(story(node), f"{ask.seat} is told: {_line(text, found.start())}"),
                 )  # fmt: skip
                 break
@@ -42,7 +42,7 @@ def check_masking(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     if new:
         yield Proof("masked", CLAIM, "refuted", "", ("GD0520",), new[0].witness)
     else:
-        yield Proof("masked", CLAIM, atlas.grade, atlas.extent)
+        yield Proof("masked", CLAIM, sample.grade, sample.extent)
 
 
 def check_names_masked(ir: GameIR, problems: Problems) -> None:

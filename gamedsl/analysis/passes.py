@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import GameIR
@@ -22,31 +22,31 @@ class Pass:
     name: str
     claim: str
     codes: tuple[str, ...]
-    run: Callable[[Atlas, Problems], Found]
+    run: Callable[[HistorySample, Problems], Found]
     when: Callable[[GameIR], bool] = lambda _: True
 
 
 def by_rules(
     check: Callable[[GameIR, Problems], None], said_by: str = ""
-) -> Callable[[Atlas, Problems], Found]:
+) -> Callable[[HistorySample, Problems], Found]:
     """A pass that looks at types and flow alone: what it does not refute is proved. Where another
     pass looks at the same in histories, and says how far, that one gives the proof (`said_by`)."""
 
-    def run(atlas: Atlas, problems: Problems) -> Found:
-        check(atlas.ir, problems)
+    def run(sample: HistorySample, problems: Problems) -> Found:
+        check(sample.ir, problems)
         return () if said_by else None
 
     return run
 
 
-def prove(passes: Iterable[Pass], atlas: Atlas, problems: Problems) -> tuple[Proof, ...]:
+def prove(passes: Iterable[Pass], sample: HistorySample, problems: Problems) -> tuple[Proof, ...]:
     """Run passes in order. Problems that they find are added to `problems`."""
     proofs: list[Proof] = []
     for each in passes:
-        if not each.when(atlas.ir):
+        if not each.when(sample.ir):
             continue
         before = len(problems.found)
-        found = each.run(atlas, problems)
+        found = each.run(sample, problems)
         if found is not None:
             proofs += found
             continue

@@ -1,7 +1,7 @@
 """Reports plays that the rules do not cover: a loop that does not end, a seat that cannot move, a
 number without a value; and games in which a play is so much work that it was not made to its end.
 
-They are met in the atlas. Where a game is gone through whole, there are no others; of any other
+They are met in the sample. Where a game is gone through whole, there are no others; of any other
 game random plays were made: what fails in none of them may still fail, and then shows where it
 happens, as an `EvaluationError`.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from gamedsl.analysis.atlas import WORK, Atlas
+from gamedsl.analysis.history_sample import WORK, HistorySample
 from gamedsl.analysis.nodes import Failure, Node, path_of, replay, told
 from gamedsl.analysis.payoffs import cause_of, fault_of, rewards_are_defined
 from gamedsl.analysis.proof import Moves, Proof
@@ -28,40 +28,40 @@ from gamedsl.prompting.events import known
 CLAIM = "every play ends, with one payoff and one reward for each seat"
 
 
-def check_plays(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_plays(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """GD0402, GD0437: a play comes to a point of which the rules say nothing; with its moves.
     GD0602: one ends in which somebody has no reward.
     GD0460: a play takes so much work that it is not made to its end."""
-    if atlas.spent is not None:
-        _unfinished(atlas, atlas.spent, problems)
-        why = f"a play takes too much work; before it, {atlas.plays} came to an end"
+    if sample.spent is not None:
+        _unfinished(sample, sample.spent, problems)
+        why = f"a play takes too much work; before it, {sample.plays} came to an end"
         yield Proof("plays", CLAIM, "undecided", why, ("GD0460",))
-    elif atlas.failure is not None:
-        yield _failed(atlas, atlas.failure, problems)
+    elif sample.failure is not None:
+        yield _failed(sample, sample.failure, problems)
     else:
-        yield Proof("plays", CLAIM, atlas.grade, atlas.extent)
+        yield Proof("plays", CLAIM, sample.grade, sample.extent)
 
 
-def _failed(atlas: Atlas, failure: Failure, problems: Problems) -> Proof:
-    error, witness = failure.error, _situation(atlas, failure)
+def _failed(sample: HistorySample, failure: Failure, problems: Problems) -> Proof:
+    error, witness = failure.error, _situation(sample, failure)
     code = "GD0437" if isinstance(error, PlayError) else "GD0402"
     if isinstance(error, PlayError):
         problems.add(
             "GD0437", error.message, error.span, why="in some play", help=error.help,
             witness=(*error.witness, *witness)[:8],
         )  # fmt: skip
-    elif _of_reward(atlas.ir, error):
+    elif _of_reward(sample.ir, error):
         code = "GD0602"
-        if not atlas.ir.plain:  # there it is found by going through outcomes
-            _no_reward(atlas, failure, problems)
-    elif not (atlas.ir.plain and problems.errors):
+        if not sample.ir.plain:  # there it is found by going through outcomes
+            _no_reward(sample, failure, problems)
+    elif not (sample.ir.plain and problems.errors):
         why, help = cause_of(error)
         problems.add(
             "GD0402", f"this {fault_of(error, 'in some play')}", error.span, why=why, help=help,
             witness=witness,
         )  # fmt: skip
     histories = () if failure.node is None else (_replayed(failure.node, failure.move),)
-    return Proof("plays", CLAIM, "refuted", atlas.extent, (code,), witness, histories)
+    return Proof("plays", CLAIM, "refuted", sample.extent, (code,), witness, histories)
 
 
 def _of_reward(ir: GameIR, error: EvaluationError) -> bool:
@@ -70,10 +70,10 @@ def _of_reward(ir: GameIR, error: EvaluationError) -> bool:
     return any(part.span == error.span for part in parts)
 
 
-def _no_reward(atlas: Atlas, failure: Failure, problems: Problems) -> None:
+def _no_reward(sample: HistorySample, failure: Failure, problems: Problems) -> None:
     """GD0602, of the play as it is without a reward, which can be played to its end."""
     assert failure.node is not None
-    ir, node = atlas.ir, failure.node
+    ir, node = sample.ir, failure.node
     nothing = Const(NUMBER, ir.reward.split.span, 0)
     state = Interpreter(replace(ir, reward=replace(ir.reward, split=nothing, lets=()))).start()
     for after in path_of(node)[1:]:
@@ -91,12 +91,12 @@ def _replayed(node: Node, move: tuple[int, ...]) -> Moves:
     return (*replay(node), *names)
 
 
-def _situation(atlas: Atlas, failure: Failure) -> tuple[str, ...]:
+def _situation(sample: HistorySample, failure: Failure) -> tuple[str, ...]:
     """Returns the situation of a play: each seat's observations, a line each; and the failing
     choices."""
     if failure.node is None:
         return ()
-    state, seats = failure.node.state, atlas.ir.seats
+    state, seats = failure.node.state, sample.ir.seats
     told = {seat: text for seat in seats if (text := known(state.seen(seat)))}
     if len(told) == len(seats) > 1 and len(set(told.values())) == 1:
         told = {"everyone": next(iter(told.values()))}
@@ -106,14 +106,14 @@ def _situation(atlas: Atlas, failure: Failure) -> tuple[str, ...]:
     return (*(f"{seat}: {text}" for seat, text in [*short.items()][:6]), *chosen)
 
 
-def _unfinished(atlas: Atlas, error: SpentError, problems: Problems) -> None:
+def _unfinished(sample: HistorySample, error: SpentError, problems: Problems) -> None:
     """A play was broken off for the work that it took."""
     long = f"{error.passes:,} passes of this loop" if error.passes else "most of it is done here"
-    ended = "1 play" if atlas.plays == 1 else f"{atlas.plays} plays"
+    ended = "1 play" if sample.plays == 1 else f"{sample.plays} plays"
     problems.add(
         "GD0460", f"a play takes more than {WORK:,} steps: the game is not checked further",
         error.span, severity="warning",
         why=f"{long}, and no end" if error.passes else "the work is here",
         help="check a smaller game: a shorter loop, a smaller collection, or `--param`",
-        witness=(f"broken off at move {atlas.moves}; {ended} came to an end before",),
+        witness=(f"broken off at move {sample.moves}; {ended} came to an end before",),
     )  # fmt: skip

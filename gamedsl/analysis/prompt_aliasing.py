@@ -3,7 +3,7 @@
 Without a declared view or a window on the history nothing is merged: a prompt tells all that its
 reader has seen, and a template that omits relevant facts is an error. Views and windows are
 declared to forget; whether the forgotten facts matter is computed in games that are enumerated
-completely (`gamedsl.solve.merging`).
+completely (`gamedsl.solve.bisimulation`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import NamedTuple
 
-from gamedsl.analysis.atlas import Atlas
 from gamedsl.analysis.history_prompts import Prompts, text_of
+from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.nodes import Node, replay, story
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
@@ -46,52 +46,52 @@ class Pair(NamedTuple):
         )  # fmt: skip
 
 
-def check_aliasing(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_aliasing(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """GD0530: a prompt without a view or a window does not tell apart what its reader has seen (a
     warning where no template is at fault). GD0531, a note: a view or a window forgets what may
     matter. GD0532, a note: two seats have one prompt and one adapter."""
     if problems.errors:
         yield Proof("told.apart", APART, "undecided", "there are errors that come before it")
         return
-    if len(atlas.ir.seats) > 1:
-        yield _check_distinct_prompts(atlas, problems)
-    pairs = list(_merged(atlas))
+    if len(sample.ir.seats) > 1:
+        yield _check_distinct_prompts(sample, problems)
+    pairs = list(_merged(sample))
     if not pairs:
-        yield Proof("told.apart", APART, atlas.grade, atlas.extent)
+        yield Proof("told.apart", APART, sample.grade, sample.extent)
         return
-    forgets = [pair for pair in pairs if pair.seat in atlas.ir.told_less]
+    forgets = [pair for pair in pairs if pair.seat in sample.ir.told_less]
     if forgets:
         pair = forgets[0]
-        what = _prompt_source(atlas.ir, pair.seat)
+        what = _prompt_source(sample.ir, pair.seat)
         claim = f"the {what} of `{pair.seat}` forgets something that it has seen"
         histories = replay(pair.nodes[0]), replay(pair.nodes[1])
         how = "by the two histories of the witness"
         yield Proof("view.forgets", claim, "proved", how, (), pair.witness, histories)
-    if not atlas.whole:
-        why = f"only whole games are compared, and this one has {atlas.size}"
+    if not sample.whole:
+        why = f"only whole games are compared, and this one has {sample.size}"
         witness = () if forgets else pairs[0].witness
         yield Proof("told.harmless", HARMLESS, "undecided", why, (), witness)
         return
-    yield from _compared(atlas, pairs, problems)
+    yield from _compared(sample, pairs, problems)
 
 
-def _check_distinct_prompts(atlas: Atlas, problems: Problems) -> Proof:
+def _check_distinct_prompts(sample: HistorySample, problems: Problems) -> Proof:
     """Whether seats with one adapter have prompts of their own, of those that were looked at. The
     order in which options are drawn tells nobody who it is: they are compared as declared."""
     first: dict[object, tuple[str, Node]] = {}
-    prompts, book = atlas.prompts, atlas.prompts.book
+    prompts, book = sample.prompts, sample.prompts.book
     if book is not None and book.key:
-        prompts = Prompts(atlas.ir)
+        prompts = Prompts(sample.ir)
         prompts.book = replace(book, key="")
-    for node, ask in atlas.asked:
-        plays = ask.seat in atlas.ir.seats and (len(ask.legal) > 1 or ask.open)
+    for node, ask in sample.asked:
+        plays = ask.seat in sample.ir.seats and (len(ask.legal) > 1 or ask.open)
         messages = prompts.of(node, ask) if plays else ()
         seat, other = first.setdefault(
-            (_adapter(atlas.ir, ask.seat), messages), (ask.seat, node)
+            (_adapter(sample.ir, ask.seat), messages), (ask.seat, node)
         )  # fmt: skip
         if messages and seat != ask.seat:
-            return _one_prompt(atlas, (seat, ask.seat), (other, node), text_of(messages), problems)
-    return Proof("told.roles", ROLES, atlas.grade, atlas.extent)
+            return _one_prompt(sample, (seat, ask.seat), (other, node), text_of(messages), problems)
+    return Proof("told.roles", ROLES, sample.grade, sample.extent)
 
 
 def _adapter(ir: GameIR, seat: str) -> str:
@@ -102,9 +102,13 @@ def _adapter(ir: GameIR, seat: str) -> str:
 
 
 def _one_prompt(
-    atlas: Atlas, seats: tuple[str, str], nodes: tuple[Node, Node], prompt: str, problems: Problems
+    sample: HistorySample,
+    seats: tuple[str, str],
+    nodes: tuple[Node, Node],
+    prompt: str,
+    problems: Problems,
 ) -> Proof:
-    ir = atlas.ir
+    ir = sample.ir
     one, other = seats
     template = template_for(ir, "who", other, ir.role_of[other])
     alone = ir.role_of[one] == ir.role_of[other]
@@ -125,32 +129,32 @@ def _one_prompt(
     return Proof("told.roles", ROLES, "refuted", how, ("GD0532",), witness, histories)
 
 
-def _merged(atlas: Atlas) -> Iterator[Pair]:
+def _merged(sample: HistorySample) -> Iterator[Pair]:
     """Each information set whose prompt an earlier one has, with that one."""
     first: dict[object, tuple[Hashable, Node]] = {}
-    for node, ask in atlas.asked:
-        key = atlas.key(node, ask)
-        if len(ask.legal) > 1 and (messages := atlas.prompts.of(node, ask)):
+    for node, ask in sample.asked:
+        key = sample.key(node, ask)
+        if len(ask.legal) > 1 and (messages := sample.prompts.of(node, ask)):
             known, other = first.setdefault((ask.seat, messages), (key, node))
             if known != key:
                 yield Pair(ask.seat, (known, key), (other, node), text_of(messages))
 
 
-def _compared(atlas: Atlas, pairs: list[Pair], problems: Problems) -> Iterator[Proof]:
+def _compared(sample: HistorySample, pairs: list[Pair], problems: Problems) -> Iterator[Proof]:
     from gamedsl.runtime import Env
-    from gamedsl.solve.merging import merging
+    from gamedsl.solve.bisimulation import merging
 
-    found = merging(Env(atlas.ir), len(atlas.nodes) + 1)
+    found = merging(Env(sample.ir), len(sample.nodes) + 1)
     if found.lossless:
-        yield Proof("told.harmless", HARMLESS, "enumerated", atlas.extent)
+        yield Proof("told.harmless", HARMLESS, "enumerated", sample.extent)
         return
     named = {
-        key_of(node.state, ask): (key, node) for key, ((node, ask), *_) in atlas.sets.items()
+        key_of(node.state, ask): (key, node) for key, ((node, ask), *_) in sample.sets.items()
     }  # fmt: skip
     told: set[str] = set()
     for difference in found.differences:
         seat, keys = difference.seat, difference.information_sets
-        code = "GD0531" if seat in atlas.ir.told_less else "GD0530"
+        code = "GD0531" if seat in sample.ir.told_less else "GD0530"
         if code in told:
             continue
         told.add(code)
@@ -158,11 +162,11 @@ def _compared(atlas: Atlas, pairs: list[Pair], problems: Problems) -> Iterator[P
         nodes = node, after
         prompt = next((p.prompt for p in pairs if other in p.keys), "")
         pair = Pair(seat, (one, other), nodes, prompt)
-        report = _forgets if seat in atlas.ir.told_less else _same_prompt
-        report(atlas.ir, pair, difference.reason, problems)
+        report = _forgets if seat in sample.ir.told_less else _same_prompt
+        report(sample.ir, pair, difference.reason, problems)
         histories = replay(nodes[0]), replay(nodes[1])
         yield Proof(
-            "told.harmless", HARMLESS, "refuted", f"{atlas.extent}; {difference.reason}", (code,),
+            "told.harmless", HARMLESS, "refuted", f"{sample.extent}; {difference.reason}", (code,),
             pair.witness, histories,
         )  # fmt: skip
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gamedsl.analysis.atlas import Atlas
 from gamedsl.analysis.history_prompts import sample_book
+from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 from gamedsl.engine.random_plays import Past, pasts
@@ -41,17 +41,17 @@ def prompts_render(ir: GameIR, problems: Problems) -> None:
                 _check_options_listed(ir, past, step, book, parts, problems)
 
 
-def check_prompts_render(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
-    """Runs `prompts_render`, then renders the prompts of every history of the atlas."""
+def check_prompts_render(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
+    """Runs `prompts_render`, then renders the prompts of every history of the sample."""
     if problems.errors:
         yield Proof("prompts", CLAIM, "undecided", "there are errors that come before it")
         return
-    prompts_render(atlas.ir, problems)
+    prompts_render(sample.ir, problems)
     if not problems.errors:
-        for node, ask in atlas.asked:
-            atlas.prompts.of(node, ask)
-        steps = {step.id: step for step in atlas.ir.steps}
-        for _, ask, error in atlas.prompts.failures[:1]:
+        for node, ask in sample.asked:
+            sample.prompts.of(node, ask)
+        steps = {step.id: step for step in sample.ir.steps}
+        for _, ask, error in sample.prompts.failures[:1]:
             if isinstance(error, RenderError):
                 _failed(ask.seat, steps[ask.step], error, problems)
             else:
@@ -60,7 +60,7 @@ def check_prompts_render(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
     if new:
         yield Proof("prompts", CLAIM, "refuted", "", (new[0].code,), new[0].witness)
     else:
-        yield Proof("prompts", CLAIM, atlas.grade, atlas.extent)
+        yield Proof("prompts", CLAIM, sample.grade, sample.extent)
 
 
 def sample_parts(prompter: Prompter, step: Choose, book: LabelBook, past: Past) -> tuple[Part, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, assert_never
 
-from gamedsl.analysis.atlas import Atlas
+from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.spans import Span
@@ -41,8 +41,8 @@ _OPEN = Read, LastBy, Past, Local, Me, LetCall, LetMap
 class Site(NamedTuple):
     """Something written at `span` that may happen: what it is, and the code of it never doing so.
     `key` is how a history tells that it did: a step that was come to, an option that was legal, a
-    place that was run or entered (see `gamedsl.analysis.atlas.Watch`). `end` is where its parts
-    end, if that is behind `span`."""
+    place that was run or entered (see `gamedsl.analysis.history_sample.Watch`). `end` is where its
+    parts end, if that is behind `span`."""
 
     span: Span
     what: str
@@ -51,36 +51,36 @@ class Site(NamedTuple):
     end: int = 0
 
 
-def check_reachability(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_reachability(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """GD0473: a step, action or option; GD0474: a branch, or a cell of a table; GD0475: `end` or an
     `until`: none of which happens in any history."""
-    sites = list(sites_of(atlas.ir))
-    met = _visited_keys(atlas)
+    sites = list(sites_of(sample.ir))
+    met = _visited_keys(sample)
     missing = [site for site in sites if site.key not in met]
-    whole = atlas.whole
+    whole = sample.whole
     if missing and whole:
-        whole = atlas.cover({site.key for site in missing if site.key[0] in ("run", "entered")})
-        met = _visited_keys(atlas)
+        whole = sample.cover({site.key for site in missing if site.key[0] in ("run", "entered")})
+        met = _visited_keys(sample)
         missing = [site for site in missing if site.key not in met]
     wide = [site for site in missing if site.key[0] != "option"]
     missing = [site for site in missing if not any(_inside(site, other) for other in wide)]
     if not missing:
-        yield Proof("reachable", CLAIM, "proved", f"each is met: {atlas.extent}")
+        yield Proof("reachable", CLAIM, "proved", f"each is met: {sample.extent}")
         return
     names = tuple(f"not met: {site.what}, line {site.span.line}" for site in missing)
     if not whole:
-        extent = f"{len(missing)} of {len(sites)} were not met in {atlas.extent}"
+        extent = f"{len(missing)} of {len(sites)} were not met in {sample.extent}"
         yield Proof("reachable", CLAIM, "sampled", extent, (), names)
         return
     for site in missing:
         problems.add(
             site.code, f"{site.what} never happens", site.span, severity="warning",
-            why=f"in none of {len(atlas.nodes):,} histories",
+            why=f"in none of {len(sample.nodes):,} histories",
             help="delete it, or correct what leads here" if site.code != "GD0475" else
             "correct the condition, or delete it",
         )  # fmt: skip
     codes = tuple(dict.fromkeys(site.code for site in missing))
-    yield Proof("reachable", CLAIM, "refuted", atlas.extent, codes, names)
+    yield Proof("reachable", CLAIM, "refuted", sample.extent, codes, names)
 
 
 def sites_of(ir: GameIR) -> Iterator[Site]:
@@ -168,10 +168,10 @@ def _is_none(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.value is None
 
 
-def _visited_keys(atlas: Atlas) -> set[object]:
+def _visited_keys(sample: HistorySample) -> set[object]:
     """The keys of what has happened in the histories met."""
     places: dict[tuple[str, str], list[object]] = {}
-    for step in atlas.ir.steps:
+    for step in sample.ir.steps:
         for row in step.options:
             for option in row:
                 places.setdefault((step.id, option.name), []).append(
@@ -180,13 +180,13 @@ def _visited_keys(atlas: Atlas) -> set[object]:
                 for action in step.moves:
                     if option.name.partition("(")[0] == action.name:
                         places[step.id, option.name].append(("action", action.span, action.name))
-    met: set[object] = {*atlas.watch.met}
-    asked = {(ask.step, ask.legal) for node in atlas.nodes for ask in node.state.asks}
+    met: set[object] = {*sample.watch.met}
+    asked = {(ask.step, ask.legal) for node in sample.nodes for ask in node.state.asks}
     for step_id, legal in asked:
         met.add(("step", step_id))
         for name in legal:
             met.update(places.get((step_id, name), ()))
-    met |= {("step", n.state.draws[0]) for n in atlas.nodes if n.state.kind == "chance"}
+    met |= {("step", n.state.draws[0]) for n in sample.nodes if n.state.kind == "chance"}
     return met
 
 

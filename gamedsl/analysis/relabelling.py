@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from gamedsl.analysis.atlas import Atlas
 from gamedsl.analysis.history_prompts import sample_book
+from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.nodes import Node, made, path_of, replay, told
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
@@ -31,14 +31,14 @@ REPLAYED = 50
 """Plays that are played again under two sets of labels."""
 
 
-def check_replies(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_replies(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """Labels are matched whole, and no two are alike, so no reply has two meanings. That none is
     another's beginning, too, holds for masked labels: they are words of one length."""
-    book = sample_book(atlas.ir)
+    book = sample_book(sample.ir)
     if book is None or problems.errors:
         yield Proof("labels.replies", REPLIES, "undecided", "there are errors that come before it")
         return
-    labels = [book.label(name) for name in option_names(atlas.ir)]
+    labels = [book.label(name) for name in option_names(sample.ir)]
     longer = next((pair for pair in _beginnings(labels)), None)
     more = "none begins another" if longer is None else f"`{longer[0]}` begins `{longer[1]}`"
     yield Proof(
@@ -59,22 +59,22 @@ class _Moment(NamedTuple):
     paid: tuple[object, ...]
 
 
-def check_relabelling(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_relabelling(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """See the module docstring."""
     if problems.errors:
         yield Proof("labels.same_game", SAME, "undecided", "there are errors that come before it")
         return
-    ir = atlas.ir
+    ir = sample.ir
     apart = replace(ir, labels=Labels("plain")).kept_hash == ir.kept_hash
     one, other = (Env(ir, run_seed=seed, backend="interpreter") for seed in (0, 1))
-    for end in atlas.ends[:REPLAYED]:
+    for end in sample.ends[:REPLAYED]:
         if not apart or _played(one, end) != _played(other, end):
             witness = told(end)
             yield Proof(
-                "labels.same_game", SAME, "refuted", atlas.extent, (), witness, (replay(end),)
+                "labels.same_game", SAME, "refuted", sample.extent, (), witness, (replay(end),)
             )
             return
-    many = min(len(atlas.ends), REPLAYED)
+    many = min(len(sample.ends), REPLAYED)
     how = f"labels are no part of the rules; {many} plays were replied under two sets of labels"
     yield Proof("labels.same_game", SAME, "proved", how)
 

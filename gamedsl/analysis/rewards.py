@@ -16,8 +16,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gamedsl.analysis.atlas import Atlas
 from gamedsl.analysis.claims import amounts_of, total_of
+from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.nodes import Node, made, path_of, replay, story, told
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
@@ -37,17 +37,17 @@ _SAID = {
 INCENTIVES = "rewards leave to every seat the incentives that its payoff gives"
 
 
-def check_reward_claims(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_reward_claims(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """GD0610: the rewards of a play are not what the reward file claims."""
-    for claim in atlas.ir.reward.claims:
+    for claim in sample.ir.reward.claims:
         name, said = f"rewards.{claim.kind}", _SAID[claim.kind]
-        wrong = next((end for end in atlas.ends if _refutes(claim, end)), None)
+        wrong = next((end for end in sample.ends if _refutes(claim, end)), None)
         if wrong is not None:
-            yield _refuted(atlas, claim, wrong, problems)
-        elif atlas.failure is not None or not atlas.ends:
+            yield _refuted(sample, claim, wrong, problems)
+        elif sample.failure is not None or not sample.ends:
             yield Proof(name, said, "undecided", "no play comes to its end, or one fails")
         else:
-            yield Proof(name, said, atlas.grade, atlas.extent)
+            yield Proof(name, said, sample.grade, sample.extent)
 
 
 def _refutes(claim: Claim, end: Node) -> bool:
@@ -57,8 +57,8 @@ def _refutes(claim: Claim, end: Node) -> bool:
     return total_of(rewards) != (total_of(end.payoffs) if claim.kind == "keeps_sum" else 0)
 
 
-def _refuted(atlas: Atlas, claim: Claim, wrong: Node, problems: Problems) -> Proof:
-    reward, state = atlas.ir.reward, wrong.state
+def _refuted(sample: HistorySample, claim: Claim, wrong: Node, problems: Problems) -> Proof:
+    reward, state = sample.ir.reward, wrong.state
     sums = f"sum {total_of(state.rewards)}"
     witness = (
         *told(wrong), f"payoffs: {amounts_of(state.payoffs)}; their sum is "
@@ -70,31 +70,31 @@ def _refuted(atlas: Atlas, claim: Claim, wrong: Node, problems: Problems) -> Pro
         help="set its params otherwise, or delete the claim", witness=witness,
     )  # fmt: skip
     return Proof(
-        f"rewards.{claim.kind}", _SAID[claim.kind], "refuted", atlas.extent, ("GD0610",), witness,
+        f"rewards.{claim.kind}", _SAID[claim.kind], "refuted", sample.extent, ("GD0610",), witness,
         (replay(wrong),),
     )  # fmt: skip
 
 
-def check_incentives(atlas: Atlas, problems: Problems) -> Iterator[Proof]:
+def check_incentives(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """GD0611, a note: a seat's reward does not prefer what its payoff prefers. It is not noted
     where a reward that claims to be `common` is not: then that is to be corrected first."""
     name = "rewards.incentives"
-    if _own_payoff(atlas.ir):
+    if _own_payoff(sample.ir):
         yield Proof(name, INCENTIVES, "proved", "each is rewarded with its own payoff")
         return
-    for seat in atlas.ir.seats:
-        pair = _reversal(atlas, seat)
+    for seat in sample.ir.seats:
+        pair = _reversal(sample, seat)
         if pair is not None:
-            yield _reversed(atlas, seat, pair, problems)
+            yield _reversed(sample, seat, pair, problems)
             return
-    if not atlas.whole:
-        why = f"no play against it in {atlas.extent}, which is too few to say so"
+    if not sample.whole:
+        why = f"no play against it in {sample.extent}, which is too few to say so"
         yield Proof(name, INCENTIVES, "undecided", why)
         return
-    odd = next((seat for seat in atlas.ir.seats if not _multiple(atlas, seat)), None)
+    odd = next((seat for seat in sample.ir.seats if not _multiple(sample, seat)), None)
     if odd is None:
         how = "each reward is a positive multiple of the own payoff plus what others decide"
-        yield Proof(name, INCENTIVES, "enumerated", f"{atlas.extent}: {how}")
+        yield Proof(name, INCENTIVES, "enumerated", f"{sample.extent}: {how}")
     else:
         why = f"`{odd}`'s reward ranks plays as its payoff does, but is no multiple of it"
         yield Proof(name, INCENTIVES, "undecided", why)
@@ -120,17 +120,17 @@ def _context(end: Node, seat: str) -> Context:
     return tuple(part for part in found if part)
 
 
-def _by_context(atlas: Atlas, seat: str) -> dict[Context, list[Node]]:
+def _by_context(sample: HistorySample, seat: str) -> dict[Context, list[Node]]:
     found: dict[Context, list[Node]] = {}
-    for end in atlas.ends:
+    for end in sample.ends:
         found.setdefault(_context(end, seat), []).append(end)
     return found
 
 
-def _reversal(atlas: Atlas, seat: str) -> tuple[Node, Node] | None:
+def _reversal(sample: HistorySample, seat: str) -> tuple[Node, Node] | None:
     """Two plays that differ in the seat's own choices alone: its payoff prefers the second, and its
     reward does not; or it is indifferent, and its reward is not."""
-    for ends in _by_context(atlas, seat).values():
+    for ends in _by_context(sample, seat).values():
         ends.sort(key=lambda end: (end.payoffs[seat], end.rewards[seat]))
         for one, other in pairwise(ends):
             better = other.payoffs[seat] > one.payoffs[seat]
@@ -140,12 +140,12 @@ def _reversal(atlas: Atlas, seat: str) -> tuple[Node, Node] | None:
     return None
 
 
-def _multiple(atlas: Atlas, seat: str) -> bool:
+def _multiple(sample: HistorySample, seat: str) -> bool:
     """Whether the reward is a positive multiple of the payoff, plus an amount that is the same for
     all plays; or, where all choose once, at once and last, for all plays in which the others (and
     chance) do the same."""
-    once = all(_is_one_move(end) for end in atlas.ends)
-    groups = [*_by_context(atlas, seat).values()] if once else [atlas.ends]
+    once = all(_is_one_move(end) for end in sample.ends)
+    groups = [*_by_context(sample, seat).values()] if once else [sample.ends]
     factors: set[Fraction] = set()
     for ends in groups:
         low, *rest = [(end.payoffs[seat], end.rewards[seat]) for end in ends]
@@ -163,8 +163,10 @@ def _is_one_move(end: Node) -> bool:
     return kinds.count("decide") == 1 and kinds[-2] == "decide"
 
 
-def _reversed(atlas: Atlas, seat: str, pair: tuple[Node, Node], problems: Problems) -> Proof:
-    reward = atlas.ir.reward
+def _reversed(
+    sample: HistorySample, seat: str, pair: tuple[Node, Node], problems: Problems
+) -> Proof:
+    reward = sample.ir.reward
     better = pair[0].payoffs[seat] < pair[1].payoffs[seat]
     lines = [
         f"{story(end)}: `{seat}` has payoff {end.payoffs[seat]}, reward {end.rewards[seat]}"

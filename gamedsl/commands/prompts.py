@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from gamedsl.analysis.atlas import QUICK
+    from gamedsl.analysis.history_sample import QUICK
     from gamedsl.compiler import compile_file
     from gamedsl.diagnostics.render import render
 

@@ -20,8 +20,8 @@ from gamedsl.commands._arguments import count
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
-    from gamedsl.solve.auto import Progress, Report
     from gamedsl.solve.solution import Solution
+    from gamedsl.solve.solver import Progress, Report
 
 HELP = (
     "Solve a game: equilibria, values, optimal play, with the regret of every answer. FILE is a "
@@ -30,7 +30,7 @@ HELP = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    from gamedsl.solve.auto import LIMIT, METHODS
+    from gamedsl.solve.solver import LIMIT, METHODS
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = fill(HELP, 78)
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     from gamedsl.diagnostics.render import render
     from gamedsl.ir.evaluate import EvaluationError
     from gamedsl.runtime import Game
-    from gamedsl.solve.auto import METHODS, Unfit
+    from gamedsl.solve.solver import METHODS, Unfit
 
     try:
         params = read_params(args.param)
@@ -94,8 +94,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _solve(game: Game, args: argparse.Namespace) -> int:
     from gamedsl.players.policy_file import SavedPolicy
-    from gamedsl.solve.auto import Unfit, solve
     from gamedsl.solve.record import as_record
+    from gamedsl.solve.solver import Unfit, solve
     from gamedsl.solve.text import render
     from gamedsl.solve.tree import UNLISTED
     from gamedsl.train.files import write_text
@@ -128,7 +128,7 @@ def _solve(game: Game, args: argparse.Namespace) -> int:
 
 def _picked(report: Report, pick: int | None) -> Solution | None:
     """The solution to keep. Raises `Unfit` for a number that there is not."""
-    from gamedsl.solve.auto import Unfit
+    from gamedsl.solve.solver import Unfit
 
     if pick is None:
         return report.solution

@@ -116,7 +116,7 @@ def _checked(
 def _histories(thorough: int | None) -> int | None:
     if thorough is None or thorough >= 0:
         return thorough
-    from gamedsl.analysis.atlas import THOROUGH
+    from gamedsl.analysis.history_sample import THOROUGH
 
     return THOROUGH
 

@@ -25,13 +25,13 @@ from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.episode_search import EpisodeSearch
 from gamedsl.players.policy_file import PolicyError
 from gamedsl.policies.endpoint import EndpointError
-from gamedsl.solve.ranges import equilibrium_ranges
-from gamedsl.solve.search_response import searched
+from gamedsl.solve.probability_ranges import equilibrium_ranges
+from gamedsl.solve.response_search import searched
 from gamedsl.solve.tree import UNLISTED
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
-    from gamedsl.solve.search_response import Progress
+    from gamedsl.solve.response_search import Progress
 
 After = Callable[[Sequence[Games], Contest | None], None]
 

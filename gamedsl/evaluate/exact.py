@@ -17,7 +17,7 @@ from gamedsl.evaluate.seating import Holders
 from gamedsl.players.base import DrawingPlayer
 from gamedsl.players.policy_file import PolicyError
 from gamedsl.solve import ImperfectRecall, TooLarge, Tree, exploitability, tabulate
-from gamedsl.solve.respond import Sweep
+from gamedsl.solve.best_responses import Sweep
 from gamedsl.train.information_sets import information_sets
 
 if TYPE_CHECKING:

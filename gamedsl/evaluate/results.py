@@ -83,8 +83,8 @@ class Evaluation:
     """What contestants do at all decisions, by name, where the game is written out and they hold
     all seats."""
     ranges: Mapping[str, Any] | None
-    """What equilibria do there, as `gamedsl.solve.ranges.Ranges.as_dict` has it; None where that
-    was not asked for, or is not known."""
+    """The ranges of `gamedsl.solve.probability_ranges.Ranges.as_dict`; None where they were not
+    asked for, or are not known."""
     stopped: EndpointError | None = None
     """An endpoint's that ended the evaluation early."""
     spent: Mapping[str, Spent] = field(default_factory=dict)

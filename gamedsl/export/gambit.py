@@ -15,7 +15,7 @@ from math import prod
 from typing import Literal
 
 from gamedsl.runtime.game import Game
-from gamedsl.solve.forgetful import (
+from gamedsl.solve.imperfect_recall import (
     MAX_PROFILES,
     Strategy,
     TooManyStrategies,

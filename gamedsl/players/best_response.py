@@ -10,7 +10,7 @@ from gamedsl.players.base import DrawingPlayer, Player, PlayerError, PlayerReque
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Env, Episode, Game
-    from gamedsl.solve.respond import BestResponse
+    from gamedsl.solve.best_responses import BestResponse
     from gamedsl.solve.tree import Tree
 
 LIMIT = 100_000
@@ -31,7 +31,7 @@ class BestResponsePlayer(DrawingPlayer):
 
     def response(self, seat: str) -> BestResponse:
         """Returns a seat's value under the response, and its actions."""
-        from gamedsl.solve.respond import best_response
+        from gamedsl.solve.best_responses import best_response
 
         if seat not in self._found:
             self._found[seat] = best_response(self._tree, self._policy, seat, "payoffs")

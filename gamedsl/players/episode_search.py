@@ -1,6 +1,6 @@
 """The search for a reply, driven through episodes, so that it meets a player where a game would.
 
-`gamedsl.solve.search_response` knows of histories alone; a player is asked with its prompt, and
+`gamedsl.solve.response_search` knows of histories alone; a player is asked with its prompt, and
 with the episode, which those that search themselves need.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gamedsl.players.base import DrawingPlayer
 from gamedsl.runtime import Action
-from gamedsl.solve.search_response import Pick, Search
+from gamedsl.solve.response_search import Pick, Search
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Env, Episode, Game

@@ -42,7 +42,7 @@ def equilibrium(game: Game) -> SavedPolicy:
 def _solve(game: Game) -> SavedPolicy:
     from gamedsl.engine.walk import count_histories
     from gamedsl.runtime.positions import seen_by_all
-    from gamedsl.solve.auto import LIMIT, Unfit, solve
+    from gamedsl.solve.solver import LIMIT, Unfit, solve
 
     large = count_histories(game.kernel().start(), LIMIT) is None
     command = f"gamedsl solve {game.name} --method mccfr --save FILE"

@@ -50,7 +50,7 @@ class MctsPlayer(DrawingPlayer):
         return self._found[key]
 
 
-class Node:
+class SearchNode:
     """A history of the search: how often it was come to, and what everybody was paid after it.
 
     A decision's `below` has one place for each option, a move of chance's one for each outcome.
@@ -65,14 +65,14 @@ class Node:
         self.seat: int | None = None
         if state.kind == "decide":
             self.seat = seats.index(state.asked[mover(state)])
-        self.below: list[Node | None] = [None] * options(state)
+        self.below: list[SearchNode | None] = [None] * options(state)
 
 
 def search(
     state: State, seats: tuple[str, ...], simulations: int, dice: random.Random
 ) -> list[int]:
     """Returns the number of simulations that tried each option of the acting seat."""
-    root, scale = Node(state, seats), Scale(len(seats))
+    root, scale = SearchNode(state, seats), Scale(len(seats))
     for _ in range(simulations):
         path = _descend(root, seats, scale, dice)
         paid = _play_out(path[-1].state, seats, dice)
@@ -100,7 +100,9 @@ class Scale:
         return (amount - low) / (high - low) if high > low else 0.5
 
 
-def _descend(root: Node, seats: tuple[str, ...], scale: Scale, dice: random.Random) -> list[Node]:
+def _descend(
+    root: SearchNode, seats: tuple[str, ...], scale: Scale, dice: random.Random
+) -> list[SearchNode]:
     """The nodes from the root to one that is new, or an end."""
     path = [root]
     while (node := path[-1]).below:
@@ -110,14 +112,14 @@ def _descend(root: Node, seats: tuple[str, ...], scale: Scale, dice: random.Rand
             option = _promising(node, node.seat, scale, dice)
         child = node.below[option]
         if child is None:
-            child = node.below[option] = Node(take(node.state, option), seats)
+            child = node.below[option] = SearchNode(take(node.state, option), seats)
             path.append(child)
             break
         path.append(child)
     return path
 
 
-def _promising(node: Node, seat: int, scale: Scale, dice: random.Random) -> int:
+def _promising(node: SearchNode, seat: int, scale: Scale, dice: random.Random) -> int:
     """An option not tried yet, any of them; else the one with the highest bound."""
     untried = [option for option, child in enumerate(node.below) if child is None]
     if untried:

@@ -17,8 +17,8 @@ from gamedsl.players.base import DrawingPlayer, Player, PlayerError, PlayerReque
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Episode, Game
-    from gamedsl.solve.auto import Report
     from gamedsl.solve.solution import Solution
+    from gamedsl.solve.solver import Report
 
 FORMAT = "gamedsl policy 1"
 

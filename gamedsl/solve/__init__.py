@@ -7,9 +7,16 @@ for: rewards are what training optimises. Larger games are sampled (`mccfr`, `na
 rewards are asked for: they answer what the game itself is like. numpy is imported where needed.
 """
 
-from gamedsl.solve.auto import METHODS, Report, Unfit, solve
-from gamedsl.solve.backward import backward_induction
-from gamedsl.solve.basin import Boundary, Prediction, predict_basin
+from gamedsl.solve.basin_prediction import Boundary, Prediction, predict_basin
+from gamedsl.solve.best_responses import (
+    BestResponse,
+    Exploitability,
+    Policy,
+    best_response,
+    expected,
+    exploitability,
+    play,
+)
 from gamedsl.solve.cfr import cfr, nash_conv
 from gamedsl.solve.equilibria import (
     Equilibrium,
@@ -22,21 +29,14 @@ from gamedsl.solve.matrix import all_equilibria
 from gamedsl.solve.mccfr import SampledPolicy, mccfr
 from gamedsl.solve.oneshot import study
 from gamedsl.solve.positions import solve_positions
+from gamedsl.solve.probability_ranges import Ranges, equilibrium_ranges
 from gamedsl.solve.qre import qre_path
-from gamedsl.solve.ranges import Ranges, equilibrium_ranges
-from gamedsl.solve.respond import (
-    BestResponse,
-    Exploitability,
-    Policy,
-    best_response,
-    expected,
-    exploitability,
-    play,
-)
-from gamedsl.solve.search_response import Bound, Reply, nash_conv_bound
+from gamedsl.solve.response_search import Bound, Reply, nash_conv_bound
 from gamedsl.solve.sequence_form import solve_zero_sum
 from gamedsl.solve.solution import Solution, checked
+from gamedsl.solve.solver import METHODS, Report, Unfit, solve
 from gamedsl.solve.stages import solve_stages
+from gamedsl.solve.subgame_perfection import backward_induction
 from gamedsl.solve.table import PayoffTable, one_shot
 from gamedsl.solve.team import team_optimum
 from gamedsl.solve.tree import (

@@ -21,7 +21,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.sparse import csr_array
 
-from gamedsl.solve.respond import Policy, row_of
+from gamedsl.solve.best_responses import Policy, row_of
 from gamedsl.solve.tree import CHANCE, TERMINAL, InfoSet, Tree, Utility
 
 Array = np.ndarray

@@ -2,8 +2,8 @@
 
 Replicator dynamics (Taylor and Jonker 1978) moves the logits of a mixture with what its actions
 earn; the policy gradient, which GRPO follows on average, moves them with that times the action's
-probability (see `gamedsl.solve.flow`), so that rare actions are slow to come back. Starting points
-are the middles of a grid of squares.
+probability (see `gamedsl.solve.gradient_flow`), so that rare actions are slow to come back.
+Starting points are the middles of a grid of squares.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gamedsl.solve.programs import require
+from gamedsl.solve.linear_programs import require
 from gamedsl.solve.table import one_shot
 from gamedsl.solve.tree import Tree, Utility
 

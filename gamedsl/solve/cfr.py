@@ -1,7 +1,7 @@
 """Approximate equilibria of a tree by counterfactual regret minimisation, and fast NashConv.
 
 Both run on arrays (numpy and scipy, the extra `solve`), for any number of seats. What they return
-is in floats; `gamedsl.solve.respond` has the exact numbers.
+is in floats; `gamedsl.solve.best_responses` has the exact numbers.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from gamedsl.extras import missing
-from gamedsl.solve.respond import BestResponse, Exploitability, Number, Policy
+from gamedsl.solve.best_responses import BestResponse, Exploitability, Number, Policy
 from gamedsl.solve.solution import Solution, checked
 from gamedsl.solve.tree import Tree, Utility
 
 if TYPE_CHECKING:
     from gamedsl.solve.arrays import TreeArrays
+    from gamedsl.solve.regret import Sums, Variant
 
-Variant = Literal["cfr", "cfr+", "dcfr"]
 NAMES: dict[Variant, str] = {"cfr": "CFR", "cfr+": "CFR+", "dcfr": "discounted CFR"}
-
-Sums = Literal["sequences", "histories"]
 
 Progress = Callable[[int, float], None]
 """Told how many iterations are done, and NashConv of the policy that they come to."""
@@ -43,7 +41,7 @@ def cfr(
     """The average policy after so many iterations, or with `iterate="last"` the next one to play;
     the same every time. It stops early when NashConv, looked at after each twentieth of the
     iterations, is at most `enough`. With `sums="histories"` numbers are added up as OpenSpiel does:
-    slower, and the same to the last digit (see `gamedsl.solve.histories`).
+    slower, and the same to the last digit (see `gamedsl.solve.history_regrets`).
 
     The average converges to a Nash equilibrium in two-player games of constant sum; elsewhere
     nothing is promised, and the solution's regrets say what was reached. `gamedsl.solve.regret` has

@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Literal
 
-from gamedsl.solve.programs import Program, maximise
+from gamedsl.solve.linear_programs import Program, maximise
 from gamedsl.solve.table import PayoffTable, Profile
 from gamedsl.solve.tree import Utility
 

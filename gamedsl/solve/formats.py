@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from gamedsl.solve.respond import Number
+from gamedsl.solve.best_responses import Number
 from gamedsl.tables.model import Table, columns_by_content, text_columns
 from gamedsl.tables.text import rendered, table_lines
 

@@ -2,7 +2,7 @@
 
 Games are played by the rules alone (`Game.kernel`), and memory grows with the information sets that
 were met. The average policy converges in two-player games of constant sum, at a rate of one over
-the root of the iterations; nothing says how far it is: see `gamedsl.solve.search_response`.
+the root of the iterations; nothing says how far it is: see `gamedsl.solve.response_search`.
 
 Both ways of sampling weigh what a seat plays by its own chance of coming there, over that of what
 the others were sampled with, so that averages are right with more than two seats as well.
@@ -73,22 +73,25 @@ def mccfr(
     give equal policies. ValueError for another sampling and for no iterations; EvaluationError
     where the rules fail.
     """
-    ways: dict[Sampling, type[Walker]] = {"external": External, "outcome": Outcome}
+    ways: dict[Sampling, type[Traversal]] = {
+        "external": ExternalSampling,
+        "outcome": OutcomeSampling,
+    }
     if sampling not in ways:
         raise ValueError(f"there is no sampling {sampling!r}, only {', '.join(ways)}")
     if iterations < 1:
         raise ValueError(f"{iterations} iterations are none")
-    walker = ways[sampling](game, seed, utility)
+    traversal = ways[sampling](game, seed, utility)
     for done in range(1, iterations + 1):
-        for place in range(len(walker.seats)):
-            walker.update(place)
+        for place in range(len(traversal.seats)):
+            traversal.update(place)
         if progress is not None and (done % -(-iterations // REPORTS) == 0 or done == iterations):
-            progress(done, len(walker.nodes))
-    visited = {key: node.average() for key, node in walker.nodes.items()}
+            progress(done, len(traversal.nodes))
+    visited = {key: node.average() for key, node in traversal.nodes.items()}
     return SampledPolicy(visited, f"{sampling}-sampling MCCFR, {iterations:,} iterations")
 
 
-class Node:
+class RegretNode:
     """One information set: its actions, their regrets, and how much each was played."""
 
     __slots__ = ("legal", "regrets", "totals")
@@ -124,13 +127,13 @@ def draw(row: Sequence[float], random: Callable[[], float]) -> int:
     return max(range(len(row)), key=row.__getitem__)  # what rounding leaves
 
 
-class Walker(ABC):
+class Traversal(ABC):
     """Code that both ways of sampling share. While a seat is updated, `reach` holds the
     probability that each seat's own choices led here."""
 
     def __init__(self, game: Game, seed: int, utility: Utility) -> None:
         self.seats = game.ir.seats
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, RegretNode] = {}
         self.random = Random(seed).random
         self.kernel = game.kernel()
         self._place = {seat: place for place, seat in enumerate(self.seats)}
@@ -142,7 +145,7 @@ class Walker(ABC):
 
     def move(
         self, state: State, place: int, reach: list[float], sampled: float
-    ) -> tuple[list[int], int, Node | None]:
+    ) -> tuple[list[int], int, RegretNode | None]:
         """A move for all who are asked: the options of all but the seat to update, drawn; where it
         is in the move, and its node, if it has a choice. `sampled` is how likely its own choices
         were sampled up to here."""
@@ -167,15 +170,15 @@ class Walker(ABC):
     def paid(self, state: State, place: int) -> float:
         return float(amounts(state, self._utility)[self.seats[place]])
 
-    def _node(self, state: State, ask: Ask) -> Node:
+    def _node(self, state: State, ask: Ask) -> RegretNode:
         key = key_of(state, ask)
         node = self.nodes.get(key)
         if node is None:
-            node = self.nodes[key] = Node(ask.legal)
+            node = self.nodes[key] = RegretNode(ask.legal)
         return node
 
 
-class External(Walker):
+class ExternalSampling(Traversal):
     """All actions of one seat; chance and the others are sampled."""
 
     def update(self, place: int) -> None:
@@ -194,7 +197,13 @@ class External(Walker):
         return self.paid(state, place)
 
     def _try_all(
-        self, state: State, place: int, reach: list[float], numbers: list[int], own: int, node: Node
+        self,
+        state: State,
+        place: int,
+        reach: list[float],
+        numbers: list[int],
+        own: int,
+        node: RegretNode,
     ) -> float:
         row, values = node.row(), list[float]()
         for option, share in enumerate(row):
@@ -208,12 +217,12 @@ class External(Walker):
         return value
 
 
-class Outcome(Walker):
+class OutcomeSampling(Traversal):
     """One game an update; the seat to update explores."""
 
     def update(self, place: int) -> None:
         reach, sampled = [1.0] * len(self.seats), 1.0
-        trail = list[tuple[Node, list[float], int, float, float]]()
+        trail = list[tuple[RegretNode, list[float], int, float, float]]()
 
         def choose(state: State) -> list[int]:
             nonlocal sampled

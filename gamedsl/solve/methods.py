@@ -1,38 +1,79 @@
-"""The methods of `gamedsl solve`, each run on a job: what it needs of a game, and what it gives.
+"""The methods of `gamedsl solve`. Each runs on a `Job`: a game, with what is asked and done.
 
-Each function gives the parts of a `gamedsl.solve.auto.Report` that are its own, and raises `Unfit`
-where it does not fit the game. `RUN` has them by name.
+Each function returns the parts of a `gamedsl.solve.solver.Report` that are its own, and raises
+`Unfit` where it does not fit the game. `RUN` has them by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.solve.backward import backward_induction, perfect_information
 from gamedsl.solve.equilibria import pure_equilibria
-from gamedsl.solve.job import Job, Unfit
 from gamedsl.solve.oneshot import study
 from gamedsl.solve.positions import solve_positions
 from gamedsl.solve.qre import fits, qre_path
-from gamedsl.solve.rounding import rounded
 from gamedsl.solve.sequence_form import constant_sum, solve_zero_sum
-from gamedsl.solve.solution import checked
+from gamedsl.solve.solution import Progress, checked, rounded
 from gamedsl.solve.stages import solve_stages
+from gamedsl.solve.subgame_perfection import backward_induction, perfect_information
 from gamedsl.solve.team import common_payoff, team_optimum
-from gamedsl.solve.tree import TooLarge, Tree
+from gamedsl.solve.tree import TooLarge, Tree, Utility
 
 if TYPE_CHECKING:
-    from gamedsl.solve.cfr import Variant
+    from gamedsl.runtime import Game
+    from gamedsl.solve.regret import Variant
 
+LIMIT = 50_000
+"""Histories up to which a game is written out as a tree."""
+SMALL = 2_000
+"""Histories up to which a game of perfect information is too."""
 ITERATIONS = 1_000
 """Of CFR and its variants."""
 NEAR = 1e-3
 """NashConv, in spans of payoff, above which another method is tried."""
 TRIED = 200_000
 """Nodes that are gone through at most to try all pure profiles."""
+
+
+class Unfit(ValueError):
+    """The method that was asked for does not fit the game; the message says why."""
+
+
+@dataclass
+class Job:
+    """A game on its way to a report. `tree` is None where the game is too large for one."""
+
+    game: Game
+    utility: Utility
+    iterations: int | None
+    seed: int
+    limit: int
+    progress: Progress
+    tree: Tree | None = None
+    strategies: bool = False
+    did: list[str] = field(default_factory=list)
+
+    def say(self, line: str) -> None:
+        self.did.append(line)
+
+    def whole(self, method: str) -> Tree:
+        """The tree, for a method that needs it."""
+        if self.tree is None:
+            raise Unfit(
+                f"`{method}` needs the whole tree, and `{self.game.name}` has more than "
+                f"{self.limit:,} histories; raise --limit, or use --method mccfr"
+            )
+        return self.tree
+
+    @property
+    def span(self) -> float:
+        assert self.tree is not None
+        spans = [self.tree.span(seat, self.utility) for seat in self.tree.seats]
+        return max(float(high - low) for low, high in spans) or 1.0
 
 
 def positions(job: Job, *, needed: bool) -> dict[str, Any] | None:
@@ -194,14 +235,14 @@ def _exactly(job: Job, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mccfr(job: Job, method: str) -> dict[str, Any]:
-    from gamedsl.solve.large import solve_large
+    from gamedsl.solve.sampled_solution import solve_by_sampling
 
     if job.game.ir.asked_as:
         job.say(
             "steps say what is known at them: if a seat forgets by that, small regrets at each "
             "decision do not make a good policy"
         )
-    solution, sampled, sampling = solve_large(
+    solution, sampled, sampling = solve_by_sampling(
         job.game, job.utility, job.iterations, job.seed, job.progress
     )
     if sampling == "external":

@@ -7,8 +7,8 @@ from fractions import Fraction
 from textwrap import wrap
 
 from gamedsl.solve.dominance import Elimination
-from gamedsl.solve.forgetful import BEFORE
 from gamedsl.solve.formats import mixture, number, percent, profile, table_text
+from gamedsl.solve.imperfect_recall import BEFORE
 from gamedsl.solve.matrix import AllEquilibria, Mixture
 from gamedsl.solve.oneshot import Found, OneShot
 from gamedsl.solve.outcomes import Correlated, Welfare

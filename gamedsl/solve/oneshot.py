@@ -28,7 +28,7 @@ MANY_FOUND = 200
 
 
 @dataclass(frozen=True)
-class Found:
+class TableEquilibrium:
     """An equilibrium of a table. `names` holds what applies of `pure`, `mixed`, `strict` and the
     names of `gamedsl.solve.equilibria`; `component` is the number of the connected set that it is
     in, from 1."""
@@ -50,7 +50,7 @@ class OneShot:
     installed are None, and `missing` says which."""
 
     table: PayoffTable
-    found: tuple[Found, ...]
+    found: tuple[TableEquilibrium, ...]
     every: AllEquilibria | None
     complete: bool
     note: str
@@ -134,7 +134,7 @@ def _every(table: PayoffTable, strict: Elimination, utility: Utility) -> AllEqui
 
 def _extreme(
     tree: Tree, table: PayoffTable, every: AllEquilibria, pure: PureEquilibria, utility: Utility
-) -> tuple[Found, ...]:
+) -> tuple[TableEquilibrium, ...]:
     known = {tuple(e.profile[k] for k in table.keys): e for e in pure.found or ()}
     found = []
     for a, b in every.extreme[:MANY_FOUND]:
@@ -154,13 +154,13 @@ def _extreme(
                 for actions, mixture in zip(table.actions, mixtures, strict=True)
             )
             names = _names(known[profile]) if profile in known else ("pure",)
-        found.append(Found(solution, names, number))
+        found.append(TableEquilibrium(solution, names, number))
     return tuple(found)
 
 
 def _some(
     tree: Tree, table: PayoffTable, pure: PureEquilibria, utility: Utility
-) -> tuple[tuple[Found, ...], str]:
+) -> tuple[tuple[TableEquilibrium, ...], str]:
     """Pure equilibria, and one mixed one where two seats play for a constant sum."""
     found = []
     for number, one in enumerate(pure.found or (), 1):
@@ -172,11 +172,11 @@ def _some(
             tree, policy, concept="Nash equilibrium", method="trial of every pure profile",
             utility=utility,
         )  # fmt: skip
-        found.append(Found(solution, _names(one), number))
+        found.append(TableEquilibrium(solution, _names(one), number))
     note = f"of the pure ones, {pure.note}"
     if len(table.seats) == 2 and constant_sum(tree, utility) is not None:
         solution = solve_zero_sum(tree, utility)
-        found.append(Found(solution, ("mixed",), len(found) + 1))
+        found.append(TableEquilibrium(solution, ("mixed",), len(found) + 1))
         return tuple(found), (
             f"{note}; there may be more mixed ones than the one that linear programming found, all "
             "of the same value"

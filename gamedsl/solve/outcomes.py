@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from gamedsl.solve.programs import Program, maximise
-from gamedsl.solve.respond import Number
+from gamedsl.solve.best_responses import Number
+from gamedsl.solve.linear_programs import Program, maximise
 from gamedsl.solve.table import PayoffTable, Profile
 from gamedsl.solve.tree import Utility
 

@@ -18,8 +18,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, assert_never
 
 from gamedsl.engine.walk import Merged, Truncated, amounts, mover, take, walk_positions
-from gamedsl.solve.backward import Worth, mean
 from gamedsl.solve.solution import Solution
+from gamedsl.solve.subgame_perfection import Worth, mean
 from gamedsl.solve.tree import TooLarge, Utility
 
 if TYPE_CHECKING:

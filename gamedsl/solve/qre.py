@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gamedsl.solve.flow import Flow
-from gamedsl.solve.programs import require
-from gamedsl.solve.respond import exploitability
+from gamedsl.solve.best_responses import exploitability
+from gamedsl.solve.gradient_flow import GradientFlow
+from gamedsl.solve.linear_programs import require
 from gamedsl.solve.solution import Solution, checked
 from gamedsl.solve.tree import Tree, Utility
 
@@ -86,7 +86,7 @@ class _Branch:
 
         self.tree, self.utility = tree, utility
         played = tree if utility == "rewards" else replace(tree, rewards=tree.payoffs)
-        self.flow = Flow(played, np.eye(len(tree.info_sets)))
+        self.flow = GradientFlow(played, np.eye(len(tree.info_sets)))
         self.span = self.flow.range
         slots = np.arange(len(self.flow.set_of_slot))
         self.first_L = self.flow.offsets[self.flow.set_of_slot]

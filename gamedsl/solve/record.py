@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from gamedsl.solve.auto import Report
 from gamedsl.solve.dominance import Elimination
 from gamedsl.solve.oneshot import OneShot
 from gamedsl.solve.positions import PositionsSolved
 from gamedsl.solve.solution import Solution
+from gamedsl.solve.solver import Report
 
 
 def as_record(report: Report) -> dict[str, Any]:

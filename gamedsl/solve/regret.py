@@ -3,8 +3,8 @@
 One iteration updates the seats in turn, each against what the others play by now, as OpenSpiel
 does; Zinkevich et al. (2007) update all at once. In sequence form, the counterfactual values of all
 the seat's actions come from one product with its payoff matrix and one sweep over its levels, and
-the average policy is the average of plans. `gamedsl.solve.histories` adds the same numbers up in
-another order.
+the average policy is the average of plans. `gamedsl.solve.history_regrets` adds the same numbers up
+in another order.
 
 Variants
 - `cfr`: regret matching, plain averages (Zinkevich et al. 2007);
@@ -15,11 +15,16 @@ Variants
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from gamedsl.solve.arrays import Array, Level, SeatArrays, TreeArrays
-from gamedsl.solve.cfr import Sums, Variant
-from gamedsl.solve.histories import Histories
+from gamedsl.solve.history_regrets import Histories
+
+Variant = Literal["cfr", "cfr+", "dcfr"]
+
+Sums = Literal["sequences", "histories"]
 
 ALPHA, BETA, GAMMA = 1.5, 0.0, 2.0
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from gamedsl.solve.programs import Program, maximise
-from gamedsl.solve.rational import Row
-from gamedsl.solve.respond import Number
+from gamedsl.solve.best_responses import Number
+from gamedsl.solve.linear_programs import Program, maximise
+from gamedsl.solve.rational_algebra import Row
 from gamedsl.solve.solution import Solution, checked
 from gamedsl.solve.tree import CHANCE, TERMINAL, Tree, Utility
 

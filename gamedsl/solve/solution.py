@@ -7,11 +7,21 @@ that are too large for a tree do the same in their own way, and say how far it c
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gamedsl.solve.respond import Number, Policy, exploitability
+from gamedsl.solve.best_responses import Number, Policy, exploitability
 from gamedsl.solve.tree import Tree, Utility
+
+DENOMINATORS = (1, 12, 60, 1_000)
+NEVER = 1e-3
+"""Below this a probability is rounded to 0."""
+FAR = 0.01
+"""How far a probability may be moved."""
+
+Progress = Callable[[str, int, int | None, str], None]
+"""Reports what is under way, how far it is, of how much (None: not known), and how it stands."""
 
 
 @dataclass(frozen=True)
@@ -59,3 +69,37 @@ def checked(
     regrets = {s: found.best_responses[s].value - found.values[s] for s in tree.seats}
     exact = all(isinstance(number, (Fraction, int)) for number in found.values.values())
     return Solution(concept, method, policy, found.values, regrets, exact, note)
+
+
+def rounded(tree: Tree, found: Solution, utility: Utility) -> Solution | None:
+    """The policy with simple fractions in place of its floats, if that is an equilibrium exactly;
+    the simplest fractions first. None if no rounding is."""
+    for most in DENOMINATORS:
+        policy = {key: _row(row, most) for key, row in found.policy.items()}
+        if max(_moved(policy[key], row) for key, row in found.policy.items()) > FAR:
+            continue
+        solution = checked(
+            tree, policy, concept="Nash equilibrium", utility=utility,
+            method=f"{found.method}, rounded to simple fractions",
+        )  # fmt: skip
+        if solution.nash_conv == 0:
+            return solution
+    return None
+
+
+def _moved(now: Mapping[str, Fraction], row: Mapping[str, Number]) -> float:
+    """The largest change of a probability."""
+    return max(abs(float(now[name]) - float(p)) for name, p in row.items())
+
+
+def _row(row: Mapping[str, Number], most: int) -> dict[str, Fraction]:
+    """Probabilities with denominators of at most `most` before they are made to sum to 1."""
+    near = {
+        name: Fraction(float(p)).limit_denominator(most) if float(p) > NEVER else Fraction(0)
+        for name, p in row.items()
+    }
+    total = sum(near.values(), Fraction(0))
+    if not total:
+        likeliest = max(row, key=lambda name: float(row[name]))
+        return {name: Fraction(name == likeliest) for name in row}
+    return {name: p / total for name, p in near.items()}

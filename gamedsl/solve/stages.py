@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gamedsl.solve.backward import Worth, mean
+from gamedsl.solve.best_responses import Number, Policy, expected
 from gamedsl.solve.equilibria import pure_equilibria
 from gamedsl.solve.matrix import all_equilibria, as_policy, matrix_of
 from gamedsl.solve.polytope import TooManyVertices
-from gamedsl.solve.respond import Number, Policy, expected
 from gamedsl.solve.sequence_form import constant_sum, solve_zero_sum
 from gamedsl.solve.solution import Solution, checked
+from gamedsl.solve.subgame_perfection import Worth, mean
 from gamedsl.solve.table import one_shot
 from gamedsl.solve.team import common_payoff, team_optimum
 from gamedsl.solve.tree import CHANCE, TERMINAL, Tree, TreeBuilder, Utility

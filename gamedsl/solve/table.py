@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
-from gamedsl.solve.respond import Policy, play
+from gamedsl.solve.best_responses import Policy, play
 from gamedsl.solve.tree import CHANCE, InfoSet, Tree, Utility
 
 Profile = tuple[str, ...]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
-from gamedsl.solve.respond import Number, Policy, best_response, expected
+from gamedsl.solve.best_responses import Number, Policy, best_response, expected
 from gamedsl.solve.solution import Solution, checked
 from gamedsl.solve.table import sequence
 from gamedsl.solve.tree import CHANCE, TERMINAL, Tree, Utility, uniform

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from textwrap import wrap
 
-from gamedsl.solve.auto import Report
+from gamedsl.solve.best_responses import Number, Policy, play
 from gamedsl.solve.formats import chance, mixture, number, table_text
-from gamedsl.solve.large import Sampled
 from gamedsl.solve.one_shot_text import one_shot_lines
 from gamedsl.solve.positions import PositionsSolved
 from gamedsl.solve.qre import Path, Response
-from gamedsl.solve.respond import Number, Policy, play
+from gamedsl.solve.sampled_solution import Sampled
 from gamedsl.solve.solution import Solution
+from gamedsl.solve.solver import Report
 from gamedsl.solve.tree import Tree
 from gamedsl.tables.text import cut, plural
 

@@ -129,7 +129,7 @@ def _counted(queries: Sequence[Query], sums: ActionSums) -> tuple[Sequence[Query
 
 
 def _exact(tree: Any, games: int, metrics: PolicyMetrics, scorer: Scorer) -> Estimator:
-    from gamedsl.solve.worth import action_worth
+    from gamedsl.solve.action_values import action_worth
 
     def exact(batch: Batch, learns: Collection[str], held: Collection[str]) -> Experience:
         rows = [scorer.probabilities(query) for query in metrics.queries]

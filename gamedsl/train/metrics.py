@@ -148,7 +148,7 @@ class PolicyMetrics:
     def _gains(self, policy: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """Returns the value of each action at its information set beyond that of the policy
         there."""
-        from gamedsl.solve.worth import action_worth
+        from gamedsl.solve.action_values import action_worth
 
         found = {}
         for key, (_, q) in action_worth(self.tree, policy).items():

@@ -203,7 +203,7 @@ def equilibrium(payoff: Sequence[Sequence[Sequence[float]]]) -> list[list[float]
 def _safest(payoff_IJ: np.ndarray) -> list[float]:
     """Returns the mixture of rows with the best worst column: maximise v, x·payoff[:, j] >= v for
     all j."""
-    from gamedsl.solve.programs import Program, maximise
+    from gamedsl.solve.linear_programs import Program, maximise
 
     rows, columns = payoff_IJ.shape
     most: list[tuple[Mapping[int, Fraction], Fraction]] = [

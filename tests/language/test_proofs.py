@@ -11,7 +11,7 @@ import pytest
 import gamedsl
 from gamedsl import Action, Episode
 from gamedsl.analysis import PASSES
-from gamedsl.analysis.atlas import USUAL, Atlas
+from gamedsl.analysis.history_sample import USUAL, HistorySample
 from gamedsl.analysis.passes import prove
 from gamedsl.analysis.proof import Proof
 from gamedsl.compiler import Result, compile_file
@@ -286,10 +286,10 @@ def test_a_view_may_forget_what_makes_no_difference(tmp_path: Path) -> None:
 def test_recall_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     ir = compile_file("repeated_prisoners_dilemma", {"rounds": 2}).ir
     assert ir is not None
-    (found,) = [p for p in prove(PASSES, Atlas(ir), Problems()) if p.name == "recall"]
+    (found,) = [p for p in prove(PASSES, HistorySample(ir), Problems()) if p.name == "recall"]
     assert found.grade == "proved"
     monkeypatch.setattr(History, "seen", lambda self, seat: ())
-    (found,) = [p for p in prove(PASSES, Atlas(ir), Problems()) if p.name == "recall"]
+    (found,) = [p for p in prove(PASSES, HistorySample(ir), Problems()) if p.name == "recall"]
     assert found.grade == "refuted"
     assert len(found.histories) == 2
 
@@ -300,7 +300,7 @@ def test_probabilities_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     from gamedsl.engine.chance import Single
 
     monkeypatch.setattr(Single, "probability", lambda self, outcome: Fraction(1, self.total + 1))
-    (found,) = [p for p in prove(PASSES, Atlas(ir), Problems()) if p.name == "chance"]
+    (found,) = [p for p in prove(PASSES, HistorySample(ir), Problems()) if p.name == "chance"]
     assert (found.grade, found.witness[-1]) == ("refuted", "the probabilities sum to 3/4")
 
 
@@ -353,7 +353,7 @@ def test_failing_play_replays_up_to_the_failure() -> None:
 def test_a_play_that_is_too_long_is_undecided(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gamedsl.analysis.atlas.WORK", 20_000)
+    monkeypatch.setattr("gamedsl.analysis.history_sample.WORK", 20_000)
     result = checked(
         "roles: [a, b]\nstate: {n: 0}\nturns:\n  - repeat: 100000\n    turns:\n"
         "      - {do: n = (n * n + 1) % 1000}\n      - {do: n = (n * n + 3) % 1000}\n"
@@ -405,10 +405,10 @@ def test_prompts_are_measured_with_a_tokenizer() -> None:
 def test_the_estimate_is_near(name: str, histories: int) -> None:
     ir = compile_file(name).ir
     assert ir is not None
-    atlas = Atlas(ir)
-    assert len(atlas.nodes) == histories
-    assert abs(atlas.estimate / histories - 1) < 0.2
-    few = Atlas(ir, 10)
+    sample = HistorySample(ir)
+    assert len(sample.nodes) == histories
+    assert abs(sample.estimate / histories - 1) < 0.2
+    few = HistorySample(ir, 10)
     assert not few.whole
     assert few.nodes
 

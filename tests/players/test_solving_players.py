@@ -43,7 +43,7 @@ def test_the_equilibrium_leaves_nothing_to_gain(name) -> None:
 def test_equilibrium_is_cached_by_rules(biased, cache, monkeypatch) -> None:
     first = equilibrium(biased)
     assert first.policy[next(iter(first.policy))]["rock"] == Fraction(3, 7)
-    monkeypatch.setattr("gamedsl.solve.auto.solve", None)
+    monkeypatch.setattr("gamedsl.solve.solver.solve", None)
     assert equilibrium(biased) == first
 
 
@@ -56,7 +56,7 @@ def test_invalid_cached_policy_is_solved_again(biased, cache) -> None:
 
 
 def test_games_that_are_too_large_to_be_solved(monkeypatch) -> None:
-    monkeypatch.setattr("gamedsl.solve.auto.LIMIT", 100)
+    monkeypatch.setattr("gamedsl.solve.solver.LIMIT", 100)
     with pytest.raises(PlayerError, match="too large") as caught:
         open_player("equilibrium", gamedsl.load("goofspiel"), seed=1)
     assert "--method mccfr" in caught.value.help

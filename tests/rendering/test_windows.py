@@ -15,7 +15,7 @@ from gamedsl.analysis.prompt_bounds import PromptBounds
 from gamedsl.compiler import compile_file
 from gamedsl.prompting.history_bounds import most_reply_tokens
 from gamedsl.runtime import Decision, Env, Game
-from gamedsl.solve.merging import merging
+from gamedsl.solve.bisimulation import merging
 
 TALK = """
 game: talk

@@ -12,7 +12,7 @@ from small_games import BIASED_ROCK, HAWK_DOVE, PENNIES, PRISONERS, ROCK, STAG_H
 import gamedsl
 from gamedsl.solve import all_equilibria, polytope, study, tabulate
 from gamedsl.solve.polytope import TooManyVertices, vertices
-from gamedsl.solve.rational import solve_linear
+from gamedsl.solve.rational_algebra import solve_linear
 
 F = Fraction
 

@@ -1,4 +1,4 @@
-"""NashConv on arrays against the exact sweeps of `gamedsl.solve.respond`."""
+"""NashConv on arrays against the exact sweeps of `gamedsl.solve.best_responses`."""
 
 import pytest
 from random_trees import random_policy, random_tree

@@ -5,7 +5,7 @@ from small_games import shipped
 
 import gamedsl
 from gamedsl.solve import SampledPolicy, expected, exploitability, mccfr, tabulate
-from gamedsl.solve.mccfr import External
+from gamedsl.solve.mccfr import ExternalSampling
 
 
 def distance(game, tree, iterations, sampling, **kwargs):
@@ -29,10 +29,10 @@ def test_it_converges(name, sampling, iterations, within):
     assert distance(game, tree, iterations, sampling) < min(within, first / 2)
 
 
-def third_to_act(walker):
+def third_to_act(traversal):
     """A history of Kuhn poker of three in which the first two have passed."""
-    state = walker.kernel.start()
-    while state.kind == "chance" or state.asked != (walker.seats[2],):
+    state = traversal.kernel.start()
+    while state.kind == "chance" or state.asked != (traversal.seats[2],):
         state.apply(0)
     return state
 
@@ -43,10 +43,10 @@ def third_to_act(walker):
 def test_averages_weigh_own_reach_only(updated, sampled, weight):
     """What brought play here is divided out: the choices of the seat that neither acts nor is
     updated, and how likely those of the updated one were sampled."""
-    walker = External(shipped("kuhn_poker_n")[0], 0, "payoffs")
+    traversal = ExternalSampling(shipped("kuhn_poker_n")[0], 0, "payoffs")
     reach = [1 / 4, 1 / 10, 1 / 2]
-    numbers, _, own = walker.move(third_to_act(walker), updated, reach, sampled)
-    (node,) = walker.nodes.values()
+    numbers, _, own = traversal.move(third_to_act(traversal), updated, reach, sampled)
+    (node,) = traversal.nodes.values()
     assert node.totals == pytest.approx([weight / 2] * 2)
     assert (own is node) == (updated == 2)
     assert reach == [1 / 4, 1 / 10, 1 / 2 if updated == 2 else 1 / 4]

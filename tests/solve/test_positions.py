@@ -14,7 +14,7 @@ from gamedsl.engine.kernel import State
 from gamedsl.engine.walk import count_histories
 from gamedsl.runtime.positions import position, seen_by_all, unread
 from gamedsl.solve import backward_induction, solve_positions, tabulate
-from gamedsl.solve.backward import perfect_information
+from gamedsl.solve.subgame_perfection import perfect_information
 from tests.properties.strategies import game_files
 from tests.properties.walking import load
 

@@ -11,7 +11,7 @@ from small_games import BIASED_ROCK, HAWK_DOVE, PENNIES, STAG_HUNT, kuhn_tree, m
 import gamedsl
 from gamedsl.solve import checked, expected, exploitability, qre, qre_path, tabulate
 from gamedsl.solve.qre import fits
-from gamedsl.solve.rounding import rounded
+from gamedsl.solve.solution import rounded
 
 F = Fraction
 

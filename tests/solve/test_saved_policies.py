@@ -12,7 +12,7 @@ import pytest
 import gamedsl
 from gamedsl.cli import main
 from gamedsl.players import PolicyError, RandomPlayer, SavedPlayer, play, read_policy
-from gamedsl.solve import large
+from gamedsl.solve import sampled_solution
 
 GAMES = 20_000
 
@@ -124,7 +124,7 @@ def test_an_information_set_that_is_not_there(kuhn):
 
 
 def test_sampled_policy_plays_at_unknown_sets(tmp_path, monkeypatch):
-    monkeypatch.setattr(large, "GAMES", 20)
+    monkeypatch.setattr(sampled_solution, "GAMES", 20)
     path = tmp_path / "policy.json"
     argv = ["solve", "liars_dice", "--param", "faces=3", "--method", "mccfr", "--iterations", "3"]
     assert main([*argv, "--save", str(path)]) == 0

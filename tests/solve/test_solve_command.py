@@ -11,7 +11,7 @@ import pytest
 
 import gamedsl
 from gamedsl.cli import main
-from gamedsl.solve import METHODS, Unfit, large, solve
+from gamedsl.solve import METHODS, Unfit, sampled_solution, solve
 from gamedsl.solve.text import WIDTH, render
 
 
@@ -267,7 +267,7 @@ def test_places_where_no_policy_can_be_kept(tmp_path, capsys):
 
 
 def test_large_games_are_sampled_never_exact(capsys, monkeypatch):
-    monkeypatch.setattr(large, "GAMES", 100)
+    monkeypatch.setattr(sampled_solution, "GAMES", 100)
     argv = ["repeated_prisoners_dilemma", "--limit", "500", "--iterations", "20", "--rows", "3"]
     code, out, _ = printed(capsys, *argv)
     assert code == 0

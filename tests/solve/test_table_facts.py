@@ -150,15 +150,15 @@ def test_basins():
 
 
 def test_policy_gradient_flow_reaches_the_prediction():
-    """The same starting points under `gamedsl.solve.flow`, which goes through the tree instead."""
+    """The same starting points under `gamedsl.solve.gradient_flow`, which walks the tree."""
     import numpy as np
 
-    from gamedsl.solve.flow import Flow
+    from gamedsl.solve.gradient_flow import GradientFlow
 
     tree = matrix_tree(*STAG_HUNT)
     axis = (np.arange(12) + 0.5) / 12
     x, y = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
-    ends = Flow(tree, np.eye(2)).run(np.stack([x, 1 - x, y, 1 - y], axis=1)).probs_BL
+    ends = GradientFlow(tree, np.eye(2)).run(np.stack([x, 1 - x, y, 1 - y], axis=1)).probs_BL
     share = float((ends[:, [0, 2]] > 0.9).all(axis=1).mean())
     assert share == pytest.approx(basins(tree).gradient["stag", "stag"], abs=0.03)
 

@@ -8,9 +8,9 @@ import pytest
 from small_games import PENNIES, PRISONERS, kuhn_tree, matrix_tree, zero_sum
 
 import gamedsl
-from gamedsl.solve import programs, solve_zero_sum, tabulate
-from gamedsl.solve.programs import Program, maximise
-from gamedsl.solve.rational import solve_linear
+from gamedsl.solve import linear_programs, solve_zero_sum, tabulate
+from gamedsl.solve.linear_programs import Program, maximise
+from gamedsl.solve.rational_algebra import solve_linear
 from gamedsl.solve.sequence_form import constant_sum
 
 ONE = Fraction(1)
@@ -57,7 +57,7 @@ def test_other_games_are_refused():
 
 
 def test_float_solutions_are_labelled_floats(monkeypatch):
-    monkeypatch.setattr(programs, "MARGINS", ())
+    monkeypatch.setattr(linear_programs, "MARGINS", ())
     found = solve_zero_sum(kuhn_tree())
     assert not found.exact
     assert "no exact vertex" in found.note
@@ -97,7 +97,7 @@ def test_non_optimal_vertex_is_not_certified(monkeypatch):
     )
     assert list(best.prices) == [Fraction(2, 5), Fraction(1, 5)]
     wrong = np.array([2.0, 0.0]), np.array([0.0, 1 / 3]), np.array([]), 2.0
-    monkeypatch.setattr(programs, "_floats", lambda _: wrong)
+    monkeypatch.setattr(linear_programs, "_floats", lambda _: wrong)
     assert not maximise(program).exact
 
 
@@ -108,7 +108,7 @@ def test_slack_row_prices_certify_nothing(monkeypatch):
     program = Program(1, {0: ONE}, [({0: ONE}, 4 * ONE), ({0: ONE}, 2 * ONE)])
     assert list(maximise(program).prices) == [0, 1]
     wrong = np.array([2.0]), np.array([1.0, 0.0]), np.array([]), 2.0
-    monkeypatch.setattr(programs, "_floats", lambda _: wrong)
+    monkeypatch.setattr(linear_programs, "_floats", lambda _: wrong)
     assert not maximise(program).exact
 
 

@@ -11,7 +11,7 @@ from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.players.model_replies import query_of
 from gamedsl.runtime import Action
 from gamedsl.solve import tabulate
-from gamedsl.solve.worth import action_worth
+from gamedsl.solve.action_values import action_worth
 from gamedsl.train.credit import Replays
 from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.trajectories import Batch, DecisionPoint, Sample, Trajectory, place_of

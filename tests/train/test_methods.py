@@ -279,7 +279,7 @@ def test_uniform_worth_by_hand(kuhn) -> None:
     """A queen that faces a bet and calls gets +2 against a jack and -2 against a king, both as
     likely; one that folds loses 1. A king that calls always gets 2."""
     from gamedsl.solve import tabulate, uniform
-    from gamedsl.solve.worth import action_worth
+    from gamedsl.solve.action_values import action_worth
 
     tree = tabulate(kuhn.env())
     worth = action_worth(tree, uniform(tree))

@@ -175,11 +175,13 @@ def _field(tree: Tree, coupling: str) -> Any:
     """The velocity of the two probabilities at any point, from a grid, bilinearly."""
     import numpy as np
 
-    from gamedsl.solve.basin import coupling_matrix
-    from gamedsl.solve.flow import Flow
+    from gamedsl.solve.basin_prediction import coupling_matrix
+    from gamedsl.solve.gradient_flow import GradientFlow
 
     flow, size = (
-        Flow(tree, coupling_matrix(tree, "shared" if coupling == "shared" else "independent")),
+        GradientFlow(
+            tree, coupling_matrix(tree, "shared" if coupling == "shared" else "independent")
+        ),
         61,
     )
     axis = np.linspace(0.004, 0.996, size)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from gamedsl.solve.backward import Worth, mean, perfect_information, perfect_outcomes
+from gamedsl.solve.best_responses import Number, Policy
 from gamedsl.solve.dominance import eliminate
+from gamedsl.solve.linear_programs import Program, maximise
 from gamedsl.solve.matrix import AllEquilibria, all_equilibria, as_policy, matrix_of
 from gamedsl.solve.polytope import TooManyVertices
-from gamedsl.solve.programs import Program, maximise
-from gamedsl.solve.respond import Number, Policy
 from gamedsl.solve.sequence_form import ROOT, Plans, best_plan, constant_sum
 from gamedsl.solve.stages import stage_of, subgames, worth_of
+from gamedsl.solve.subgame_perfection import Worth, mean, perfect_information, perfect_outcomes
 from gamedsl.solve.table import PayoffTable, one_shot
 from gamedsl.solve.tree import CHANCE, TERMINAL, Tree, Utility
 

@@ -9,7 +9,7 @@ import pytest
 
 import gamedsl
 from gamedsl.solve import TooLarge, tabulate
-from gamedsl.solve.merging import Merging, merging
+from gamedsl.solve.bisimulation import Merging, merging
 from tests.export.games import written
 
 

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 from gamedsl.engine.walk import amounts, play_out
 from gamedsl.runtime.decision import key_of
+from gamedsl.solve.best_responses import Number, Policy, exploitability
 from gamedsl.solve.mccfr import REPORTS, draw
-from gamedsl.solve.respond import Number, Policy, exploitability
 from gamedsl.solve.tree import ImperfectRecall, TooLarge, Tree, Utility, tabulate
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from small_games import (
     ultimatum_env,
 )
 
-from gamedsl.solve import basin as module
+from gamedsl.solve import basin_prediction as module
 from gamedsl.solve import expected, predict_basin, tabulate, uniform
-from gamedsl.solve.basin import as_row, coupling_matrix, trajectories
-from gamedsl.solve.flow import Flow
+from gamedsl.solve.basin_prediction import as_row, coupling_matrix, trajectories
+from gamedsl.solve.gradient_flow import GradientFlow
 
 
 def at(tree, x: float, y: float | None = None) -> dict:
@@ -29,7 +29,7 @@ def at(tree, x: float, y: float | None = None) -> dict:
 def test_velocity_is_the_gradient_of_expected_reward():
     """Against central differences of `expected`, seat by seat, with chance in the tree."""
     tree = kuhn_tree()
-    flow = Flow(tree, np.eye(len(tree.info_sets)))
+    flow = GradientFlow(tree, np.eye(len(tree.info_sets)))
     logits = np.random.default_rng(1).normal(size=(1, len(flow.set_of_slot)))
 
     def reward(values, seat):
@@ -153,7 +153,7 @@ def test_coupling_matrices():
 def test_shared_coupling_moves_named_actions_together():
     """The seats list their actions in opposite orders; by name they agree."""
     tree = matrix_tree([[(0, 3), (4, 4)], [(2, 2), (3, 0)]], ("stag", "hare"), ("hare", "stag"))
-    flow = Flow(tree, coupling_matrix(tree, "shared"))
+    flow = GradientFlow(tree, coupling_matrix(tree, "shared"))
     speed = flow.velocity(np.zeros((1, 4)))[0][0]
     assert speed[0] == pytest.approx(speed[3])
     assert speed[0] < 0

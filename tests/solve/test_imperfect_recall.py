@@ -10,9 +10,8 @@ import pytest
 
 import gamedsl
 from gamedsl.cli import main
-from gamedsl.solve import ImperfectRecall, Unfit, expected, solve, tabulate
-from gamedsl.solve import forgetful as forgetting
-from gamedsl.solve.forgetful import absent_minded, called, strategies, table_of
+from gamedsl.solve import ImperfectRecall, Unfit, expected, imperfect_recall, solve, tabulate
+from gamedsl.solve.imperfect_recall import absent_minded, called, strategies, table_of
 from tests.writing import DRIVER
 
 DOCS = Path(gamedsl.__file__).parents[1] / "docs"
@@ -92,7 +91,7 @@ def test_forgetful_games_are_solved_before_they_begin(method: str, tmp_path: Pat
 
 
 def test_too_many_strategies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forgetting, "MAX_PROFILES", 7)
+    monkeypatch.setattr(imperfect_recall, "MAX_PROFILES", 7)
     with pytest.raises(Unfit, match=r"forgets its own past, at ann:two.*more than 7"):
         solve(game(PENNIES, tmp_path))
 

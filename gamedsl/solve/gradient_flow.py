@@ -49,7 +49,7 @@ class _Edges(NamedTuple):
     parents: Array
 
 
-class Flow:
+class GradientFlow:
     """The flow of one tree under one coupling. `coupling_II` is K, in the order of the tree's
     information sets; actions of two sets move together where their names agree."""
 

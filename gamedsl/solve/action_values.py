@@ -7,7 +7,7 @@ and chance let I be reached (Zinkevich et al. 2007).
 
 from __future__ import annotations
 
-from gamedsl.solve.respond import Number, Policy, Sweep
+from gamedsl.solve.best_responses import Number, Policy, Sweep
 from gamedsl.solve.tree import TERMINAL, Tree, Utility
 
 Worth = tuple[Number, tuple[Number, ...]]

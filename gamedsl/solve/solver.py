@@ -10,23 +10,22 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.solve.backward import Perfect, perfect_information
-from gamedsl.solve.forgetful import TooManyStrategies, absent_minded, table_of
-from gamedsl.solve.job import LIMIT, SMALL, Job, Progress, Unfit
-from gamedsl.solve.methods import RUN, positions
+from gamedsl.solve.imperfect_recall import TooManyStrategies, absent_minded, table_of
+from gamedsl.solve.methods import LIMIT, RUN, SMALL, Job, Unfit, positions
 from gamedsl.solve.oneshot import OneShot
 from gamedsl.solve.positions import PositionsSolved
 from gamedsl.solve.qre import Path
 from gamedsl.solve.sequence_form import constant_sum
-from gamedsl.solve.solution import Solution
+from gamedsl.solve.solution import Progress, Solution
 from gamedsl.solve.stages import Staged
+from gamedsl.solve.subgame_perfection import Perfect, perfect_information
 from gamedsl.solve.table import one_shot
 from gamedsl.solve.team import TeamOptimum, common_payoff
 from gamedsl.solve.tree import ImperfectRecall, Tree, Utility, require_recall, tabulate
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
-    from gamedsl.solve.large import Sampled
+    from gamedsl.solve.sampled_solution import Sampled
 
 __all__ = ["LIMIT", "METHODS", "Progress", "Report", "Unfit", "solve"]
 

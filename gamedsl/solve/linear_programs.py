@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.extras import missing
-from gamedsl.solve.rational import Row, solve_linear
-from gamedsl.solve.respond import Number
+from gamedsl.solve.best_responses import Number
+from gamedsl.solve.rational_algebra import Row, solve_linear
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,7 +1,7 @@
 """Games too large for a tree: a policy by sampling, what it earns, and how far it can be beaten.
 
 Nothing here is exact, and all that is estimated is given with its standard error. The gains of the
-replies that were found bound NashConv from below only: see `gamedsl.solve.search_response`.
+replies that were found bound NashConv from below only: see `gamedsl.solve.response_search`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from gamedsl.engine.walk import amounts, play_out, sample_path
 from gamedsl.solve.mccfr import Sampling, mccfr
-from gamedsl.solve.search_response import Bound, Plays, nash_conv_bound, option_by
-from gamedsl.solve.solution import Solution
+from gamedsl.solve.response_search import Bound, Plays, nash_conv_bound, option_by
+from gamedsl.solve.solution import Progress, Solution
 from gamedsl.solve.tree import Utility
 
 if TYPE_CHECKING:
     from gamedsl.engine.kernel import State
     from gamedsl.runtime import Game
-    from gamedsl.solve.job import Progress
 
 MANY_WAYS = 3_000
 """Ways to play through a game for a seat against fixed others, above which its games are sampled
@@ -70,7 +69,7 @@ class Sampled:
         }
 
 
-def solve_large(
+def solve_by_sampling(
     game: Game, utility: Utility, iterations: int | None, seed: int, progress: Progress
 ) -> tuple[Solution, Sampled, Sampling]:
     """A policy by MCCFR, with estimates. The solution's regrets are what replies that were found

@@ -69,7 +69,7 @@ class Merging:
 def merging(env: Env, limit: int = LIMIT) -> Merging:
     """Compare all information sets that are told the same. Raises `TooLarge` beyond `limit`
     histories."""
-    return _Walk(env, limit).found()
+    return _Comparison(env, limit).found()
 
 
 Factor = tuple[object, str]
@@ -80,7 +80,7 @@ Odds = tuple[Fraction, frozenset[tuple[Factor, int]]]
 
 
 @dataclass
-class _Node:
+class _History:
     """A history: what it is like, who is asked by which numbers of prompts, and what follows by
     which moves."""
 
@@ -98,13 +98,13 @@ class _Node:
     """The mean of what is paid, by which its class is known apart from what was won before."""
 
 
-class _Walk:
+class _Comparison:
     """One walk over all histories of a game."""
 
     def __init__(self, env: Env, limit: int) -> None:
         self._env = env
         self._limit = limit
-        self._nodes: list[_Node] = []
+        self._nodes: list[_History] = []
         self._prompts: dict[tuple[str, Prompt], int] = {}
         self._sets: dict[str, tuple[Decision, int, list[int]]] = {}
         """Each information set: a decision in it, the number of its prompt, and its histories."""
@@ -125,7 +125,7 @@ class _Walk:
     def _play(self) -> None:
         """Every history, each after the one that it follows."""
         begun = self._env.reset(seed=0, chance="asked")
-        self._nodes.append(_Node((), Fraction(1), (), begun))
+        self._nodes.append(_History((), Fraction(1), (), begun))
         at = 0
         while at < len(self._nodes):
             node = self._nodes[at]
@@ -133,7 +133,7 @@ class _Walk:
                 self._go_on(node, at)
             at += 1
 
-    def _go_on(self, node: _Node, at: int) -> None:
+    def _go_on(self, node: _History, at: int) -> None:
         episode = node.episode
         if episode.outcome_count:
             if len(self._nodes) + episode.outcome_count > self._limit:
@@ -154,15 +154,15 @@ class _Walk:
                 raise TooLarge(self._limit)
         node.after = tuple(following)
 
-    def _drawn(self, node: _Node, number: int) -> _Node:
+    def _drawn(self, node: _History, number: int) -> _History:
         """The history after an outcome of chance."""
         step, index = node.episode.drawing
         outcome = node.episode.chance[number]
         names = (*node.moves, f"{' '.join((step, *index))}: {outcome.name}")
         reached = node.reached * outcome.probability
-        return _Node(names, reached, node.done, after(node.episode, (number,)))
+        return _History(names, reached, node.done, after(node.episode, (number,)))
 
-    def _chosen(self, node: _Node, move: Move) -> _Node:
+    def _chosen(self, node: _History, move: Move) -> _History:
         """The history after a choice by all who are asked."""
         chosen = [
             (d.seat, prompt, d.legal[number])
@@ -172,7 +172,7 @@ class _Walk:
         ]
         names = (*node.moves, *(f"{seat}: {name}" for seat, _, name in chosen))
         done = [(seat, (prompt, name)) for seat, prompt, name in chosen]
-        return _Node(names, node.reached, (*node.done, *done), after(node.episode, move))
+        return _History(names, node.reached, (*node.done, *done), after(node.episode, move))
 
     def _told(self, decision: Decision, at: int) -> int:
         """The number of the prompt of a decision, which is noted in its information set."""
@@ -186,7 +186,7 @@ class _Walk:
 
     # comparing
 
-    def _classify(self, node: _Node) -> None:
+    def _classify(self, node: _History) -> None:
         """The class of a history, from those of what follows it."""
         if not node.after:
             paid = (*node.episode.payoffs.values(), *node.episode.rewards.values())
@@ -249,7 +249,7 @@ class _Walk:
         return Difference(seat, (one, other), (nodes[0].moves, nodes[1].moves), reason)
 
 
-def _odds(node: _Node, seat: str) -> Odds:
+def _odds(node: _History, seat: str) -> Odds:
     """The likelihood of a history, but for the choices of one seat."""
     others = Counter(factor for who, factor in node.done if who != seat)
     return node.reached, frozenset(others.items())

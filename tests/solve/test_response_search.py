@@ -7,7 +7,7 @@ from small_games import shipped
 
 import gamedsl
 from gamedsl.solve import SampledPolicy, expected, exploitability, nash_conv_bound, uniform
-from gamedsl.solve.search_response import Search
+from gamedsl.solve.response_search import Search
 
 UNIFORM = SampledPolicy({}, "no iterations")
 

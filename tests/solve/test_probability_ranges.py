@@ -7,7 +7,7 @@ import pytest
 from small_games import STAG_HUNT, matrix_tree, shipped, zero_sum
 
 from gamedsl.solve import InfoSet, TreeBuilder, equilibrium_ranges, exploitability
-from gamedsl.solve.ranges import _optimal, joined
+from gamedsl.solve.probability_ranges import _optimal, joined
 
 
 def ends(ranges, key, action):

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from gamedsl.solve.best_responses import Policy
 from gamedsl.solve.equilibria import mixed_equilibria, pure_equilibria
-from gamedsl.solve.flow import Flow
-from gamedsl.solve.respond import Policy
+from gamedsl.solve.gradient_flow import GradientFlow
 from gamedsl.solve.table import on_path, one_shot, outcome
 from gamedsl.solve.tree import InfoSet, Tree
 
@@ -109,7 +109,7 @@ def predict_basin(
     """Follow the flow from `start`. None where the tree is too large for that (4,000 nodes)."""
     if len(tree) > MANY_NODES or not tree.info_sets:
         return None
-    flow = Flow(tree, coupling_matrix(tree, coupling))
+    flow = GradientFlow(tree, coupling_matrix(tree, coupling))
     start_L = as_row(tree, start)
     landing = flow.run(start_L[None])
     kind = KINDS[landing.kind_B[0]]
@@ -150,7 +150,7 @@ def trajectories(
     """The flow lines from each start, as rows of probabilities, one per (set, action) slot."""
     import numpy as np
 
-    flow = Flow(tree, coupling_matrix(tree, coupling))
+    flow = GradientFlow(tree, coupling_matrix(tree, coupling))
     landing = flow.run(np.stack([as_row(tree, start) for start in starts]), keep=True)
     lines = np.stack(landing.path, axis=1)
     return [line.tolist() for line in lines]
@@ -169,7 +169,7 @@ def _as_policy(tree: Tree, row_L: Array) -> dict[str, dict[str, float]]:
     return {s.key: {a: next(values) for a in s.actions} for s in tree.info_sets}
 
 
-def _same(flow: Flow, rows_BL: Array, profile: Mapping[str, str]) -> Array:
+def _same(flow: GradientFlow, rows_BL: Array, profile: Mapping[str, str]) -> Array:
     """Returns which of many starts (B, L) end on the path of `profile`."""
     import numpy as np
 
@@ -185,7 +185,7 @@ def _same(flow: Flow, rows_BL: Array, profile: Mapping[str, str]) -> Array:
 
 
 def _first_change(
-    flow: Flow, start_L: Array, targets_TL: Array, profile: Mapping[str, str]
+    flow: GradientFlow, start_L: Array, targets_TL: Array, profile: Mapping[str, str]
 ) -> tuple[Array, Array]:
     """The points, on the way to each target, where the outcome first changes (T, L); whether it
     does at all (T).
@@ -211,7 +211,7 @@ def _first_change(
 
 
 def _margin(
-    flow: Flow, start_L: Array, profile: Mapping[str, str]
+    flow: GradientFlow, start_L: Array, profile: Mapping[str, str]
 ) -> tuple[float | None, Array | None]:
     import numpy as np
 
@@ -223,7 +223,7 @@ def _margin(
     return float(change[nearest]), points_TL[nearest]
 
 
-def _targets(flow: Flow, start_L: Array) -> Array:
+def _targets(flow: GradientFlow, start_L: Array) -> Array:
     """Returns the points towards which to push the start: in a 2x2 game all round; else to each
     pure equilibrium, and to each single action at each information set."""
     import numpy as np
@@ -247,7 +247,7 @@ def _targets(flow: Flow, start_L: Array) -> Array:
     return np.stack(rows[:MANY_TARGETS])
 
 
-def _square(flow: Flow, start_L: Array, angles: Array) -> Array:
+def _square(flow: GradientFlow, start_L: Array, angles: Array) -> Array:
     """Returns the points at which rays from a start of a 2x2 game leave the unit square, as rows
     of probabilities."""
     import numpy as np
@@ -265,7 +265,7 @@ def _square(flow: Flow, start_L: Array, angles: Array) -> Array:
     return np.stack(rows)
 
 
-def _boundary(flow: Flow, profile: Mapping[str, str]) -> Boundary | None:
+def _boundary(flow: GradientFlow, profile: Mapping[str, str]) -> Boundary | None:
     """The edge of the basin seen from its corner, ray by ray."""
     import numpy as np
 
@@ -297,7 +297,7 @@ def _share(policy: Policy, one: InfoSet, two: InfoSet) -> tuple[float, float]:
     return float(policy[one.key][one.actions[0]]), float(policy[two.key][two.actions[0]])
 
 
-def _unstable(flow: Flow, rest_L: Array) -> bool:
+def _unstable(flow: GradientFlow, rest_L: Array) -> bool:
     """Whether the flow leaves a rest point when it is nudged, in any of a few directions."""
     import numpy as np
 

@@ -85,7 +85,7 @@ class Watch(Budget):
         return {*entered, *(("run", span) for span in self._run)}
 
 
-class Atlas:
+class HistorySample:
     """See the module docstring. `limit` is how many histories may be gone through; `tokenizer` is
     the one of the model whose prompts are measured, if any.
 
