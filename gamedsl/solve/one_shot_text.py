@@ -10,7 +10,7 @@ from gamedsl.solve.dominance import Elimination
 from gamedsl.solve.formats import mixture, number, percent, profile, table_text
 from gamedsl.solve.imperfect_recall import BEFORE
 from gamedsl.solve.matrix import AllEquilibria, Mixture
-from gamedsl.solve.oneshot import Found, OneShot
+from gamedsl.solve.oneshot import OneShot, TableEquilibrium
 from gamedsl.solve.outcomes import Correlated, Welfare
 from gamedsl.solve.tree import Utility
 from gamedsl.tables.text import plural
@@ -86,7 +86,7 @@ def _fixed(head: str) -> str:
     return head.replace("equilibriums", "equilibria")
 
 
-def _listed(game: OneShot, found: Sequence[Found], finite: bool) -> list[str]:
+def _listed(game: OneShot, found: Sequence[TableEquilibrium], finite: bool) -> list[str]:
     rows = []
     seats = game.table.seats
     for place, one in enumerate(found[:SHOWN], 1):
