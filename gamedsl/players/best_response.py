@@ -74,12 +74,12 @@ def _written_out(game: Game) -> Tree:
         ) from error
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_best_response(request: PlayerRequest) -> Player:
     against = request.open_drawing(request.argument)
     return BestResponsePlayer(request.game, against, seed=request.seed)
 
 
 PLAYER = PlayerSpec(
     "PLAYER", "the best there is while that player holds all other seats",
-    "games whose tree is small", _open, speaks=False,
+    "games whose tree is small", _open_best_response, speaks=False,
 )  # fmt: skip

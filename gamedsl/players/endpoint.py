@@ -148,7 +148,7 @@ def _answered(thought: _Thought, answer: Answer | None) -> Answered:
     return Answered(read, text, tokens)
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_endpoint(request: PlayerRequest) -> Player:
     try:
         return EndpointPlayer.of(request.argument, budget=request.budget)
     except EndpointError as error:
@@ -156,5 +156,5 @@ def _open(request: PlayerRequest) -> Player:
 
 
 PLAYER = PlayerSpec(
-    "URL#MODEL", "a model that an OpenAI-compatible server serves", "all games", _open
+    "URL#MODEL", "a model that an OpenAI-compatible server serves", "all games", _open_endpoint
 )

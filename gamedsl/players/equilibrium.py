@@ -74,11 +74,11 @@ def _replace(path: Path, text: str) -> None:
     Path(new).replace(path)
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_equilibrium(request: PlayerRequest) -> Player:
     return EquilibriumPlayer(request.game, seed=request.seed)
 
 
 PLAYER = PlayerSpec(
     "", "the policy that `gamedsl solve` finds, kept from then on",
-    "games that can be solved whole", _open, speaks=False,
+    "games that can be solved whole", _open_equilibrium, speaks=False,
 )  # fmt: skip

@@ -32,7 +32,7 @@ class FixedPlayer(DrawingPlayer):
         )
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_fixed_actions(request: PlayerRequest) -> Player:
     from gamedsl.prompting.labels import option_names
 
     actions, known = _listed(request.argument), option_names(request.game.ir)
@@ -57,5 +57,8 @@ def _listed(text: str) -> list[str]:
 
 
 PLAYER = PlayerSpec(
-    "ACTION", "the first of these actions, with commas between, that is legal", "all games", _open
+    "ACTION",
+    "the first of these actions, with commas between, that is legal",
+    "all games",
+    _open_fixed_actions,
 )

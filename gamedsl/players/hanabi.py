@@ -64,28 +64,28 @@ class HanabiPlayer(DrawingPlayer):
     def choose(self, view: Mapping[str, Any]) -> str:
         """The action at a view, as `Decision.view` has it."""
         table, hands = self.table(view)
-        return Turn(table, view["seat"], hands, tuple(view["legal"])).choose()
+        return HanabiTurn(table, view["seat"], hands, tuple(view["legal"])).choose()
 
     def table(self, view: Mapping[str, Any]) -> tuple[PublicKnowledge, Hands]:
         """Returns the public knowledge, and the hands that the seat sees."""
         hands: dict[str, list[Card]] = {s: [] for s in self._seats if s != view["seat"]}
-        moves: tuple[Move, ...] = ()
+        moves: tuple[HanabiMove, ...] = ()
         events = iter(view["seen"])
         for event in events:
             verb, arguments = _parsed(event["name"])
             if verb == "hint":
                 touched = next(events)["name"].strip("{}").split()
-                moves += (Move(event["name"], event["seat"], tuple(map(int, touched))),)
+                moves += (HanabiMove(event["name"], event["seat"], tuple(map(int, touched))),)
             elif verb in ("play", "discard"):
                 (slot,) = map(int, arguments)
                 if event["seat"] in hands:
                     del hands[event["seat"]][slot]
-                moves += (Move(event["name"], event["seat"], _card(next(events)["name"])),)
+                moves += (HanabiMove(event["name"], event["seat"], _card(next(events)["name"])),)
             elif event["seat"] in hands:
                 hands[event["seat"]].append(_card(event["name"]))
         return self._after(moves), hands
 
-    def _read(self, moves: tuple[Move, ...]) -> PublicKnowledge:
+    def _read(self, moves: tuple[HanabiMove, ...]) -> PublicKnowledge:
         """Returns the public knowledge after some moves; cached for continuations of them."""
         if not moves:
             return PublicKnowledge(self._params, self._seats)
@@ -102,7 +102,7 @@ class HanabiPlayer(DrawingPlayer):
         return table
 
 
-class Move(NamedTuple):
+class HanabiMove(NamedTuple):
     """A seat's action and its public result: the slots that a hint touched, or the card."""
 
     name: str
@@ -185,7 +185,7 @@ class PublicKnowledge:
         for i in slots:
             maybe[i] = frozenset(c for c in maybe[i] if self.playable(c) == playable) or maybe[i]
 
-    def meant(self, move: Move, seat: str) -> list[tuple[Card, ...]]:
+    def meant(self, move: HanabiMove, seat: str) -> list[tuple[Card, ...]]:
         """The hands that a seat may hold, of those with which the other one does this move; none
         where they are too many to ask."""
         maybe = self.maybe[seat]
@@ -200,7 +200,7 @@ class PublicKnowledge:
                 touched = tuple(i for i, card in enumerate(hand) if arguments[1] in hints_of(card))
                 if touched != move.shown:
                     continue
-            turn = Turn(self, move.seat, {seat: hand}, self.legal(move.seat, seat, hand))
+            turn = HanabiTurn(self, move.seat, {seat: hand}, self.legal(move.seat, seat, hand))
             if turn.choose() == move.name:
                 found.append(hand)
         return found
@@ -246,7 +246,7 @@ class PublicKnowledge:
         ]
 
 
-class Turn:
+class HanabiTurn:
     """One decision of a seat: what all know, and the hands that it sees."""
 
     def __init__(
@@ -368,7 +368,7 @@ def share(
     return sum(n for card, n in weights.items() if of(card)) / (sum(weights.values()) or 1)
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_hanabi(request: PlayerRequest) -> Player:
     if request.argument not in ("", "hints"):
         raise PlayerError(
             f"`hanabi_convention` has no setting `{request.argument}`",
@@ -382,5 +382,5 @@ PLAYER = PlayerSpec(
     "a convention by which hints ask for cards; sees its view alone; with `hints` it reads nothing"
     " into other moves",
     "`hanabi` and what extends it",
-    _open,
+    _open_hanabi,
 )

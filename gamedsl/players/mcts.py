@@ -143,12 +143,12 @@ def _play_out(state: State, seats: tuple[str, ...], dice: random.Random) -> list
     return [float(payoffs[seat]) for seat in seats]
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_mcts(request: PlayerRequest) -> Player:
     simulations = request.whole(request.argument, "mcts:200")
     return MctsPlayer(request.game, simulations, seed=request.seed)
 
 
 PLAYER = PlayerSpec(
-    "SIMULATIONS", "what Monte Carlo tree search tries most", OPEN_GAMES, _open,
+    "SIMULATIONS", "what Monte Carlo tree search tries most", OPEN_GAMES, _open_mcts,
     speaks=False, seeded=True,
 )  # fmt: skip

@@ -184,7 +184,7 @@ def _require_two(game: Game) -> None:
         )
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_minimax(request: PlayerRequest) -> Player:
     depth = None
     if request.argument:
         name, _, number = request.argument.partition("=")
@@ -198,6 +198,6 @@ PLAYER = PlayerSpec(
     "[depth=N]",
     "all best moves equally often, of the whole game or as far as it looks ahead",
     f"{OPEN_GAMES}, two seats, constant sum; without a depth up to 30,000 positions",
-    _open,
+    _open_minimax,
     speaks=False,
 )

@@ -89,7 +89,7 @@ def mixed(argument: str) -> list[str]:
     return re.split(r"\+(?=\s*[\d.]+\s*\*)", argument)
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_mix(request: PlayerRequest) -> Player:
     parts = []
     for part in mixed(request.argument):
         share, times, spec = part.partition("*")
@@ -105,5 +105,5 @@ def _open(request: PlayerRequest) -> Player:
 
 PLAYER = PlayerSpec(
     "SHARE*PLAYER+…", "one of several players, drawn anew for each episode", "what its players fit",
-    _open,
+    _open_mix,
 )  # fmt: skip

@@ -242,11 +242,11 @@ def load_policy(
     return policy
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_model(request: PlayerRequest) -> Player:
     return untrained(request.argument, request.game, seed=request.seed, vllm=request.vllm)
 
 
 PLAYER = PlayerSpec(
-    "NAME", "a language model as it comes, untrained", "all games", _open,
+    "NAME", "a language model as it comes, untrained", "all games", _open_model,
     in_files=True, seeded=True,
 )  # fmt: skip

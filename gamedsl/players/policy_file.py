@@ -162,7 +162,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_policy_file(request: PlayerRequest) -> Player:
     try:
         return SavedPlayer.of(request.argument, request.game, seed=request.seed)
     except PolicyError as error:
@@ -171,6 +171,7 @@ def _open(request: PlayerRequest) -> Player:
 
 
 PLAYER = PlayerSpec(
-    "FILE", "a policy that `gamedsl solve --save` kept", "the game that was solved", _open,
+    "FILE", "a policy that `gamedsl solve --save` kept", "the game that was solved",
+    _open_policy_file,
     speaks=False, in_files=True,
 )  # fmt: skip

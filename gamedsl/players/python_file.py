@@ -55,7 +55,7 @@ def load_player(argument: str, *, seed: int) -> Player:
     return FunctionPlayer(found)
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_python_file(request: PlayerRequest) -> Player:
     if not request.allow_code:
         raise PlayerError(
             f"`module:{request.argument}` would run a Python file, which no file may ask for",
@@ -66,5 +66,5 @@ def _open(request: PlayerRequest) -> Player:
 
 PLAYER = PlayerSpec(
     "FILE.py:NAME", "a class or function in a Python file; never named in a recipe", "all games",
-    _open, in_files=True,
+    _open_python_file, in_files=True,
 )  # fmt: skip

@@ -34,8 +34,8 @@ class RandomPlayer(DrawingPlayer):
         return name
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_random(request: PlayerRequest) -> Player:
     return RandomPlayer(seed=request.seed)
 
 
-PLAYER = PlayerSpec("", "each legal action equally often", "all games", _open)
+PLAYER = PlayerSpec("", "each legal action equally often", "all games", _open_random)

@@ -137,7 +137,7 @@ def _number(path: Path) -> int:
     return int(found[0]) if found else -1
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_runs(request: PlayerRequest) -> Player:
     open_holder = request.open if request.game.ir.written else request.open_drawing
     return run_player(
         request.argument, request.game, open_holder, seed=request.seed, vllm=request.vllm
@@ -146,5 +146,5 @@ def _open(request: PlayerRequest) -> Player:
 
 PLAYER = PlayerSpec(
     "FOLDER[@STEP]", "what a training run came to, at its end or at a checkpoint",
-    "the game that was trained", _open, in_files=True,
+    "the game that was trained", _open_runs, in_files=True,
 )  # fmt: skip

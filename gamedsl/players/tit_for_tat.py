@@ -39,7 +39,7 @@ class TitForTat(DrawingPlayer):
         return [even + (1 - self.slip) * meant.count(name) / len(meant) for name in decision.legal]
 
 
-def _open(request: PlayerRequest) -> Player:
+def _open_tit_for_tat(request: PlayerRequest) -> Player:
     slip = request.argument or "0"
     if not re.fullmatch(NUMBER, slip) or not 0 <= float(slip) <= 1:
         raise PlayerError(f"`{slip}` is no share from 0 to 1", "write `tit_for_tat:0.1`")
@@ -50,5 +50,5 @@ PLAYER = PlayerSpec(
     "[SLIP]",
     "as others did last, first the first option; a share SLIP of its choices is uniform",
     "all games; meant for those that repeat a stage",
-    _open,
+    _open_tit_for_tat,
 )

@@ -20,7 +20,7 @@ from gamedsl.policies.kv_pool import SCRAP, KVPool
 from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
 from gamedsl.policies.prefill import segments
-from gamedsl.policies.shared_attention import NAME, Block, Level, blocks
+from gamedsl.policies.shared_attention import NAME, SharedBlock, SharedLevel, blocks
 
 _ROOM = 32  # columns made at once, at least
 
@@ -42,7 +42,9 @@ class DecodeBatch:
         self._adapters = list(adapters)
         self._layers = len(network.layers)
         found = [] if share is None else blocks(paths, share)
-        self._levels = [Level(pool, self._layers, paths, level, network.device) for level in found]
+        self._levels = [
+            SharedLevel(pool, self._layers, paths, level, network.device) for level in found
+        ]
         begins = _begins(len(paths), found)
         own = [path[begin:] for path, begin in zip(paths, begins, strict=True)]
         self._position_B1 = torch.tensor([[len(path)] for path in paths], device=network.device)
@@ -161,7 +163,7 @@ class DecodeBatch:
             config._attn_implementation = before
 
 
-def _begins(rows: int, levels: Sequence[Sequence[Block]]) -> list[int]:
+def _begins(rows: int, levels: Sequence[Sequence[SharedBlock]]) -> list[int]:
     """By row where its own slots begin."""
     begins = [0] * rows
     for level in levels:

@@ -227,7 +227,7 @@ def all_served(
 
 
 @dataclass(frozen=True)
-class Place:
+class ReplySpan:
     """The place of a reply: its row, and its part [start, stop) of the row's trained tokens."""
 
     row: int
@@ -237,14 +237,14 @@ class Place:
 
 def join_turns(
     adapter: str, turns: Sequence[Generated], temperature: float = 1.0
-) -> tuple[list[TokenRow], list[Place]]:
+) -> tuple[list[TokenRow], list[ReplySpan]]:
     """The rows that train one role's replies in one episode, in order, and where each reply lies.
 
     A turn whose prompt begins with all that the turn before it held goes on in the same row;
     any other (the template rewrites what was said, or the context was cut) begins a new one.
     """
     rows: list[TokenRow] = []
-    places: list[Place] = []
+    places: list[ReplySpan] = []
     for turn in turns:
         ids = turn.prompt_ids + turn.reply_ids
         known = rows[-1] if rows else None
@@ -254,5 +254,5 @@ def join_turns(
         before = sum(stop - start for start, stop in trained)
         here = (len(turn.prompt_ids), len(ids))
         rows.append(TokenRow(adapter, ids, (*trained, here), temperature))
-        places.append(Place(len(rows) - 1, before, before + len(turn.reply_ids)))
+        places.append(ReplySpan(len(rows) - 1, before, before + len(turn.reply_ids)))
     return rows, places

@@ -30,7 +30,7 @@ _UNKNOWN = ("softcap", "s_aux", "position_bias", "head_mask")
 
 
 @dataclass(frozen=True)
-class Block:
+class SharedBlock:
     """The rows [start, stop) share the slots [begin, end) of their paths."""
 
     start: int
@@ -39,13 +39,13 @@ class Block:
     end: int
 
 
-def blocks(paths: Sequence[Sequence[int]], least: int) -> list[list[Block]]:
+def blocks(paths: Sequence[Sequence[int]], least: int) -> list[list[SharedBlock]]:
     """Returns the shared prefixes of rows, level by level; rows are sorted so that equal prefixes
     are adjacent.
 
     A block is made if it saves at least `least` reads of a slot.
     """
-    levels: list[list[Block]] = [[] for _ in range(DEPTH)]
+    levels: list[list[SharedBlock]] = [[] for _ in range(DEPTH)]
     todo = [(0, len(paths), 0, 0)]  # rows, first slot not in a block yet, level
     while todo:
         start, stop, begin, level = todo.pop()
@@ -53,7 +53,7 @@ def blocks(paths: Sequence[Sequence[int]], least: int) -> list[list[Block]]:
             continue
         end = common_prefix(paths[start], paths[stop - 1])
         if (stop - start - 1) * (end - begin) >= least:
-            levels[level].append(Block(start, stop, begin, end))
+            levels[level].append(SharedBlock(start, stop, begin, end))
             begin, level = end, level + 1
         first = start
         for row in range(start + 1, stop + 1):
@@ -64,11 +64,17 @@ def blocks(paths: Sequence[Sequence[int]], least: int) -> list[list[Block]]:
     return [sorted(level, key=lambda block: block.start) for level in levels if level]
 
 
-class Level:
+class SharedLevel:
     """One level's keys and values, by group, and which row is in which group."""
 
-    def __init__(self, pool: KVPool, layers: int, paths: Sequence[list[int]], level: list[Block],
-                 device: torch.device) -> None:  # fmt: skip
+    def __init__(
+        self,
+        pool: KVPool,
+        layers: int,
+        paths: Sequence[list[int]],
+        level: list[SharedBlock],
+        device: torch.device,
+    ) -> None:
         self.length = max(block.end - block.begin for block in level)
         slot_GP = torch.zeros(len(level), self.length, dtype=torch.int64)
         self.group_B = torch.full((len(paths),), -1)
@@ -128,7 +134,7 @@ def attend(
     value_BHSD: torch.Tensor,
     mask_BQQA: torch.Tensor,
     scaling: float,
-    levels: Sequence[Level] = (),
+    levels: Sequence[SharedLevel] = (),
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
     """An attention function of transformers: one query a row (Q = 1), N = H * R query heads.

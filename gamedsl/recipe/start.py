@@ -19,13 +19,13 @@ from gamedsl.recipe.conflicts import report_unknown
 from gamedsl.recipe.setting import is_number
 from gamedsl.recipe.table import Start
 
-Place = tuple[str, str | None]
+StepKey = tuple[str, str | None]
 Given = dict[str, tuple[Fraction, Span]]
 
 
 def read_start(ir: GameIR, settings: Iterable[Setting], problems: Problems) -> tuple[Start, ...]:
     """The warm starts that settings under `start.` ask for."""
-    places: dict[Place, Given] = {}
+    places: dict[StepKey, Given] = {}
     span = None
     for setting in settings:
         span = setting.span
@@ -42,7 +42,7 @@ def read_start(ir: GameIR, settings: Iterable[Setting], problems: Problems) -> t
 
 
 def _place(
-    ir: GameIR, path: tuple[str, ...], value: Any, span: Span, places: dict[Place, Given],
+    ir: GameIR, path: tuple[str, ...], value: Any, span: Span, places: dict[StepKey, Given],
     problems: Problems,
 ) -> None:  # fmt: skip
     """Take one `role[.step].action: probability` into `places`, or say what is wrong with it."""
@@ -77,7 +77,7 @@ def _is_probability(value: Any) -> bool:
     return is_number(value) and 0 <= value <= 1
 
 
-def _starts(ir: GameIR, place: Place, given: Given, problems: Problems) -> list[Start]:
+def _starts(ir: GameIR, place: StepKey, given: Given, problems: Problems) -> list[Start]:
     """Returns what was given as data, with a step's variable replaced by its steps. Reports
     probabilities that cannot add up at some step."""
     role, step = place

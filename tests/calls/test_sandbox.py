@@ -21,13 +21,19 @@ from gamedsl.calls.sandbox.launch import (
     WAYS,
     Confined,
     Limits,
-    Outcome,
+    ProgramExit,
     SandboxError,
     Way,
     confined,
     run_script,
 )
-from gamedsl.calls.sandbox.report import GUARANTEES, Report, best_way, fault_of, sandbox_report
+from gamedsl.calls.sandbox.report import (
+    GUARANTEES,
+    SandboxReport,
+    best_way,
+    fault_of,
+    sandbox_report,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it refuses: see below")
 
@@ -161,7 +167,7 @@ def way(request: pytest.FixtureRequest) -> Way:
     return found
 
 
-def run(way: Way, text: str, limits: Limits = LIMITS) -> Outcome:
+def run(way: Way, text: str, limits: Limits = LIMITS) -> ProgramExit:
     return run_script(text, way=way, limits=limits)
 
 
@@ -486,13 +492,13 @@ def test_what_holds_is_said() -> None:
         assert best_way() == found.way
         assert list(found.holds()) == list(GUARANTEES)
         assert "no network: " in str(found)
-        without = Report("landlock", {"user": "no user namespaces"})
-        assert without.holds() != Report("user", {}).holds()
+        without = SandboxReport("landlock", {"user": "no user namespaces"})
+        assert without.holds() != SandboxReport("user", {}).holds()
         assert "not by way of user: no user namespaces" in str(without)
 
 
 def test_where_nothing_holds_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(text: str, *, way: Way, limits: Limits) -> Outcome:
+    def nothing(text: str, *, way: Way, limits: Limits) -> ProgramExit:
         raise SandboxError("OSError: unshare: Operation not permitted")
 
     monkeypatch.setattr(report, "run_script", nothing)
@@ -510,13 +516,13 @@ def test_a_machine_that_is_not_known_is_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(kernel, "KNOWN", False)
     assert sandbox_report.__wrapped__().refused["all"].endswith(" are not listed")
     monkeypatch.setattr(report.sys, "platform", "darwin")
-    assert sandbox_report.__wrapped__() == Report(None, {"all": "this is not Linux"})
+    assert sandbox_report.__wrapped__() == SandboxReport(None, {"all": "this is not Linux"})
 
 
 def test_a_way_that_lets_something_through_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def leaking(text: str, *, way: Way, limits: Limits) -> Outcome:
+    def leaking(text: str, *, way: Way, limits: Limits) -> ProgramExit:
         done = Path(text.partition("CANARY = '")[2].partition("'")[0]).read_text()
-        return Outcome("itself", 0, b"can read files\n" if done == "seen" else b"")
+        return ProgramExit("itself", 0, b"can read files\n" if done == "seen" else b"")
 
     monkeypatch.setattr(report, "run_script", leaking)
     assert fault_of("user") == "a program in it can read files"

@@ -10,7 +10,7 @@ import pytest
 import gamedsl
 from gamedsl import Action
 from gamedsl.players import PlayerError, open_player, play
-from gamedsl.players.hanabi import PublicKnowledge, Turn
+from gamedsl.players.hanabi import PublicKnowledge, HanabiTurn
 
 SEEDS = 40
 HINTS = "hanabi_convention:hints"
@@ -145,7 +145,7 @@ def test_hint_exists_for_either_card_and_none(small) -> None:
             good = {card for card in hand if table.playable(card)}
             assert all(any(card in cards for cards in read) for card in good)
             assert good or frozenset() in read
-            assert [h for h in Turn(table, "me", {"you": hand}, legal)._hints() if h.fair]
+            assert [h for h in HanabiTurn(table, "me", {"you": hand}, legal)._hints() if h.fair]
 
 
 def test_other_games_are_refused() -> None:

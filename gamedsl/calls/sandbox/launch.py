@@ -59,7 +59,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProgramExit:
     """The end of a program: by itself, or killed because its time was up or its output too long.
     `code` is its exit code, 128 and the number of the signal that killed it, or None if it had
     to be killed from outside."""
@@ -109,7 +109,7 @@ class Confined:
             os.close(report_fd)
         self._report = report
 
-    def finish(self) -> Outcome:
+    def finish(self) -> ProgramExit:
         """Wait for the program's end, at most until its time is up. Raises `SandboxError` where it
         was never started."""
         output = b""
@@ -129,7 +129,7 @@ class Confined:
         self.kill()
         if ended != "time":
             self.check()
-        return Outcome(ended, None if ended != "itself" else code, output[: self.limits.output])
+        return ProgramExit(ended, None if ended != "itself" else code, output[: self.limits.output])
 
     def seconds_left(self) -> float:
         """Seconds until the time is up."""
@@ -195,7 +195,7 @@ def confined(
         program.close()
 
 
-def run_script(text: str, *, way: Way, limits: Limits = Limits()) -> Outcome:
+def run_script(text: str, *, way: Way, limits: Limits = Limits()) -> ProgramExit:
     """Run a Python program confined, and read what it writes."""
     target = "gamedsl.calls.sandbox.script"
     with confined(target, text, limits=limits, way=way, output=True) as program:

@@ -68,7 +68,7 @@ print("can", ", ".join(broken) or "nothing")
 
 
 @dataclass(frozen=True)
-class Report:
+class SandboxReport:
     """The way in which programs are confined here, or None where they cannot be; for every way that
     does not hold, why."""
 
@@ -88,23 +88,23 @@ class Report:
 
 
 @cache
-def sandbox_report() -> Report:
+def sandbox_report() -> SandboxReport:
     """Try every way, the strongest first, until one keeps what it promises."""
     refused: dict[str, str] = {}
     if sys.platform != "linux":
-        return Report(None, {"all": "this is not Linux"})
+        return SandboxReport(None, {"all": "this is not Linux"})
     from gamedsl.calls.sandbox import kernel
 
     if not kernel.KNOWN:
-        return Report(None, {"all": f"the system calls of {kernel.MACHINE} are not listed"})
+        return SandboxReport(None, {"all": f"the system calls of {kernel.MACHINE} are not listed"})
     for way in WAYS:
         if way == "root" and os.geteuid() != 0:
             refused[way] = "this process is not root"
         elif why := fault_of(way):
             refused[way] = why
         else:
-            return Report(way, refused)
-    return Report(None, refused)
+            return SandboxReport(way, refused)
+    return SandboxReport(None, refused)
 
 
 def fault_of(way: Way) -> str:
