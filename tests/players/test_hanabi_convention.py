@@ -10,7 +10,7 @@ import pytest
 import gamedsl
 from gamedsl import Action
 from gamedsl.players import PlayerError, open_player, play
-from gamedsl.players.hanabi import PublicKnowledge, HanabiTurn
+from gamedsl.players.hanabi import HanabiTurn, PublicKnowledge
 
 SEEDS = 40
 HINTS = "hanabi_convention:hints"
