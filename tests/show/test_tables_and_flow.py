@@ -13,7 +13,7 @@ from gamedsl.view.game.payoffs import cells_of
 from gamedsl.view.game.sight import Glance, visibility_rows
 from gamedsl.view.game.views import Views
 from tests.shipped import CLOSED, OPEN
-from tests.show.shown import Picture, built, views
+from tests.show.pictures import Picture, built, views
 
 NAMES = (*CLOSED, *OPEN)
 

@@ -15,7 +15,7 @@ from gamedsl.view.game.extensive import DrawnNode, draw_tree, order_outcomes
 from gamedsl.view.game.layout import rows_of, tidy
 from gamedsl.view.game.tree_picture import tree_picture
 from gamedsl.view.game.tree_shape import shape_of
-from tests.show.shown import Picture, views
+from tests.show.pictures import Picture, views
 
 LEWIS = {"words": "2", "objects": "2", "shown": "2"}
 SMALL = [
