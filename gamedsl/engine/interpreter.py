@@ -75,7 +75,7 @@ class Interpreter:
     """The rules of one game, interpreted. A `gamedsl.engine.kernel.Kernel`.
 
     With a `budget`, what is played may take no more work altogether: `SpentError` where it does.
-    `caller` works out calls. With `spoken`, open decisions offer the examples that it gives.
+    `caller` works out calls. With `examples`, open decisions offer the examples that it gives.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class Interpreter:
         ir: GameIR,
         budget: Budget | None = None,
         caller: Caller = call_registered,
-        spoken: ExampleReplies | None = None,
+        examples: ExampleReplies | None = None,
     ) -> None:
         self.ir = ir
         self.budget = budget
         self.caller = caller
         self.flow = flow.flatten(ir)
         self.handlers = tuple(map(handler_of, self.flow.ops))
-        self.options = LegalOptions(ir, spoken)
+        self.options = LegalOptions(ir, examples)
         self.drawing = Drawing(ir)
 
     def start(self, lasting: Mapping[str, Any] = NOTHING) -> History:

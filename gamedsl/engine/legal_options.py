@@ -23,8 +23,8 @@ whether the step's `valid` admits a name."""
 class LegalOptions:
     """The options of every step and seat, by value and by canonical name."""
 
-    def __init__(self, ir: GameIR, spoken: ExampleReplies | None = None) -> None:
-        self._seats, self._spoken = ir.seats, spoken
+    def __init__(self, ir: GameIR, examples: ExampleReplies | None = None) -> None:
+        self._seats, self._examples = ir.seats, examples
         self._names: dict[tuple[str, str], dict[Any, tuple[int, str]]] = {}
         self._values: dict[tuple[str, str], dict[str, Any]] = {}
         self._all: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -48,7 +48,7 @@ class LegalOptions:
         self, step: Choose, seat: str, scope: Scope, admits: Callable[[str], bool]
     ) -> tuple[str, ...]:
         """Returns examples of replies to an open decision, where there are some; otherwise none."""
-        return () if self._spoken is None else self._spoken(step, seat, scope, admits)
+        return () if self._examples is None else self._examples(step, seat, scope, admits)
 
     def legal(self, step: Choose, seat: str, scope: Scope) -> tuple[str, ...]:
         """Returns the names of a seat's legal options, in the order of the step's options.

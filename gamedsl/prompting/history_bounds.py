@@ -93,7 +93,7 @@ def _token_weights(ir: GameIR, *, own: bool) -> Weigh:
         if isinstance(step, Choose):
             seats = [
                 actor for actor in step.actors
-                if (own if actor == seat else _may_see(step, seat, actor))
+                if (own if actor == seat else may_read(step.readers, seat, actor))
             ]  # fmt: skip
             limit = 0 if step.said is None else step.said.max_tokens
             return limit * (len(seats) if step.joint else own and bool(seats))
@@ -118,8 +118,3 @@ def _count_texts(type: Type, seats: int) -> int:
     if has_text(type):
         raise UnboundedError("it is not told how many texts a step shows")
     return 0
-
-
-def _may_see(step: Choose, seat: str, actor: str) -> bool:
-    fields = [inner for _, inner in step.readers.fields] or [step.readers]
-    return any(may_read(readers, seat, actor) for readers in fields)

@@ -11,7 +11,9 @@ import pytest
 import gamedsl
 from gamedsl import Action
 from gamedsl.ir import types as ty
+from gamedsl.ir.statements import Readers
 from gamedsl.ir.values import Bag, name_of
+from gamedsl.prompting.visibility import may_read
 from gamedsl.runtime.value_names import value_of
 from tests.export.games import NAMES, every_history, loaded, play, written
 
@@ -246,3 +248,12 @@ def test_there_is_no_view_of_a_stranger() -> None:
     episode = loaded("kuhn_poker").env().reset()
     with pytest.raises(ValueError, match="no seat `third`; there are first, second"):
         episode.view("third")
+
+
+def test_a_field_may_be_read_by_its_own_readers() -> None:
+    whole = Readers("nobody", fields=((0, Readers("owner")), (1, Readers("seats", ("bob",)))))
+    assert may_read(whole, "ann", "ann")
+    assert not may_read(whole, "ann", "cid")
+    assert may_read(whole, "ann", None)
+    assert may_read(whole, "bob", "cid")
+    assert not may_read(Readers("nobody"), "ann", "ann")
