@@ -43,7 +43,7 @@ class Prompts:
         if self.book is None:
             return ()
         state = node.state
-        variables = state.variables if self._ir.told_at(ask.seat, ask.step) is not None else {}
+        variables = state.variables if self._ir.entries_at(ask.seat, ask.step) is not None else {}
         step, seen = self._steps[ask.step], state.seen(ask.seat)
         before = turns_before(node, ask.seat) if self._prompter.is_chat else ()
         try:

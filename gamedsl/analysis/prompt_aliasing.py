@@ -59,7 +59,7 @@ def check_aliasing(sample: HistorySample, problems: Problems) -> Iterator[Proof]
     if not pairs:
         yield Proof("told.apart", APART, sample.grade, sample.extent)
         return
-    forgets = [pair for pair in pairs if pair.seat in sample.ir.told_less]
+    forgets = [pair for pair in pairs if pair.seat in sample.ir.limited_seats]
     if forgets:
         pair = forgets[0]
         what = _prompt_source(sample.ir, pair.seat)
@@ -154,7 +154,7 @@ def _compared(sample: HistorySample, pairs: list[Pair], problems: Problems) -> I
     told: set[str] = set()
     for difference in found.differences:
         seat, keys = difference.seat, difference.information_sets
-        code = "GD0531" if seat in sample.ir.told_less else "GD0530"
+        code = "GD0531" if seat in sample.ir.limited_seats else "GD0530"
         if code in told:
             continue
         told.add(code)
@@ -162,7 +162,7 @@ def _compared(sample: HistorySample, pairs: list[Pair], problems: Problems) -> I
         nodes = node, after
         prompt = next((p.prompt for p in pairs if other in p.keys), "")
         pair = Pair(seat, (one, other), nodes, prompt)
-        report = _forgets if seat in sample.ir.told_less else _same_prompt
+        report = _forgets if seat in sample.ir.limited_seats else _same_prompt
         report(sample.ir, pair, difference.reason, problems)
         histories = replay(nodes[0]), replay(nodes[1])
         yield Proof(

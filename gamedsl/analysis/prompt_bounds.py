@@ -100,7 +100,7 @@ class PromptBounds:
 
     def _told(self, seat: str, step: Choose) -> int:
         """The text before the seat's name, the end of its last line included."""
-        entries = self._ir.told_at(seat, step.id)
+        entries = self._ir.entries_at(seat, step.id)
         if entries is None and seat in self._ir.windows:
             most = most_in_prompts(self._ir, self._bounds, seat, self._lines, self._lines)
             return self._bounded(most[step.id])
@@ -229,7 +229,7 @@ class PromptBounds:
             return self._measure(closed_ask_text(self._ir, step, options, self._roles))
         longest = self._values.label(option.name for option in step.options_of(seat))
         offered = Several(Text(longest), len(options))
-        if self._ir.told_at(seat, step.id) is not None:
+        if self._ir.entries_at(seat, step.id) is not None:
             return self._filled(template, seat, options=offered)
         return self._filled(template, seat, **self._asked(step, seat), options=offered)
 

@@ -224,7 +224,7 @@ def _is_of_a_view(
         if template_for(ir, "ask", step.id, step.variable) is not template:
             continue
         for seat in step.actors:
-            told = ir.told_at(seat, step.id)
+            told = ir.entries_at(seat, step.id)
             if told is not None:
                 view = step.knows is None
                 here, what = ("its view", "view") if view else ("what it knows here", "`knows`")

@@ -84,20 +84,22 @@ def module_of(ir: GameIR) -> ModuleType | None:
     a game that cannot be generated."""
     from gamedsl.engine.codegen.module import write_game
 
-    return _cached_module(f"{ir.kept_hash[:24]}_{_generator()}", lambda: write_game(ir))
+    return _cached_module(f"{ir.code_hash[:24]}_{_generator()}", lambda: write_game(ir))
 
 
 def view_code_of(ir: GameIR) -> ViewCode:
-    """Returns functions that work out the entries that seats are shown at steps (`GameIR.told_at`),
+    """Returns functions that work out the entries that seats are shown at steps (`GameIR.entries_at`),
     by seat and step. Empty where there are none, or they cannot be generated."""
     from gamedsl.engine.codegen.module import write_views
 
-    told = {(seat, step.id): ir.told_at(seat, step.id) for seat in ir.everyone for step in ir.steps}
+    told = {
+        (seat, step.id): ir.entries_at(seat, step.id) for seat in ir.everyone for step in ir.steps
+    }
     tellings = {place: entries for place, entries in told.items() if entries is not None}
     each = {id(entries): entries for entries in tellings.values()}
     if not each:
         return {}
-    name = f"{ir.kept_hash[:24]}_{_generator()}_views"
+    name = f"{ir.code_hash[:24]}_{_generator()}_views"
     module = _cached_module(name, lambda: write_views(ir, tuple(each.values())))
     if module is None:
         return {}

@@ -49,7 +49,7 @@ WORK = 500_000
 
 
 _KNOWN: dict[str, dict[str, tuple[Past, ...]]] = {}
-"""Sampled pasts by `GameIR.kept_hash`."""
+"""Sampled pasts by `GameIR.code_hash`."""
 
 
 class Past(NamedTuple):
@@ -68,11 +68,11 @@ def pasts(ir: GameIR, step: Choose) -> tuple[Past, ...]:
     """Returns situations in which a step asks, the first of each seat first; none for a step that
     no sampled play reaches."""
     if not ir.plain:
-        if ir.kept_hash not in _KNOWN:
+        if ir.code_hash not in _KNOWN:
             if len(_KNOWN) >= 16:
                 _KNOWN.clear()
-            _KNOWN[ir.kept_hash] = _sampled(ir)
-        return _KNOWN[ir.kept_hash].get(step.id, ())
+            _KNOWN[ir.code_hash] = _sampled(ir)
+        return _KNOWN[ir.code_hash].get(step.id, ())
     found: list[Past] = []
     names = 0
     for variant in range(_variants(ir, step)):

@@ -171,7 +171,7 @@ class GameIR:
     """Further streams, evaluated at the end: name, and each seat's expression."""
     view: tuple[tuple[str, tuple[Entry, ...]], ...] = ()
     """What prompts tell a seat in place of the history of events, for each seat that has a declared
-    view, in seat order. It restricts what is told and is no rule: see `kept_hash`."""
+    view, in seat order. It restricts what is told and is no rule: see `code_hash`."""
     history: tuple[tuple[str, Window], ...] = ()
     """The seats whose prompts leave out what is long ago, in seat order. As `view`, it restricts
     what is told, and is no rule."""
@@ -200,22 +200,22 @@ class GameIR:
 
     @cached_property
     def windows(self) -> dict[str, Window]:
-        """The windows of the seats that are not told all of the history."""
+        """The windows by seat, of the seats whose prompts leave out early events."""
         return dict(self.history)
 
     @cached_property
-    def told_less(self) -> frozenset[str]:
-        """The seats that prompts do not tell all they have seen: by a view or a window."""
+    def limited_seats(self) -> frozenset[str]:
+        """The seats whose prompts leave out events that they have seen: by a view or a window."""
         return frozenset(self.views) | frozenset(self.windows)
 
     @cached_property
     def steps(self) -> tuple[Choose, ...]:
-        """Its decisions, in the order written, those inside loops, blocks and actions included."""
+        """The decisions in the order written, those inside loops, blocks and actions included."""
         return tuple(step for step in walk_steps(self.turns) if isinstance(step, Choose))
 
     @cached_property
     def open(self) -> bool:
-        """Whether something is said or called in it: then its histories cannot all be listed."""
+        """Whether a step asks for free text or calls a function: then histories cannot all be listed."""
         return any(
             isinstance(step, Call) or (isinstance(step, Choose) and step.said is not None)
             for step in walk_steps(self.turns)
@@ -228,18 +228,18 @@ class GameIR:
 
     @cached_property
     def in_words(self) -> bool:
-        """Whether replies are written when it is trained: something is said, a thought comes before
-        answers, or referees are asked."""
+        """Whether training writes replies token by token: for open decisions, thoughts before
+        answers, or referees."""
         return self.open or bool(self.referees) or self.respond.think is not None
 
     @cached_property
     def in_form(self) -> bool:
-        """Whether a reply is more than a label: it is in words, or in a form of its own."""
+        """Whether a reply is more than a bare label: free text, or a tag or tool call."""
         return self.in_words or self.respond != LABEL
 
     @cached_property
     def written(self) -> bool:
-        """Whether something of a reply is written token by token, and not an option scored."""
+        """Whether part of a reply is written token by token, where options are scored otherwise."""
         return self.respond.think is not None or any(step.said is not None for step in self.steps)
 
     @cached_property
@@ -255,7 +255,7 @@ class GameIR:
 
     @cached_property
     def asked_as(self) -> dict[str, str]:
-        """For each step with `knows`, the first that asks the same: who is asked cannot tell one
+        """The first step that asks the same, for each step with `knows`: its actor cannot tell one
         from the other."""
         found: dict[str, str] = {}
         first: list[Choose] = []
@@ -267,7 +267,7 @@ class GameIR:
                 found[step.id] = same.id
         return found
 
-    def told_at(self, seat: str, step: str) -> tuple[Entry, ...] | None:
+    def entries_at(self, seat: str, step: str) -> tuple[Entry, ...] | None:
         """Returns the entries that a seat is told at a step in place of all its events: the
         knowledge declared there, or its declared view; None if it is told all."""
         knows = self._knows.get(step)
@@ -374,7 +374,7 @@ class GameIR:
         return self.rules_hash if self.rows == "all" else digest(self.rules_hash, self.rows)
 
     @cached_property
-    def kept_hash(self) -> str:
+    def code_hash(self) -> str:
         """The hash of the tree and of the views, which need earlier bindings: equal for games
         that the same code can run."""
         from gamedsl.ir.hashing import digest

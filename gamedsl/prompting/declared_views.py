@@ -72,12 +72,12 @@ class DeclaredViews:
     def texts(
         self, seat: str, step: Choose, variables: Mapping[str, Any], book: LabelBook
     ) -> tuple[str, ...] | None:
-        """Returns the text of each entry of a seat's view at a step (`GameIR.told_at`); None where
+        """Returns the text of each entry of a seat's view at a step (`GameIR.entries_at`); None where
         the seat is shown all events instead.
 
         Raises EvaluationError if an expression has no value.
         """
-        entries = self._ir.told_at(seat, step.id)
+        entries = self._ir.entries_at(seat, step.id)
         if entries is None:
             return None
         values = self._values(seat, step, entries, variables)

@@ -290,7 +290,7 @@ class Prompter:
     def _view(self, seat: str, step: Choose, texts: tuple[str, ...], book: LabelBook) -> Part:
         """Returns the part for the entries of a view, or of a step's `knows`, one below the
         other."""
-        entries = self.ir.told_at(seat, step.id) or ()
+        entries = self.ir.entries_at(seat, step.id) or ()
         template = template_for(self.ir, "view", seat, self.ir.role_of[seat])
         if template is not None and step.knows is None:
             shown = {entry.name: text for entry, text in zip(entries, texts, strict=True)}

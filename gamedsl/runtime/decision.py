@@ -86,7 +86,7 @@ class Decision:
         the seat's declared view has no value here."""
         env = self._env
         step = env.step_of(self.step)
-        restricted = env.ir.told_at(self.seat, self.step) is not None
+        restricted = env.ir.entries_at(self.seat, self.step) is not None
         variables = self._state.variables if restricted else NOTHING
         asked = env.prompter.messages(
             self.seat, step, self.legal, self._book, self.seen, variables, self.before

@@ -305,7 +305,7 @@ def test_generated_module_is_cached_and_names_its_source(
     assert Generated(ir).written
     (path,) = (tmp_path / "games").glob("*.py")
     text = path.read_text(encoding="utf-8")
-    assert path.stem.startswith(ir.kept_hash[:24])
+    assert path.stem.startswith(ir.code_hash[:24])
     assert "# tic_tac_toe.yaml:13: board[cell] = me" in text
     assert "# alternate.yaml:" in text
     monkeypatch.setattr(generated, "_MODULES", {})

@@ -49,7 +49,7 @@ payoffs: 1 if line(board, 3) == me else 0
 
 def reference(ir: GameIR, seat: str, step: str, variables: Any) -> list[Any]:
     scope = Scope(ir.seats, variables, ir.lets_by_name, {}, seat)
-    return [evaluate(entry.value, scope) for entry in ir.told_at(seat, step) or ()]
+    return [evaluate(entry.value, scope) for entry in ir.entries_at(seat, step) or ()]
 
 
 def compared(game: gamedsl.Game, plays: int) -> int:
