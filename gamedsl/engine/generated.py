@@ -88,8 +88,8 @@ def module_of(ir: GameIR) -> ModuleType | None:
 
 
 def view_code_of(ir: GameIR) -> ViewCode:
-    """Returns functions that work out the entries that seats are shown at steps (`GameIR.entries_at`),
-    by seat and step. Empty where there are none, or they cannot be generated."""
+    """Returns functions that work out the entries that seats are shown (`GameIR.entries_at`), by
+    seat and step. Empty where there are none, or they cannot be generated."""
     from gamedsl.engine.codegen.module import write_views
 
     told = {

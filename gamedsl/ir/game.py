@@ -215,7 +215,7 @@ class GameIR:
 
     @cached_property
     def open(self) -> bool:
-        """Whether a step asks for free text or calls a function: then histories cannot all be listed."""
+        """Whether a step asks for text or calls a function: histories cannot be listed then."""
         return any(
             isinstance(step, Call) or (isinstance(step, Choose) and step.said is not None)
             for step in walk_steps(self.turns)

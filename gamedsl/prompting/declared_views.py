@@ -72,8 +72,8 @@ class DeclaredViews:
     def texts(
         self, seat: str, step: Choose, variables: Mapping[str, Any], book: LabelBook
     ) -> tuple[str, ...] | None:
-        """Returns the text of each entry of a seat's view at a step (`GameIR.entries_at`); None where
-        the seat is shown all events instead.
+        """Returns the text of each entry of a seat's view at a step (`GameIR.entries_at`); None
+        where the seat is shown all events instead.
 
         Raises EvaluationError if an expression has no value.
         """
