@@ -65,7 +65,7 @@ def check_relabelling(sample: HistorySample, problems: Problems) -> Iterator[Pro
         yield Proof("labels.same_game", SAME, "undecided", "there are errors that come before it")
         return
     ir = sample.ir
-    apart = replace(ir, labels=Labels("plain")).kept_hash == ir.kept_hash
+    apart = replace(ir, labels=Labels("plain")).code_hash == ir.code_hash
     one, other = (Env(ir, run_seed=seed, backend="interpreter") for seed in (0, 1))
     for end in sample.ends[:REPLAYED]:
         if not apart or _played(one, end) != _played(other, end):
