@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from gamedsl.tables.markdown import markdown_rows
+from gamedsl.tables.model import Table, text_columns
 from gamedsl.train.errors import TrainError
 from gamedsl.train.files import write_text
 from gamedsl.train.monitors.text import likeliest, meanings_of
@@ -44,8 +46,9 @@ class MeaningTable(NamedTuple):
 
     @property
     def markdown(self) -> str:
-        lines = (self.columns, ("---",) * len(self.columns), *self.rows)
-        return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
+        """The table for programs that show Markdown."""
+        rows = [[v if isinstance(v, str) else f"{v:g}" for v in row] for row in self.rows]
+        return "\n".join(markdown_rows(Table(text_columns(*self.columns), rows)))
 
 
 class Tracker(Protocol):
@@ -82,10 +85,6 @@ def tables(record: Record) -> dict[str, MeaningTable]:
         columns = ("type", "word", "probability", "share of games", "word shared")
         found[f"mapping/{signal}"] = MeaningTable(columns, tuple(rows))
     return found
-
-
-def _cell(value: str | float) -> str:
-    return value.replace("|", "\\|") if isinstance(value, str) else f"{value:g}"
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, float]]:
