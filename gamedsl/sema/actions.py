@@ -21,9 +21,10 @@ from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.program import Action, Choice, Step
 from gamedsl.ir.types import BOOL, NEVER, SEAT, Enum, List, Never
 from gamedsl.ir.values import instance_name
+from gamedsl.sema.name_resolution import all_values
 from gamedsl.sema.options import OptionSet, enough, enum_of, few, listed_values, read_options
 from gamedsl.sema.roles import entries_by_seat, unknown_role
-from gamedsl.sema.scope import ArgumentName, Namespace, TypeName, report_taken
+from gamedsl.sema.scope import ArgumentName, Namespace, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import WORDS, Types
 from gamedsl.sema.values import NOTHING, syntax
@@ -165,14 +166,7 @@ class DeclaredActions:
         written = isinstance(node, Mapping | Sequence) or "|" in text or text.endswith(" or none")
         if written or text in WORDS or text in typer.names.broken:
             type = types.read(node)
-            if type is None:
-                return None
-            values: tuple[Any, ...] = tuple(value for _, value in type.choices)
-            return ir.Const(List(type.type, len(values)), node.span, values)
-        known = typer.names.declared.get(text)
-        if isinstance(known, TypeName):
-            values = tuple(value for _, value in known.choices)
-            return ir.Const(List(known.type, len(values)), node.span, values)
+            return None if type is None else all_values(type, node.span)
         tree = syntax(node, self.problems)
         return typer.expression(tree, me=True) if tree is not None else None
 

@@ -36,7 +36,7 @@ from gamedsl.sema.bindings import (
     readers_of_state,
 )
 from gamedsl.sema.options import PLAY, read_options
-from gamedsl.sema.scope import DataName, StateName, TypeName
+from gamedsl.sema.scope import DataName, StateName
 from gamedsl.sema.statements import read_place
 from gamedsl.sema.step_context import StepContext, WrittenStep
 from gamedsl.sema.types import part_of
@@ -241,13 +241,10 @@ def _check_enough(context: StepContext, origin: Source, node: Node) -> bool:
 
 
 def values_of(context: StepContext, node: Node) -> ir.Expr | None:
-    """Types a collection: a type or data file by its name, or an expression."""
+    """Types a collection: a data file by its name, or an expression, such as the name of a type."""
     known = context.names.declared.get(node.text) if isinstance(node, Scalar) else None
     if isinstance(known, DataName):
         return ir.Const(List(known.type, len(known.rows)), node.span, known.rows)
-    if isinstance(known, TypeName):
-        values = tuple(value for _, value in known.choices)
-        return ir.Const(List(known.type, len(values)), node.span, values)
     return context.expression(node)
 
 

@@ -18,7 +18,7 @@ from gamedsl.sema.claims import read_claims
 from gamedsl.sema.data import Data
 from gamedsl.sema.game_checks import check_acting_roles, check_assigned_state, check_game
 from gamedsl.sema.lets import declare_lets, typed_lets
-from gamedsl.sema.library import Document
+from gamedsl.sema.library import Document, find
 from gamedsl.sema.params import Params
 from gamedsl.sema.payoffs import Payoffs, read_amounts, read_payoffs
 from gamedsl.sema.prompt_sections import (
@@ -92,10 +92,11 @@ class GameReader:
         return len(self.stages.chain) > 1
 
     def read(self) -> GameIR | None:
+        """Returns the game; None with problems where it is wrong."""
         root, names, problems = self.root, self.names, self.problems
         what = f"the game `{self.document.name}`" if self.inner else "this game"
-        declared = Params(names, problems, what, root.span, self.given, names)
-        folded = declared.declare(root.get("params"))
+        params = Params(names, problems, what, root.span, self.given, names)
+        folded = params.declare(root.get("params"))
         roles = declare_roles(root.get("roles") or self.roles_of_stage(), names, problems)
         referees = declare_referees(root.get("referees"), names, problems)
         types = Types(self.typer, self.near)
@@ -120,10 +121,9 @@ class GameReader:
             return None
         payoffs = self.payoffs(root.get("payoffs"), steps, bool(reward.needs))
         view = read_view(root.get("view"), self.typer)
-        about = root.get("about")
         ir = GameIR(
             name=self.document.name,
-            about=about.text if isinstance(about, Scalar) else "",
+            about=_text(root.get("about")),
             params=folded,
             roles=roles,
             enums=tuple(names.enums),
@@ -161,11 +161,8 @@ class GameReader:
         found = None
         for entry in settings:
             if isinstance(entry.value, Scalar) and entry.key.text == "stage":
-                from gamedsl.sema.library import find
-
-                document = find(
-                    "game", entry.value.text, self.near, self.problems, entry.value.span
-                )
+                span = entry.value.span
+                document = find("game", entry.value.text, self.near, self.problems, span)
                 found = document.root.get("roles") if document is not None else None
         return found
 
@@ -240,6 +237,10 @@ def decisions_in(steps: tuple[Step, ...]) -> list[Choose]:
 def head_of(root: Mapping) -> Span:
     """Returns the place of the game's name, where problems of the whole game are reported."""
     return root.entries[0].value.span if root.entries else root.span
+
+
+def _text(node: Node | None) -> str:
+    return node.text if isinstance(node, Scalar) else ""
 
 
 def read_no_move(node: Node | None) -> NoMove:

@@ -73,7 +73,10 @@ class NameResolver:
             case StateName(type=type) | ArgumentName(type=type):
                 return ir.Read(type, node.span, node.id)
             case TypeName() as declared:
-                return _type_values(node, declared, expected)
+                if isinstance(expected, Set):
+                    values = frozenset(value for _, value in declared.choices)
+                    return ir.Const(Set(declared.type), node.span, values)
+                return all_values(declared, node.span)
             case StreamName(type=type):
                 return ir.Stream(type, node.span, node.id)
             case LetName() as let:
@@ -179,12 +182,10 @@ class NameResolver:
         return let.type
 
 
-def _type_values(node: ast.Name, declared: TypeName, expected: Type | None) -> ir.Expr:
-    """Returns all values of a type, as a set where one is expected, else as a list."""
+def all_values(declared: TypeName, span: Span) -> ir.Const:
+    """Returns all values of a declared type as a list, read at `span`."""
     values = tuple(value for _, value in declared.choices)
-    if isinstance(expected, Set):
-        return ir.Const(Set(declared.type), node.span, frozenset(values))
-    return ir.Const(List(declared.type, len(values)), node.span, values)
+    return ir.Const(List(declared.type, len(values)), span, values)
 
 
 def variable_type(context: TypingContext, variable: VariableName) -> Type:

@@ -187,16 +187,16 @@ def _nested_cell(layout: TableLayout, node: Node) -> tuple[ir.Expr, ...]:
     """Returns the payoffs of a cell in seat order; for two roles one number `u` is `[u, -u]`."""
     seats = layout.seats
     if isinstance(node, Scalar) and len(seats) == 2:
-        payoff = _payoff(layout, node)
+        payoff = read_payoff(node, layout.typer)
         if isinstance(payoff.type, Never):
             return (NOTHING, NOTHING)
         if isinstance(payoff, ir.Const):
             return payoff, ir.Const(payoff.type, payoff.span, -payoff.value)
         return payoff, ir.Apply(payoff.type, payoff.span, "neg", (payoff,))
     if isinstance(node, Scalar) and len(seats) == 1:
-        return (_payoff(layout, node),)
+        return (read_payoff(node, layout.typer),)
     if isinstance(node, Sequence) and len(node) == len(seats):
-        return tuple(_payoff(layout, item) for item in node)
+        return tuple(read_payoff(item, layout.typer) for item in node)
     two = ", or for two roles one number `u`, which means `[u, -u]`" if len(seats) == 2 else ""
     help = f"write `[{', '.join(seats[:8])}]`{two}"
     return layout.report_wrong_count(
@@ -204,9 +204,10 @@ def _nested_cell(layout: TableLayout, node: Node) -> tuple[ir.Expr, ...]:
     )
 
 
-def _payoff(layout: TableLayout, node: Node) -> ir.Expr:
-    tree = syntax(node, layout.problems)
-    return layout.typer.check(tree, NUMBER, "a payoff", me=False) if tree else NOTHING
+def read_payoff(node: Node, typer: Typer, *, me: bool = False) -> ir.Expr:
+    """Types a payoff, which may read `me` if it is not in a table."""
+    tree = syntax(node, typer.problems)
+    return typer.check(tree, NUMBER, "a payoff", me=me) if tree else NOTHING
 
 
 class TextTableReader:

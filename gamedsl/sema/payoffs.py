@@ -8,11 +8,11 @@ from gamedsl.frontend.syntax.tables import is_table
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NUMBER
-from gamedsl.sema.payoff_tables import read_payoff_table
+from gamedsl.sema.payoff_tables import read_payoff, read_payoff_table
 from gamedsl.sema.roles import entries_by_seat, unknown_role
 from gamedsl.sema.step_context import StepContext
 from gamedsl.sema.typer import Typer
-from gamedsl.sema.values import NOTHING, syntax
+from gamedsl.sema.values import NOTHING
 
 Payoffs = tuple[tuple[str, ir.Expr], ...]
 
@@ -24,13 +24,8 @@ def read_payoffs(node: Node, typer: Typer, steps: list[Choose]) -> Payoffs:
         return _per_role(node, typer)
     if isinstance(node, Sequence) or (isinstance(node, Scalar) and is_table(node)):
         return read_payoff_table(node, typer, steps)
-    typed = _payoff(node, typer)
+    typed = read_payoff(node, typer, me=True)
     return tuple((seat, typed) for seat in seats)
-
-
-def _payoff(node: Node, typer: Typer) -> ir.Expr:
-    tree = syntax(node, typer.problems)
-    return typer.check(tree, NUMBER, "a payoff", me=True) if tree else NOTHING
 
 
 def _per_role(node: Mapping, typer: Typer) -> Payoffs:
@@ -38,7 +33,7 @@ def _per_role(node: Mapping, typer: Typer) -> Payoffs:
     before = problems.count_errors()
     found: dict[str, ir.Expr] = {}
     for entry, seats in entries_by_seat(node, "the payoff", found, names, problems):
-        found |= dict.fromkeys(seats, _payoff(entry.value, typer))
+        found |= dict.fromkeys(seats, read_payoff(entry.value, typer, me=True))
     missing = [seat for seat in names.seats if seat not in found]
     if missing and problems.count_errors() == before:
         problems.add(
