@@ -226,7 +226,7 @@ def _brought(
         path = locate("protocol", name.text, near)
         if path is None:
             brought.add("payoffs")  # an inner game, by its name or by that of a param
-            itself = name.text == near.stem  # told with the steps, as a ring of games
+            itself = name.text == near.stem  # reported with the steps, as a game inside itself
             if not inside and not itself and locate("game", name.text, near) is None:
                 _unknown("protocol", name.text, near, problems, name.span)
                 brought.add("roles")

@@ -86,8 +86,8 @@ def read_history(
 ) -> tuple[tuple[str, Window], ...]:
     """Reads `history`: how much of it the prompts of each role tell.
 
-    Returns the window of each seat that has one, in seat order; `viewers` are told a view instead.
-    A window for all is that of the seats that are told a history, and say what stands for it.
+    Returns the window of each seat that has one, in seat order; `viewers` have a view instead.
+    A window for all is that of the seats with a history that ever say what it begins with.
     """
     if not isinstance(node, Mapping):
         return ()
@@ -152,7 +152,7 @@ def _check_window(
     problems: Problems,
 ) -> bool:
     """Whether a seat can have a window; reported where it cannot. `spoken` are its open decisions,
-    `with_view` the seats that are told a view."""
+    `with_view` the seats that have a view."""
     if seat in with_view:
         problems.add(
             "GD0533", f"`{seat}` is told a view, and no history", place,

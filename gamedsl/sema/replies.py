@@ -137,7 +137,7 @@ def _may_be_played(
     node: Mapping, rules: dict[str, OnInvalid], roles: tuple[Role, ...], steps: list[Choose],
     problems: Problems,
 ) -> None:  # fmt: skip
-    """Whether each role has the option that an invalid reply of it stands for."""
+    """Reports a role that never has the option which is taken for its invalid replies."""
     written = node.get("play")
     for role in roles:
         play = rules[role.name].play if role.name in rules else None

@@ -178,7 +178,7 @@ class Namespace:
 
 
 def is_reserved_stream(name: Scalar, problems: Problems, *others: str) -> bool:
-    """Whether a stream cannot have this name, which is told; `others` are such names too."""
+    """Whether a stream cannot have this name; reported if so. `others` are such names too."""
     if name.text not in ("payoff", *others):
         return False
     problems.add(

@@ -199,7 +199,7 @@ class Types:
         return self.of(Union(sound), scalar.span)
 
     def disjoint(self, pieces: list[Scalar], parts: tuple[Type, ...]) -> bool:
-        """Whether it can be told of every value in which part of a union it is."""
+        """Whether every value of a union is in one part of it only; reported if not."""
         earlier: dict[Any, Scalar] = {}
         for piece, part in zip(pieces, parts, strict=True):
             listed = domain(part, self.names.seats)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gamedsl.frontend.schema.heads import STEP_HEADS
+from gamedsl.frontend.schema.tagged_unions import STEP_HEADS
 from gamedsl.sema.loops import LOOP_KEYS, read_loop
 from gamedsl.sema.step_readers import STEP_READERS
 
