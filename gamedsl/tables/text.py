@@ -13,8 +13,6 @@ Line = Sequence[TextRun]
 
 GAP = 2
 """Blanks between two columns."""
-NARROWEST = 5
-"""A column of text is not wrapped to fewer letters than this."""
 
 _CODES = {
     "strong": "1", "soft": "2", "f0": "38;5;32", "f1": "38;5;166", "f2": "38;5;36",
@@ -148,7 +146,7 @@ def _narrowed(table: Table, wide: list[int], room: int) -> list[int]:
     texts = [i for i, column in enumerate(table.columns) if column.align == "left"]
     while sum(wide) + GAP * (len(wide) - 1) > room and texts:
         widest = max(texts, key=lambda i: wide[i])
-        if wide[widest] <= NARROWEST:
+        if wide[widest] == 1:
             break
         wide[widest] -= 1
     return wide
@@ -175,7 +173,8 @@ def _wrapped(cell: Line, width: int) -> list[Line]:
     if _width(cell) <= width:
         return [cell]
     style = cell[0].style
-    return [[TextRun(part, style)] for part in wrap("".join(run.text for run in cell), width)]
+    parts = wrap("".join(run.text for run in cell), width)
+    return [[TextRun(part, style)] for part in parts] or [()]
 
 
 def _padded_runs(cell: Line, width: int, align: Align = "left") -> list[TextRun]:
