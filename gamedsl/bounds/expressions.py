@@ -118,8 +118,12 @@ class Interpreter:
                 return locals.get(name) or of_type(expr.type, self.seats)
             case LastBy() | Past():
                 return (self._variables(expr) or of_type(expr.type, self.seats)).some()
-            case Me() | Stream():
+            case Me():
                 return of_type(expr.type, self.seats)
+            case Stream():
+                typed = of_type(expr.type, self.seats)
+                # `streams` holds all streams, and its type names those with weights alone
+                return typed if isinstance(expr.type, PerSeat) else replace(typed, size=None)
             case Apply():
                 return self._applied(expr, locals)
             case Logic():

@@ -67,6 +67,7 @@ payoffs: {{a: n, b: m.me}}
         ("n = x.b - 5", (-5, 3), (1, 1)),
         ("n = 2 * n", None, (1, 1)),
         ("n = n + n", None, (1, 1)),
+        ("n = clip(9, x.a, 2)", (0, 4), (1, 1)),
     ],
 )
 def test_what_state_may_hold(change: str, a: object, b: object, tmp_path: Path) -> None:
@@ -77,3 +78,14 @@ def test_what_state_may_hold(change: str, a: object, b: object, tmp_path: Path) 
     paid = played(env, 1)
     for span, seat in ((a, "a"), (b, "b")):
         assert span is None or span[0] <= paid[seat] <= span[1]
+
+
+def test_payoffs_count_the_referees_that_chose(tmp_path: Path) -> None:
+    path = tmp_path / "contest.yaml"
+    path.write_text(
+        "game: contest\nroles: [a, b]\nreferees: {judge: {seats: 6, swap: [a, b]}}\nturns:\n"
+        "  - {role: all, choose: x, from: [left, right]}\n"
+        "  - {role: [judge], choose: better, from: roles}\n"
+        "payoffs: count(better, me)\n"
+    )
+    assert payoff_bounds(gamedsl.load(path).ir, "a") == (0, 6)
