@@ -1,4 +1,4 @@
-"""How long a prompt can be, by the form of the game: a bound that holds in every play.
+"""Bounds on the length of prompts that hold in every play, from the form of the game.
 
 What a seat has seen when it is asked is at most the events of the steps that can come before, each
 as often as its loops let it, and each event's line is bounded by the names that it may tell. A
@@ -15,8 +15,8 @@ from typing import NamedTuple
 from gamedsl.analysis.template_lengths import (
     Bound,
     Exactly,
+    ListOf,
     Parts,
-    Several,
     Text,
     template_length,
 )
@@ -74,15 +74,16 @@ class PromptBounds:
 
     @cached_property
     def most(self) -> int:
-        """Of any prompt. `UnboundedError` where the form of the game gives no bound."""
+        """The most units of any prompt. Raises `UnboundedError` where the game gives no bound."""
         found = (self.prompt(seat, step) for step in self._ir.steps for seat in step.actors)
         return max(found, default=0)
 
     def prompt(self, seat: str, step: Choose) -> int:
-        """Of the prompt of a seat at a step: its two messages, and the mark between them."""
+        """Returns a bound on the prompt of a seat at a step: its two messages, and the mark between
+        them."""
         system = self._rules(seat) + 1 + self._measure(instruction(self._ir.respond))
-        told = self._told(seat, step)
-        return system + 1 + told + self._who(seat) + 1 + self._ask(seat, step)
+        history = self._history(seat, step)
+        return system + 1 + history + self._seat_line(seat) + 1 + self._ask(seat, step)
 
     def _rules(self, seat: str) -> int:
         template = template_for(self._ir, "rules")
@@ -90,7 +91,7 @@ class PromptBounds:
             return self._measure(default_rules(self._ir))
         return self._filled(template, seat)
 
-    def _who(self, seat: str) -> int:
+    def _seat_line(self, seat: str) -> int:
         template = template_for(self._ir, "who", seat, self._ir.role_of[seat])
         if template is None:
             return self._measure(f"You are {self._roles[seat]}.") if self._count > 1 else 0
@@ -98,7 +99,7 @@ class PromptBounds:
 
     # what was seen, or what a view shows
 
-    def _told(self, seat: str, step: Choose) -> int:
+    def _history(self, seat: str, step: Choose) -> int:
         """The text before the seat's name, the end of its last line included."""
         entries = self._ir.entries_at(seat, step.id)
         if entries is None and seat in self._ir.windows:
@@ -124,7 +125,7 @@ class PromptBounds:
         return self._values.view(entry.value.type, known, called, self._viewing.marks)
 
     def _before(self, step: Choose, seat: str, weigh: Callable[[Binding, str], int]) -> int:
-        """What the steps before a step weigh together, for a seat."""
+        """Returns the most that the steps before a step weigh together, for a seat."""
         known = self._weights.get((seat, weigh))
         if known is None:
             known = self._weights[seat, weigh] = self._bounds.totals_before(
@@ -161,12 +162,12 @@ class PromptBounds:
         return self._measure(what) + whom + len(": .") + event.choice
 
     def _events_uncached(self, step: Binding, seat: str) -> list[Event]:
-        """What a seat may come to know by one run of a step; of several actors that take turns the
-        longest."""
+        """Returns the events that one run of a step can be for a seat; of several actors that take
+        turns, the longest event."""
         if isinstance(step, Show):
             known = self._bounds.value(step.value)
-            found = self._tell(step.readers, seat, None, step.value.type, known, "")
-            unbound = self._values.shown("none")  # what is not bound yet can be shown
+            found = self._value_length(step.readers, seat, None, step.value.type, known, "")
+            unbound = self._values.prompt_name("none")  # what is not bound yet can be shown
             return [Event("", max(found, unbound))] if found else []
         if isinstance(step, Draw):
             return self._drawn(step, seat)
@@ -190,12 +191,12 @@ class PromptBounds:
         for key in keys:
             head = "".join(f"{name_of(part)}:" for part in key[step.by_seat :])
             owner = str(key[0]) if step.by_seat else None
-            found = self._tell(step.readers, seat, owner, step.type, known, head)
+            found = self._value_length(step.readers, seat, owner, step.type, known, head)
             if found:
                 events.append(Event(None if owner is None else self._roles[owner], found))
         return events
 
-    def _tell(
+    def _value_length(
         self,
         readers: Readers,
         seat: str,
@@ -204,16 +205,16 @@ class PromptBounds:
         known: AbstractValue,
         head: str,
     ) -> int:
-        """Of the name of a value as a seat may know it, 0 where it may not."""
-        start, record = self._values.shown(head) if head else 0, plain(type)
+        """Returns a bound on the name of a value as a seat may know it, 0 where it may not."""
+        start, record = self._values.prompt_name(head) if head else 0, plain(type)
         if readers.fields and isinstance(record, Record):
             shown = [
-                self._values.shown(f"{record.fields[place][0]}=") + 1
+                self._values.prompt_name(f"{record.fields[place][0]}=") + 1
                 + self._values.name(record.fields[place][1])
                 for place, inner in readers.fields
                 if may_read(inner, seat, owner)
             ]  # fmt: skip
-            return max(sum(shown), self._values.shown("none")) if shown else 0
+            return max(sum(shown), self._values.prompt_name("none")) if shown else 0
         return start + self._values.name(type, known) if may_read(readers, seat, owner) else 0
 
     # who is asked for what
@@ -228,7 +229,7 @@ class PromptBounds:
         if template is None:
             return self._measure(closed_ask_text(self._ir, step, options, self._roles))
         longest = self._values.label(option.name for option in step.options_of(seat))
-        offered = Several(Text(longest), len(options))
+        offered = ListOf(Text(longest), len(options))
         if self._ir.entries_at(seat, step.id) is not None:
             return self._filled(template, seat, options=offered)
         return self._filled(template, seat, **self._asked(step, seat), options=offered)
@@ -246,7 +247,7 @@ class PromptBounds:
         return count
 
     def _asked(self, step: Choose, seat: str) -> dict[str, Bound]:
-        """What only `ask` may name of what was seen."""
+        """Returns bounds on the names for seen events that only the slot `ask` may read."""
         bindings = [s for s in walk_steps(self._ir.turns) if isinstance(s, Binding)]
         longest: dict[str, int] = {}
         for other in bindings:
@@ -263,7 +264,7 @@ class PromptBounds:
             "actor": Text(actor), "step": Text(variable),
             "choice": Text(max(longest.values(), default=0)),
         }  # fmt: skip
-        return {**values, "seen": Several(Parts(parts), count)}
+        return {**values, "seen": ListOf(Parts(parts), count)}
 
     def _filled(self, template: Template, seat: str, **more: Bound) -> int:
         scope: dict[str, Bound] = {p.name: Exactly(p.value) for p in self._ir.params}

@@ -1,4 +1,4 @@
-"""How long a template's text can be: a bound over all values of the names that it reads.
+"""Bounds on the length of a template's text, over all values of the names that it reads.
 
 The template language has no calls and no loop without a list (`gamedsl.prompting.templates`), so a
 walk over its tree bounds it: of two branches the longer counts, a loop's body as often as its list
@@ -19,7 +19,7 @@ from gamedsl.bounds.programs import UnboundedError
 from gamedsl.prompting.templates import as_prompt_text, environment
 
 _CASES = 3
-"""How many times as long a text of any script becomes in capitals, at most (Unicode)."""
+"""The factor by which a text of any script becomes longer in capitals, at most (Unicode)."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Several:
+class ListOf:
     """A list of at most so many items, each like `item`."""
 
     item: Bound
@@ -51,14 +51,14 @@ class Parts:
     of: Mapping[str, Bound]
 
 
-Bound = Exactly | Text | Several | Parts
+Bound = Exactly | Text | ListOf | Parts
 
 _TRUTH = Text(len("False"))
 _ABSENT = Text(0)
 
 
 def template_length(text: str, scope: Mapping[str, Bound], measure: Measure) -> int:
-    """Of a template that compiles, whose free names are in `scope`."""
+    """Returns a bound on the text of a template that compiles, whose free names are in `scope`."""
     return _Walk(measure).body(environment().parse(text).body, dict(scope))
 
 
@@ -67,7 +67,7 @@ class _Walk:
         self._measure = measure
 
     def body(self, nodes: Iterable[Any], scope: dict[str, Bound]) -> int:
-        """Of what nodes print; what they set is in `scope` afterwards."""
+        """Returns a bound on what nodes print. What they set is in `scope` afterwards."""
         return sum(self._printed(node, scope) for node in nodes)
 
     def _printed(self, node: Any, scope: dict[str, Bound]) -> int:
@@ -98,11 +98,11 @@ class _Walk:
         each: list[Bound]
         if isinstance(items, Exactly):
             each = [Exactly(item) for item in items.value]
-        elif isinstance(items, Several):
+        elif isinstance(items, ListOf):
             each = [items.item]
         else:
             raise UnboundedError("nothing says how often a loop of a template runs")
-        count = items.most if isinstance(items, Several) else len(each)
+        count = items.most if isinstance(items, ListOf) else len(each)
         number = Text(len(str(count)))
         loop = {"first": _TRUTH, "last": _TRUTH, "index": number, "index0": number,
                 "revindex": number, "length": number}  # fmt: skip
@@ -111,7 +111,7 @@ class _Walk:
             inner = {**scope, "loop": Parts(loop)}
             self._bind(node.target, item, inner)
             printed.append(self.body(node.body, inner))
-        again = count if isinstance(items, Several) else 1
+        again = count if isinstance(items, ListOf) else 1
         return max(sum(printed) * again, otherwise)
 
     def _bind(self, target: Any, value: Bound, scope: dict[str, Bound]) -> None:
@@ -175,7 +175,7 @@ class _Walk:
                 return parts.get(name, _ABSENT)
             case Parts(of=parts), _:
                 return self._either(parts.values())
-            case Several(item=item), _:
+            case ListOf(item=item), _:
                 return item
         return of
 
@@ -191,11 +191,11 @@ class _Walk:
             case "first" | "last" | "min" | "max":
                 return self._part(of, Text(1))
             case "length" | "count":
-                return Text(len(str(of.most)) if isinstance(of, Several | Text) else 1)
+                return Text(len(str(of.most)) if isinstance(of, ListOf | Text) else 1)
             case "join":
                 between = self._width(given[0]) if given else 0
                 between = max([between, *(self._width(each) for each in named.values())])
-                if isinstance(of, Several):
+                if isinstance(of, ListOf):
                     return Text(of.most * (self._width(of.item) + between))
                 if isinstance(of, Exactly) and isinstance(of.value, list | tuple):
                     widths = [self._width(Exactly(item)) for item in of.value]
@@ -215,10 +215,10 @@ class _Walk:
     def _listed(self, items: list[Bound]) -> Bound:
         if all(isinstance(item, Exactly) for item in items):
             return Exactly(tuple(item.value for item in items if isinstance(item, Exactly)))
-        return Several(self._either(items), len(items))
+        return ListOf(self._either(items), len(items))
 
     def _either(self, values: Iterable[Bound]) -> Bound:
-        """What bounds each of several values."""
+        """Returns a bound that holds for each of several values."""
         given = list(values)
         if not given:
             return _ABSENT
@@ -227,23 +227,23 @@ class _Walk:
         lists = [self._as_list(value) for value in given]
         known = [each for each in lists if each is not None]
         if len(known) == len(lists):
-            return Several(
+            return ListOf(
                 self._either(each.item for each in known), max(each.most for each in known)
             )
         return Text(max(map(self._width, given)))
 
-    def _as_list(self, value: Bound) -> Several | None:
+    def _as_list(self, value: Bound) -> ListOf | None:
         if isinstance(value, Exactly) and isinstance(value.value, list | tuple):
             items = [Exactly(item) for item in value.value]
-            return Several(self._either(items), len(items))
-        return value if isinstance(value, Several) else None
+            return ListOf(self._either(items), len(items))
+        return value if isinstance(value, ListOf) else None
 
     def _width(self, value: Bound) -> int:
-        """Of what is printed of a value."""
+        """Returns a bound on what is printed of a value."""
         match value:
             case Text(most=most):
                 return most
-            case Several(item=item, most=most):
+            case ListOf(item=item, most=most):
                 return most * (self._width(item) + len(", "))
             case Parts():
                 return 0  # a map is no text: printing it fails

@@ -1,4 +1,4 @@
-"""How long the text of a value can be, by its type: bounds over all values that it may have.
+"""Bounds on the length of the text of a value, from its type and what is known of it.
 
 What `gamedsl.prompting.value_text` and `gamedsl.ir.values.name_of` write of a value is bounded here
 case by case, in the units of a measure of texts that is additive: characters, or bytes.
@@ -42,7 +42,7 @@ _LISTED = 1_000
 
 _NOTHING = "nothing"
 _BETWEEN = 2
-"""Of a mark between the items of a list, such as `, `."""
+"""The length of a mark between the items of a list, such as `, `."""
 
 
 class Extent(NamedTuple):
@@ -63,27 +63,28 @@ class ValueLengths:
         self._named = cache(self._name_uncached)
 
     def label(self, names: Iterable[str]) -> int:
-        """Of the longest label of some options."""
+        """Returns the length of the longest label of some options."""
         return max((self.measure(self._book.label(name)) for name in names), default=0)
 
-    def shown(self, name: str) -> int:
-        """Of a canonical name as prompts say it."""
+    def prompt_name(self, name: str) -> int:
+        """Returns the length of a canonical name as prompts write it."""
         return self.measure(self._book.relabelled(name, self._roles))
 
     def name(self, type: Type, known: AbstractValue = ANYTHING) -> int:
-        """Of the canonical name of a value, as prompts say it. `UnboundedError` if it has none."""
+        """Returns a bound on the canonical name of a value, as prompts write it. Raises
+        `UnboundedError` without one."""
         return self._named(type, known)
 
     def _name_uncached(self, type: Type, known: AbstractValue) -> int:
-        """What has parts may be called as an option is, in one word."""
+        """A value with parts may have the label of an option."""
         values = domain(type, self._seats) if _is_listed(type) else None
         if values is not None:
-            return max((self.shown(name_of(value)) for value in values), default=0)
+            return max((self.prompt_name(name_of(value)) for value in values), default=0)
         match type:
             case Number():
                 return self._number(type, known)
             case Option(of=inner):
-                return max(self.shown("none"), self.name(inner, known))
+                return max(self.prompt_name("none"), self.name(inner, known))
             case Union(of=types):
                 return max(map(self.name, types))
         return max(self._longest, self._compound(type, known))
@@ -100,7 +101,7 @@ class ValueLengths:
             case Set(of=inner) | Bag(of=inner):
                 return 2 + self._count(type, known) * (self.name(inner, known.item) + 1)
             case PerSeat(of=inner) | PerValue(of=inner):
-                keys = sum(self.shown(name_of(key)) for key in self._keys(type))
+                keys = sum(self.prompt_name(name_of(key)) for key in self._keys(type))
                 return 2 + keys + len(self._keys(type)) * (self.name(inner, known.item) + 2)
         raise UnboundedError(f"nothing says how long the text of {type} is")
 
@@ -112,7 +113,7 @@ class ValueLengths:
             raise UnboundedError(f"nothing says how many digits {type} has")
         low, high = int(ends[0]), int(ends[1])
         if high - low < _LISTED:
-            return max(self.shown(str(number)) for number in range(low, high + 1))
+            return max(self.prompt_name(str(number)) for number in range(low, high + 1))
         return max(self._longest, len(str(low)), len(str(high)))
 
     def _keys(self, type: PerSeat | PerValue) -> tuple[Any, ...]:
@@ -139,8 +140,9 @@ class ValueLengths:
     def view(
         self, type: Type, known: AbstractValue, called: int, marks: Mapping[str, str]
     ) -> Extent:
-        """Of a value as `as_text` shows it. `called` is of the longest label that one of its parts
-        may have as the value of an option; `marks` are the short names of roles on boards."""
+        """Returns the extent of a value as `as_text` writes it. `called` is the length of the
+        longest label that one of its parts may have as the value of an option; `marks` are the
+        short names of roles on boards."""
         called_whole = isinstance(plain(type), Record | Tuple | List | Grid)
         found = self._as_text(type, known, called, marks)
         return Extent(max(found.length, self._longest * called_whole), found.lines)
@@ -157,7 +159,7 @@ class ValueLengths:
                 if not isinstance(plain(inner), List | Set | Bag | Grid | PerSeat | PerValue):
                     return Extent(self._one_line(kind, known, called))
                 part = self._as_text(inner, known.item, called, marks)
-                names = (max(called, self.shown(name_of(key))) for key in keys)
+                names = (max(called, self.prompt_name(name_of(key))) for key in keys)
                 rows = [titled(name, part) for name in names]
                 return below(rows)
             case Record() as record:
@@ -191,7 +193,7 @@ class ValueLengths:
             case PerSeat(of=inner) | PerValue(of=inner):
                 keys = self._keys(type)
                 each = 1 + self._one_line(inner, known.item, called) + _BETWEEN
-                names = sum(max(called, self.shown(name_of(key))) for key in keys)
+                names = sum(max(called, self.prompt_name(name_of(key))) for key in keys)
                 return names + len(keys) * each
         return max(called, self.name(type, known))
 
@@ -212,14 +214,15 @@ class ValueLengths:
 
 
 def titled(title: int, text: Extent) -> Extent:
-    """Of a text after a title of some length, as `gamedsl.prompting.value_text.titled` puts it."""
+    """Returns the extent of a text after a title, as `gamedsl.prompting.value_text.titled` writes
+    it."""
     if text.lines == 1:
         return Extent(title + 2 + text.length)
     return Extent(title + 2 + text.length + 2 * text.lines, text.lines + 1)
 
 
 def below(parts: Iterable[Extent]) -> Extent:
-    """Of texts one below the other."""
+    """Returns the extent of texts one below the other."""
     rows = list(parts)
     lines = sum(row.lines for row in rows)
     return Extent(sum(row.length for row in rows) + max(len(rows) - 1, 0), lines)

@@ -88,8 +88,8 @@ class Interpreter:
         self._called: dict[tuple[str, tuple[AbstractValue, ...]], AbstractValue] = {}
 
     def value(self, expr: Expr, locals: Locals = NO_LOCALS) -> AbstractValue:
-        """What is known of an expression. `locals` are its comprehension targets and parameters;
-        those that are missing are known by their types."""
+        """Returns what is known of an expression. `locals` are its comprehension targets and
+        parameters; those that are missing are known by their types."""
         if locals:
             return self._limited(self._value(expr, locals))
         known = self._memo.get(id(expr))
@@ -241,7 +241,7 @@ class Interpreter:
     def targets(
         self, names: tuple[str, ...], source: Expr, known: AbstractValue, *, keyed: bool
     ) -> Locals:
-        """What is known of the targets of a comprehension or statement over a source."""
+        """Returns what is known of the targets of a comprehension or statement over a source."""
         item = known.item
         if len(names) == 1:
             return {names[0]: item}

@@ -1,4 +1,4 @@
-"""How much a game can pay, by the form of its program and payoffs."""
+"""Bounds on the payoffs of a game, from the form of its program and payoffs."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ class ProgramBounds:
             return typed.within(Interval(1, max(1, *known), True))
         match plain(read.type):
             case List() if typed.size is None:
-                return _no_longer(typed, self._drawn_at_once(read.name))
+                return _no_longer(typed, self._draw_size(read.name))
             case PerSeat(partial=True) if read.name not in self._states:
                 return _no_longer(typed, self._count_actors(read.name))
         interval = self._state_interval(read.name)
@@ -193,7 +193,7 @@ class ProgramBounds:
     def _steps(self) -> Iterator[Step]:
         return walk_steps(self._ir.turns)
 
-    def _drawn_at_once(self, variable: str) -> int | None:
+    def _draw_size(self, variable: str) -> int | None:
         """Returns how many items the draws that bind a variable draw at once; None unless all steps
         that bind it are such draws."""
         steps = [s for s in self._steps if isinstance(s, Binding) and s.variable == variable]

@@ -1,4 +1,4 @@
-"""How much a seat can have seen since a choice of its own, by the form of the program.
+"""Bounds on how much a seat can have seen since a choice of its own.
 
 The program is interpreted over bounds: for each of a seat's last choices, the most that steps can
 have weighed since. Where two courses meet, the larger bound holds; a loop is repeated until nothing
@@ -26,8 +26,8 @@ Bounds = tuple[int | None, ...]
 
 
 class Weights(NamedTuple):
-    """What a step weighs by itself: `all` of it, and, of a choice that the bounds begin with, what
-    of it they count (`first`)."""
+    """The weights of a step by itself: `all` of it, and `first`, the part that counts of a choice
+    with which a window begins."""
 
     all: Callable[[Step], int]
     first: Callable[[Step], int]
@@ -40,12 +40,12 @@ def most_since(
     """Returns for each choice of a seat, by its id, the most that steps can weigh together from the
     seat's choice that was `choices` before until then, or from the beginning where there were
     fewer. `counts` says which of its choices are counted, whatever it replies."""
-    walk = _Walk(bounds, seat, counts, weights)
+    walk = _WindowWalk(bounds, seat, counts, weights)
     walk.steps(steps, (0,) * choices)
     return walk.found
 
 
-class _Walk:
+class _WindowWalk:
     def __init__(
         self, bounds: ProgramBounds, seat: str, counts: Callable[[Choose], bool], weights: Weights
     ) -> None:
@@ -101,7 +101,7 @@ class _Walk:
         return _more(after, actors * max(known, default=0))
 
     def _surely(self, step: Choose) -> bool:
-        """Whether the seat chooses here whenever a play comes here, and has something to choose."""
+        """Whether the seat has a choice here whenever a play reaches the step."""
         if step.said is None and (not step.static or len(step.options_of(self._seat)) < 2):
             return False
         return step.condition is None and (
@@ -114,8 +114,8 @@ class _Walk:
         return self._acting if isinstance(actor, Me) else None
 
     def _loop(self, loop: Loop, bounds: Bounds) -> Bounds:
-        """What may be after a loop: after its last pass where their number is known, else after
-        any, and where there may be none before the first."""
+        """Returns the bounds after a loop: after its last pass where their number is known, else
+        after any pass, and before the first where there may be none."""
         times, order, outer = self._bounds.passes(loop), self._order(loop), self._acting
         exact = exact_passes(loop) if loop.until is None and loop.bound is None else None
         now, done, found = bounds, 0, None if has_pass(loop) else bounds
@@ -153,7 +153,7 @@ class _Walk:
         return after
 
     def _order(self, loop: Loop) -> tuple[str | None, ...]:
-        """Whose passes those of a loop are, as far as that is known."""
+        """Returns the seats of the passes of a loop; None for a pass whose seat is unknown."""
         if loop.in_turn and isinstance(loop.items, Const) and loop.items.value:
             return tuple(map(str, loop.items.value))
         return (None,) if loop.in_turn else (self._acting,)

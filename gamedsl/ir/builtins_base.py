@@ -58,9 +58,9 @@ Arguments = tuple[AbstractValue, ...]
 """What is known of each argument."""
 
 
-class Flow(NamedTuple):
-    """What of its first argument a built-in looks at, and where the elements of its result, or its
-    result if it is an element, come from."""
+class ValueFlow(NamedTuple):
+    """The flow of values through a built-in: what it looks at of its first argument, and where the
+    elements of its result, or the result if it is an element, come from."""
 
     looks_at: Literal["length", "places", "values"]
     """Its length alone, the order of its elements alone, or the elements."""
@@ -111,7 +111,7 @@ class Builtin:
     distinct: bool
     """Whether no two items of the result are equal."""
 
-    flow: Flow
+    flow: ValueFlow
     code: str
     """How generated code computes it: a Python expression with `{0}`, `{1}`, … for the arguments,
     the name of a form in `gamedsl.engine.codegen.functions`, or "call", which calls `run`."""
@@ -185,7 +185,7 @@ def inner_items(arguments: Arguments) -> AbstractValue:
 TAKES_SOME: frozenset[int] = frozenset()
 """The `takes_none` of a built-in none of whose arguments may be none."""
 
-COMPUTES = Flow("values", "new", False)
+COMPUTES = ValueFlow("values", "new", False)
 """The flow of a built-in that computes a new value from all values of its arguments."""
 
 

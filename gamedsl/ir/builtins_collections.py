@@ -21,9 +21,9 @@ from gamedsl.ir.builtins_base import (
     TAKES_SOME,
     Arguments,
     Builtin,
-    Flow,
     Rule,
     UndefinedError,
+    ValueFlow,
     all_numbers,
     all_whole,
     always,
@@ -419,7 +419,8 @@ ROWS = (
         rule=_two_sets, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda a, b: a - b,
         may_be_none=never, size=as_large, interval=no_number, items=same_items,
-        ranges_type=False, distinct=True, flow=Flow("values", "first", False), code="({0} - {1})",
+        ranges_type=False, distinct=True, flow=ValueFlow("values", "first", False),
+        code="({0} - {1})",
     ),
     Builtin(
         "first", "function", "first(list)",
@@ -428,7 +429,7 @@ ROWS = (
         rule=_end, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda items: items[0] if items else None,
         may_be_none=always, size=item_size, interval=item_number, items=inner_items,
-        ranges_type=False, distinct=False, flow=Flow("places", "first", False), code="end",
+        ranges_type=False, distinct=False, flow=ValueFlow("places", "first", False), code="end",
     ),
     Builtin(
         "intersection", "function", "intersection(set, set)",
@@ -437,7 +438,8 @@ ROWS = (
         rule=_two_sets, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda a, b: a & b,
         may_be_none=never, size=_smaller_size, interval=no_number, items=same_items,
-        ranges_type=False, distinct=True, flow=Flow("values", "first", False), code="({0} & {1})",
+        ranges_type=False, distinct=True, flow=ValueFlow("values", "first", False),
+        code="({0} & {1})",
     ),
     Builtin(
         "keys", "function", "keys(map)",
@@ -455,7 +457,7 @@ ROWS = (
         rule=_end, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda items: items[-1] if items else None,
         may_be_none=always, size=item_size, interval=item_number, items=inner_items,
-        ranges_type=False, distinct=False, flow=Flow("places", "first", False), code="end",
+        ranges_type=False, distinct=False, flow=ValueFlow("places", "first", False), code="end",
     ),
     Builtin(
         "len", "function", "len(collection)",
@@ -464,7 +466,7 @@ ROWS = (
         rule=_size, appended="", takes_map=True, takes_none=TAKES_SOME,
         types_argument=False, run=_length,
         may_be_none=never, size=one, interval=_counts, items=unknown_items,
-        ranges_type=True, distinct=False, flow=Flow("length", "new", False), code="size",
+        ranges_type=True, distinct=False, flow=ValueFlow("length", "new", False), code="size",
     ),
     Builtin(
         "list", "function", "list(collection)",
@@ -473,7 +475,7 @@ ROWS = (
         rule=_listed, appended="", takes_map=True, takes_none=TAKES_SOME,
         types_argument=True, run=values,
         may_be_none=never, size=as_large, interval=no_number, items=same_items,
-        ranges_type=False, distinct=False, flow=Flow("places", "first", True), code="list",
+        ranges_type=False, distinct=False, flow=ValueFlow("places", "first", True), code="list",
     ),
     Builtin(
         "max", "function", "max(collection) or max(number, number, …)",
@@ -482,7 +484,7 @@ ROWS = (
         rule=_extreme, appended="order of the values", takes_map=True, takes_none=TAKES_SOME,
         types_argument=True, run=_extremum(max, "maximum"),
         may_be_none=is_item_none, size=_extreme_size, interval=_greatest, items=inner_items,
-        ranges_type=True, distinct=False, flow=Flow("values", "first", False), code="extreme",
+        ranges_type=True, distinct=False, flow=ValueFlow("values", "first", False), code="extreme",
     ),
     Builtin(
         "mean", "function", "mean(numbers)",
@@ -500,7 +502,7 @@ ROWS = (
         rule=_extreme, appended="order of the values", takes_map=True, takes_none=TAKES_SOME,
         types_argument=True, run=_extremum(min, "minimum"),
         may_be_none=is_item_none, size=_extreme_size, interval=_least, items=inner_items,
-        ranges_type=True, distinct=False, flow=Flow("values", "first", False), code="extreme",
+        ranges_type=True, distinct=False, flow=ValueFlow("values", "first", False), code="extreme",
     ),
     Builtin(
         "past", "function", "past(variable)",
@@ -509,7 +511,7 @@ ROWS = (
         rule=lambda types: None, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda bindings: bindings,
         may_be_none=never, size=as_large, interval=no_number, items=same_items,
-        ranges_type=False, distinct=False, flow=Flow("places", "first", True), code="call",
+        ranges_type=False, distinct=False, flow=ValueFlow("places", "first", True), code="call",
     ),
     Builtin(
         "prev", "function", "prev(variable)",
@@ -518,7 +520,7 @@ ROWS = (
         rule=lambda types: None, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda bindings: bindings[-2] if len(bindings) > 1 else None,
         may_be_none=always, size=item_size, interval=item_number, items=inner_items,
-        ranges_type=False, distinct=False, flow=Flow("places", "first", False), code="call",
+        ranges_type=False, distinct=False, flow=ValueFlow("places", "first", False), code="call",
     ),
     Builtin(
         "ranked", "function", "ranked(values per role)",
@@ -536,7 +538,8 @@ ROWS = (
         rule=_reversal, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=True, run=lambda items: items[::-1],
         may_be_none=never, size=as_large, interval=no_number, items=same_items,
-        ranges_type=False, distinct=False, flow=Flow("places", "first", True), code="{0}[::-1]",
+        ranges_type=False, distinct=False, flow=ValueFlow("places", "first", True),
+        code="{0}[::-1]",
     ),
     Builtin(
         "set", "function", "set(collection)",
@@ -545,7 +548,7 @@ ROWS = (
         rule=_unique, appended="", takes_map=True, takes_none=TAKES_SOME,
         types_argument=True, run=lambda collection: frozenset(values(collection)),
         may_be_none=never, size=as_large, interval=no_number, items=same_items,
-        ranges_type=False, distinct=True, flow=Flow("values", "first", False), code="set",
+        ranges_type=False, distinct=True, flow=ValueFlow("values", "first", False), code="set",
     ),
     Builtin(
         "size", "function", "size(collection)",
@@ -554,7 +557,7 @@ ROWS = (
         rule=_size, appended="", takes_map=True, takes_none=TAKES_SOME,
         types_argument=False, run=_length,
         may_be_none=never, size=one, interval=_counts, items=unknown_items,
-        ranges_type=True, distinct=False, flow=Flow("length", "new", False), code="size",
+        ranges_type=True, distinct=False, flow=ValueFlow("length", "new", False), code="size",
     ),
     Builtin(
         "slots", "function", "slots(list)",
@@ -564,7 +567,7 @@ ROWS = (
         types_argument=False, run=lambda items: tuple(range(len(items))),
         may_be_none=never, size=as_large, interval=no_number, items=_slot_items,
         ranges_type=False, distinct=True,
-        flow=Flow("length", "new", True), code="tuple(range(len({0})))",
+        flow=ValueFlow("length", "new", True), code="tuple(range(len({0})))",
     ),
     Builtin(
         "sorted", "function", "sorted(collection)",
@@ -573,7 +576,7 @@ ROWS = (
         rule=_in_order, appended="order of the values", takes_map=True, takes_none=TAKES_SOME,
         types_argument=True, run=_sorted,
         may_be_none=never, size=as_large, interval=no_number, items=same_items,
-        ranges_type=False, distinct=False, flow=Flow("values", "first", True), code="call",
+        ranges_type=False, distinct=False, flow=ValueFlow("values", "first", True), code="call",
     ),
     Builtin(
         "sum", "function", "sum(numbers)",
@@ -591,7 +594,7 @@ ROWS = (
         rule=_two_sets, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_united,
         may_be_none=never, size=_added_sizes, interval=no_number, items=_all_items,
-        ranges_type=False, distinct=True, flow=Flow("values", "all", False), code="call",
+        ranges_type=False, distinct=True, flow=ValueFlow("values", "all", False), code="call",
     ),
     Builtin(
         "zip", "function", "zip(collection, collection)",

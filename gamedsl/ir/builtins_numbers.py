@@ -28,8 +28,8 @@ from gamedsl.ir.builtins_base import (
     TAKES_SOME,
     Arguments,
     Builtin,
-    Flow,
     UndefinedError,
+    ValueFlow,
     all_numbers,
     all_whole,
     exact,
@@ -570,7 +570,7 @@ ROWS = (
         rule=_seat, appended="order of the type", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_other,
         may_be_none=never, size=one, interval=no_number, items=unknown_items,
-        ranges_type=False, distinct=False, flow=Flow("values", "others", False), code="other",
+        ranges_type=False, distinct=False, flow=ValueFlow("values", "others", False), code="other",
     ),
     Builtin(
         "others", "function", "others(role)",
@@ -579,7 +579,7 @@ ROWS = (
         rule=_seats, appended="order of the type", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_others,
         may_be_none=never, size=_others_size, interval=no_number, items=_roles,
-        ranges_type=False, distinct=True, flow=Flow("values", "others", False), code="other",
+        ranges_type=False, distinct=True, flow=ValueFlow("values", "others", False), code="other",
     ),
     Builtin(
         "sign", "function", "sign(number)",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions, Inline
-from gamedsl.engine.codegen.knowledge import apart
+from gamedsl.engine.codegen.knowledge import independent_parts
 from gamedsl.engine.codegen.observations import memorable
 from gamedsl.engine.codegen.writer import CodeLines, literal
 from gamedsl.ir.builtins_base import MAX_BITS, MAX_ITEMS
@@ -256,7 +256,7 @@ def _remembered_set(make: Expressions, expr: Collect, scope: CodeScope) -> str |
     if not isinstance(source, Set) or expr.keyed or size is None or size < 8:
         return None
     parts = (expr.item,) if expr.condition is None else (expr.condition, expr.item)
-    early = apart(parts, set(expr.targets), reads=True)
+    early = independent_parts(parts, set(expr.targets), reads=True)
     if not all(memorable(part.type) for part in (*early, expr.source)):
         return None
     names = {id(part): f"h{i}" for i, part in enumerate(early)}

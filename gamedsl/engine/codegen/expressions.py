@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from gamedsl.engine.codegen.knowledge import Knowledge, apart
+from gamedsl.engine.codegen.knowledge import Knowledge, independent_parts
 from gamedsl.engine.codegen.writer import CodeLines, Module, UnsupportedError, literal
 from gamedsl.ir import expr as ex
 from gamedsl.ir.builtins import BUILTINS
@@ -179,7 +179,7 @@ class Expressions:
         ahead = ""
         parts = (expr.item,) if expr.condition is None else (expr.condition, expr.item)
         size = self.known.known_size(expr.source)
-        early = apart(parts, set(expr.targets), reads=size is None or size > 6)
+        early = independent_parts(parts, set(expr.targets), reads=size is None or size > 6)
         if early:  # work out once what does not depend on the element
             codes = [self.code(part, scope) for part in early]
             names = [f"h{len(scope.values) + i}" for i in range(len(codes))]

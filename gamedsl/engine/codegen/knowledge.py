@@ -107,7 +107,7 @@ class Knowledge:
         return found
 
 
-def apart(exprs: Iterable[Expr], names: set[str], *, reads: bool) -> list[Expr]:
+def independent_parts(exprs: Iterable[Expr], names: set[str], *, reads: bool) -> list[Expr]:
     """The largest parts of expressions that are always worked out and depend on none of the locals
     or variables of these names; with `reads`, variables alone too."""
     found: list[Expr] = []
@@ -129,5 +129,5 @@ def apart(exprs: Iterable[Expr], names: set[str], *, reads: bool) -> list[Expr]:
                 always = keys
             case _:
                 always = ex.children(expr)
-        found += apart(always, names, reads=reads)
+        found += independent_parts(always, names, reads=reads)
     return found

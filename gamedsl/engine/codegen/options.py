@@ -7,7 +7,7 @@ from typing import Any
 from gamedsl.engine.codegen.assignments import AssignmentWriter
 from gamedsl.engine.codegen.builtin_code import PARTS, grid_size, places
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
-from gamedsl.engine.codegen.knowledge import apart
+from gamedsl.engine.codegen.knowledge import independent_parts
 from gamedsl.engine.codegen.observations import memorable
 from gamedsl.engine.codegen.writer import CodeLines, literal
 from gamedsl.ir.builtins import BUILTINS, element
@@ -228,7 +228,7 @@ class OptionWriter:
         self, lines: CodeLines, tests: list[Expr], later: set[str], scope: CodeScope
     ) -> CodeScope:  # fmt: skip
         """Work out once the parts of conditions that do not depend on later parameters."""
-        early = apart(tests, later, reads=False) if later else []
+        early = independent_parts(tests, later, reads=False) if later else []
         early = [part for part in early if not self._make.known.variables(part) & later]
         found: dict[int, str] = {}
         for part in early:
