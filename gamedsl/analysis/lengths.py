@@ -1,4 +1,4 @@
-"""How large a game is: its histories, its information sets, and how long a play can be."""
+"""The size of a game: its histories, its information sets, and the length of plays."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plays_are_bounded(sample: HistorySample, problems: Problems) -> Iterator[Pro
 
 
 def _decisions(sample: HistorySample, asked: list[Counter[str]]) -> Proof:
-    """How often somebody is asked; several at once are one decision."""
+    """Returns the proof of how many decisions a play has; simultaneous ones count as one."""
     if asked:
         counts = [each[ANYBODY] for each in asked]
         low, high = min(counts), max(counts)
@@ -71,7 +71,7 @@ def _of_seat(sample: HistorySample, seat: str, asked: list[Counter[str]]) -> Pro
 
 
 def _of_referees(sample: HistorySample) -> Proof:
-    """How many replies a play takes of referees: what it costs to judge it."""
+    """Returns the proof of how many calls of referees a play makes: what it costs to judge it."""
     ir, bounds = sample.ir, ProgramBounds(sample.ir)
     counts = {
         seat: bounds.total(partial(_asks, seat=seat))
@@ -90,7 +90,8 @@ def _of_referees(sample: HistorySample) -> Proof:
 
 
 def _asked(sample: HistorySample) -> list[Counter[str]]:
-    """How often each seat is asked in each play, and anybody; none where not all are known."""
+    """Returns how often each seat, and any seat, decides in each play; nothing where not all plays
+    are known."""
     if not sample.whole:
         return []
     counts: dict[int, Counter[str]] = {}

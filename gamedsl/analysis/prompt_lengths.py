@@ -1,4 +1,4 @@
-"""How long prompts get: in characters, or in tokens where a model's tokenizer is given.
+"""The length of prompts, in characters, or in tokens where a model's tokenizer is given.
 
 A game that is gone through whole tells the longest exactly. Of any other the form bounds it for all
 plays (`gamedsl.analysis.prompt_bounds`), and the longest that was met is said beside that.
@@ -19,7 +19,7 @@ FORM = "by the form of the program"
 
 def prompts_are_so_long(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """Facts: the longest prompt that can be, and the longest that was met. Nothing is refuted."""
-    longest, where = _met(sample)
+    longest, where = _longest_prompt(sample)
     unit = "characters" if sample.tokenizer is None else "tokens"
     replays = () if where is None else (replay(where),)
     if sample.whole and where is not None:
@@ -33,7 +33,7 @@ def prompts_are_so_long(sample: HistorySample, problems: Problems) -> Iterator[P
         why = "nobody is asked" if sample.whole else "there are errors that come before it"
         yield Proof("prompts.length", "prompts are so long", "undecided", why)
     elif sample.ir.open:
-        yield _said(sample)
+        yield _reply_bound(sample)
     else:
         yield _bound(sample, unit)
     if where is not None:
@@ -44,8 +44,8 @@ def prompts_are_so_long(sample: HistorySample, problems: Problems) -> Iterator[P
         )
 
 
-def _said(sample: HistorySample) -> Proof:
-    """How much of what players write a prompt can hold, in tokens of the model that writes it."""
+def _reply_bound(sample: HistorySample) -> Proof:
+    """Returns the proof of how many tokens of replies a prompt can have."""
     from gamedsl.bounds.programs import UnboundedError
     from gamedsl.prompting.history_bounds import most_reply_tokens
 
@@ -62,7 +62,7 @@ def _said(sample: HistorySample) -> Proof:
     )  # fmt: skip
 
 
-def _met(sample: HistorySample) -> tuple[int, Node | None]:
+def _longest_prompt(sample: HistorySample) -> tuple[int, Node | None]:
     """The longest prompt of all information sets met, and where it is asked."""
     longest, where = 0, None
     for node, ask in sample.asked:
@@ -76,7 +76,7 @@ def _met(sample: HistorySample) -> tuple[int, Node | None]:
 
 
 def _bound(sample: HistorySample, unit: str) -> Proof:
-    """What the form of the game says. Tokens are bounded by bytes: none has less than one."""
+    """Returns the proof from the form of the game. Each token has at least one byte."""
     from gamedsl.analysis.prompt_bounds import PromptBounds
     from gamedsl.bounds.programs import UnboundedError
 

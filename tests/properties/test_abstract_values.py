@@ -24,7 +24,7 @@ from gamedsl.ir.expr import Expr, expressions_in
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import WHOLE, List, PerSeat, Set, range_type
 from gamedsl.ir.values import Bag
-from gamedsl.sema.scope import Names, StateName
+from gamedsl.sema.scope import Namespace, StateName
 from gamedsl.sema.typer import Typer
 from tests.language.test_values import PLACE, scalar
 from tests.properties.strategies import game_files
@@ -136,7 +136,7 @@ bindings = st.fixed_dictionaries({
 def test_values_of_expressions_are_those_claimed(text: str, states: list[dict[str, Any]]) -> None:
     problems = Problems()
     tree = parse_expression(scalar(text), problems)
-    typed = tree and Typer(Names(SEATS, declared=dict(DECLARED)), problems).expression(tree)
+    typed = tree and Typer(Namespace(SEATS, declared=dict(DECLARED)), problems).expression(tree)
     if typed is None or problems.found:
         event("not typed")
         return
