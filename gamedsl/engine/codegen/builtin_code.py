@@ -156,15 +156,23 @@ def _membership(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
 
 
 def _quantifier(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
-    """`all` and `any` of truth values that are gone through here."""
+    """The code of `all` and `any`, of truth values that are collected here or declared as state."""
     (source,) = expr.arguments
     sought = expr.function == "any"
     if isinstance(source, Collect):
         if not make.known.is_truth(source.item):
             return None
         code = f"[{make.comprehension(source, scope, ordered=False)}]"
-        return f"({sought} {'in' if sought else 'not in'} {code})"
-    return None
+    elif isinstance(source, Read) and make.known.is_some(source) and _holds_truths(source.type):
+        code = make.items(source, scope, ordered=False)
+    else:
+        return None
+    return f"({sought} {'in' if sought else 'not in'} {code})"
+
+
+def _holds_truths(type: Type) -> bool:
+    """Returns whether a type is a collection of truth values, none of which is none."""
+    return isinstance(type, List | Set | Grid | PerSeat | PerValue) and isinstance(type.of, Bool)
 
 
 def _count(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
