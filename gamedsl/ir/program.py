@@ -379,3 +379,17 @@ def written_variables(step: Step) -> frozenset[str]:
             return frozenset()
         case _:
             assert_never(step)
+
+
+def bound_names(step: Step) -> dict[str, Type | None]:
+    """Returns the variables that a step binds, declared state left out, each with its type: None
+    for the item and the count of a loop."""
+    match step:
+        case Choose(place=None) | Draw(place=None) | Show() | Call():
+            return {step.variable: step.type}
+        case Loop(item=item, count=count):
+            return {name: None for name in (item, count) if name is not None}
+        case Choose() | Draw() | Do() | Pay() | Block() | Stage():
+            return {}
+        case _:
+            assert_never(step)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
 
 from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
 from gamedsl.analysis.infoflow.remedies import Leak, Remedies, named, quote, root_of
@@ -13,16 +12,12 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Binding,
-    Block,
     Call,
     Choose,
-    Do,
     Draw,
     Entry,
-    Loop,
-    Pay,
-    Show,
     Stage,
+    bound_names,
     walk_steps,
 )
 from gamedsl.ir.statements import Place, Readers
@@ -261,24 +256,16 @@ def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
     found: dict[str, tuple[Span, str]] = {}
     public: dict[str, tuple[Span, str]] = {}
     for step in walk_steps(ir.turns):
-        match step:
-            case (Choose(place=None) | Draw(place=None) | Show() | Call()) as binding:
-                readers = binding.readers
-                open = readers.kind == "all" and not readers.fields
-                seen = _readers_text(readers, isinstance(binding, Choose))
-                (public if open else found).setdefault(binding.variable, (binding.span, seen))
-            case Loop(item=item, count=count):
-                for name in filter(None, (item, count)):
-                    known = "known to those who know how this loop ends"
-                    public.setdefault(name, (step.span, known))
-            case Stage(state=states):
-                found |= {
-                    state.name: (state.span, _readers_text(state.readers)) for state in states
-                }
-            case Choose() | Draw() | Do() | Pay() | Block():
-                pass
-            case _:
-                assert_never(step)
+        for name in bound_names(step):
+            if isinstance(step, Binding):
+                open = step.readers.kind == "all" and not step.readers.fields
+                readers = _readers_text(step.readers, isinstance(step, Choose))
+                (public if open else found).setdefault(name, (step.span, readers))
+            else:
+                known = "known to those who know how this loop ends"
+                public.setdefault(name, (step.span, known))
+        states = step.state if isinstance(step, Stage) else ()
+        found |= {state.name: (state.span, _readers_text(state.readers)) for state in states}
     found |= {state.name: (state.span, _readers_text(state.readers)) for state in ir.state}
     return {**public, **found}
 

@@ -9,25 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import assert_never
 
 from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
 from gamedsl.analysis.infoflow.visibility import Seats, seat_numbers
 from gamedsl.diagnostics.spans import Source
 from gamedsl.ir.expr import Cell, Expr, Field, Get, LastBy, Local, Me, Past, Read, walk
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import (
-    Block,
-    Call,
-    Choose,
-    Do,
-    Draw,
-    Loop,
-    Pay,
-    Show,
-    Stage,
-    walk_steps,
-)
+from gamedsl.ir.program import bound_names, walk_steps
 from gamedsl.ir.types import Option, PerSeat, Type
 
 LONGEST = 50
@@ -189,21 +177,8 @@ def _bindings(ir: GameIR) -> dict[str, list[tuple[Type | None, Source]]]:
     for state in ir.states:
         found.setdefault(state.name, []).append((state.type, state.span.source))
     for step in walk_steps(ir.turns):
-        types: dict[str | None, Type | None] = {}
-        match step:
-            case Loop(item=item, count=count):
-                types = {item: None, count: None}
-            case Choose(place=None) | Draw(place=None):
-                types = {step.variable: step.type}
-            case Show():
-                types = {step.variable: step.type}
-            case Choose() | Draw() | Call() | Do() | Pay() | Block() | Stage():
-                pass
-            case _:
-                assert_never(step)
-        for name, type in types.items():
-            if name is not None:
-                found.setdefault(name, []).append((type, step.span.source))
+        for name, type in bound_names(step).items():
+            found.setdefault(name, []).append((type, step.span.source))
     return found
 
 
