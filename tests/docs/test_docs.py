@@ -39,9 +39,14 @@ def test_the_reference_is_what_the_tables_say() -> None:
 
 @pytest.mark.parametrize(
     ("page", "text"),
-    [b for b in blocks("yaml") if re.match(r"(#.*\n)*(game|reward|protocol):", b[1])],
+    [
+        (page, text)
+        for page, text in blocks("yaml")
+        if re.match(r"(#.*\n)*(game|reward|protocol):", text) and page != "extending.md"
+    ],
 )
 def test_every_file_shown_compiles(page: str, text: str, tmp_path: Path) -> None:
+    """The games of extending.md use what the page adds; test_extending.py compiles them."""
     kind, name = re.search(r"^(game|reward|protocol): (\w+)", text, re.MULTILINE).groups()
     path = tmp_path / f"{name}.yaml"
     path.write_text(text, encoding="utf-8")
