@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gamedsl.analysis.history_sample import HistorySample
-from gamedsl.analysis.nodes import told
+from gamedsl.analysis.nodes import history_lines
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 
@@ -30,7 +30,7 @@ def check_chance(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
         listed, counted = listed - many, counted + 1
         total = sum(outcome.probability for outcome in node.state.outcomes)
         if total != 1:
-            witness = (*told(node), f"the probabilities sum to {total}")
+            witness = (*history_lines(node), f"the probabilities sum to {total}")
             yield Proof("chance", CLAIM, "refuted", sample.extent, (), witness)
             return
     count = f"{counted:,} chance node{'s' * (counted != 1)}"

@@ -10,7 +10,7 @@ from math import prod
 from typing import NamedTuple
 
 from gamedsl.analysis.history_sample import QUICK, HistorySample
-from gamedsl.analysis.nodes import Node, made, path_of, replay, told
+from gamedsl.analysis.nodes import Node, history_lines, made, path_of, replay
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.engine.kernel import Amounts
@@ -75,7 +75,7 @@ def _sum(sample: HistorySample, claim: Claim | None, problems: Problems) -> Iter
         return
     found = total_of(wrong.payoffs)
     constant = sample.whole and all(total_of(end.payoffs) == found for end in sample.ends)
-    witness = (*told(wrong), f"payoffs: {amounts_of(wrong.payoffs)}; their sum is {found}")
+    witness = (*history_lines(wrong), f"payoffs: {amounts_of(wrong.payoffs)}; their sum is {found}")
     problems.add(
         "GD0470", f"the payoffs of this play sum to {found}, not to {total}", claim.span,
         why="claimed of every play", notes=_paying(sample.ir), witness=witness,
@@ -96,7 +96,7 @@ def _common(sample: HistorySample, claim: Claim | None, problems: Problems) -> I
     elif claim is not None:
         payoffs = wrong.payoffs
         low, high = (f(payoffs, key=lambda seat: payoffs[seat]) for f in (min, max))
-        witness = (*told(wrong), f"payoffs: {amounts_of(payoffs)}")
+        witness = (*history_lines(wrong), f"payoffs: {amounts_of(payoffs)}")
         problems.add(
             "GD0471", f"in this play `{low}` is paid {payoffs[low]}, and `{high}` {payoffs[high]}",
             claim.span, why="all are paid the same, it is claimed", notes=_paying(sample.ir),

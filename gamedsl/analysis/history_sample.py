@@ -79,7 +79,7 @@ class Watch(Budget):
         return all(place in (self._run if how == "run" else self._entered) for how, place in wanted)
 
     @property
-    def met(self) -> set[tuple[str, Span]]:
+    def places(self) -> set[tuple[str, Span]]:
         """Places that were run or entered."""
         entered = (("entered", span) for span in self._entered)
         return {*entered, *(("run", span) for span in self._run)}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gamedsl.analysis.history_prompts import text_of
 from gamedsl.analysis.history_sample import HistorySample
-from gamedsl.analysis.nodes import Node, replay, story
+from gamedsl.analysis.nodes import Node, history_text, replay
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Diagnostic, Problems
 from gamedsl.engine.kernel import Ask
@@ -48,8 +48,8 @@ def check_consistency(sample: HistorySample, problems: Problems) -> Iterator[Pro
         yield Proof("told.alike", ALIKE, sample.grade, f"{sample.extent}; {count}")
         return
     witness = (
-        f"one history:   {story(leak.one)}",
-        f"another:       {story(leak.other)}",
+        f"one history:   {history_text(leak.one)}",
+        f"another:       {history_text(leak.other)}",
         f"by then `{leak.ask.seat}` has seen, in both: "
         f"{leak.one.state.known(leak.ask.seat) or 'nothing'}"
         if leak.ask.key is None
@@ -212,7 +212,7 @@ def check_recall(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
             own = past.get(ask.seat, 0)
             first, other = behind.setdefault(key, (own, node))
             if first != own:
-                witness = (f"`{ask.seat}` forgets:", story(other), story(node))
+                witness = (f"`{ask.seat}` forgets:", history_text(other), history_text(node))
                 pair = replay(other), replay(node)
                 yield Proof("recall", RECALL, "refuted", sample.extent, (), witness, pair)
                 return

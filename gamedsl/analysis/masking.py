@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gamedsl.analysis.history_prompts import sample_book, text_of
 from gamedsl.analysis.history_sample import HistorySample
-from gamedsl.analysis.nodes import story
+from gamedsl.analysis.nodes import history_text
 from gamedsl.analysis.prompts import sample_parts
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
@@ -35,7 +35,9 @@ def check_masking(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
                 _report(
                     sample.ir, sample.ir.span, name, found[0], problems,
                     notes=_declared(sample.ir, name),
-                    witness=(story(node), f"{ask.seat} is told: {_line(text, found.start())}"),
+                    witness=(
+                        history_text(node), f"{ask.seat} is told: {_line(text, found.start())}"
+                    ),
                 )  # fmt: skip
                 break
     new = [d for d in problems.found if d.code == "GD0520"]

@@ -62,8 +62,8 @@ def replay(node: Node) -> Moves:
     return tuple(name for after in path_of(node) for name in made(after).values())
 
 
-def told(node: Node, most: int = 12) -> tuple[str, ...]:
-    """A history for people: a line for each step, the last `most`."""
+def history_lines(node: Node, most: int = 12) -> tuple[str, ...]:
+    """Returns a history for people: a line for each step, the last `most`."""
     lines, last = list[str](), ""
     for before, after in pairwise(path_of(node)):
         state = before.state
@@ -78,6 +78,6 @@ def told(node: Node, most: int = 12) -> tuple[str, ...]:
     return tuple(lines) if len(lines) <= most else ("…", *lines[-most:])
 
 
-def story(node: Node, most: int = 12) -> str:
+def history_text(node: Node, most: int = 12) -> str:
     """A history in one line."""
-    return "; ".join(told(node, most)) or "nothing has happened"
+    return "; ".join(history_lines(node, most)) or "nothing has happened"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from gamedsl.analysis.history_sample import WORK, HistorySample
-from gamedsl.analysis.nodes import Failure, Node, path_of, replay, told
+from gamedsl.analysis.nodes import Failure, Node, history_lines, path_of, replay
 from gamedsl.analysis.payoffs import cause_of, fault_of, rewards_are_defined
 from gamedsl.analysis.proof import Moves, Proof
 from gamedsl.diagnostics import Problems
@@ -79,7 +79,7 @@ def _no_reward(sample: HistorySample, failure: Failure, problems: Problems) -> N
     for after in path_of(node)[1:]:
         state.apply(*after.move)
     streams = {**state.streams, "payoff": state.payoffs}
-    rewards_are_defined(ir, streams, partial(told, node), Meter(), problems)
+    rewards_are_defined(ir, streams, partial(history_lines, node), Meter(), problems)
 
 
 def _replayed(node: Node, move: tuple[int, ...]) -> Moves:

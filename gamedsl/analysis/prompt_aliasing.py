@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gamedsl.analysis.history_prompts import Prompts, text_of
 from gamedsl.analysis.history_sample import HistorySample
-from gamedsl.analysis.nodes import Node, replay, story
+from gamedsl.analysis.nodes import Node, history_text, replay
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.ir.game import GameIR, Template
@@ -41,7 +41,7 @@ class Pair(NamedTuple):
         one, other = self.nodes
         last = self.prompt.splitlines()[-6:]
         return (
-            f"one history:   {story(one)}", f"another:       {story(other)}",
+            f"one history:   {history_text(one)}", f"another:       {history_text(other)}",
             f"`{self.seat}` is told in both:", *(f"  {line}" for line in last),
         )  # fmt: skip
 
@@ -113,7 +113,7 @@ def _one_prompt(
     template = template_for(ir, "who", other, ir.role_of[other])
     alone = ir.role_of[one] == ir.role_of[other]
     witness = (
-        f"`{one}`: {story(nodes[0])}", f"`{other}`: {story(nodes[1])}",
+        f"`{one}`: {history_text(nodes[0])}", f"`{other}`: {history_text(nodes[1])}",
         "both are told:", *(f"  {line}" for line in prompt.splitlines()[-6:]),
     )  # fmt: skip
     problems.add(

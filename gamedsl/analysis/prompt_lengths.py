@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from gamedsl.analysis.history_prompts import text_of
 from gamedsl.analysis.history_sample import HistorySample
-from gamedsl.analysis.nodes import Node, replay, story
+from gamedsl.analysis.nodes import Node, history_text, replay
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 
@@ -38,7 +38,7 @@ def prompts_are_so_long(sample: HistorySample, problems: Problems) -> Iterator[P
         yield _bound(sample, unit)
     if where is not None:
         claim = f"the longest prompt that was met has {longest:,} {unit}"
-        witness, short = (f"after: {story(where)}",), f"prompts of up to {longest:,} {unit}"
+        witness, short = (f"after: {history_text(where)}",), f"prompts of up to {longest:,} {unit}"
         yield Proof(
             "prompts.length.met", claim, sample.grade, sample.extent, (), witness, replays, short
         )

@@ -180,7 +180,7 @@ def _visited_keys(sample: HistorySample) -> set[object]:
                 for action in step.moves:
                     if option.name.partition("(")[0] == action.name:
                         places[step.id, option.name].append(("action", action.span, action.name))
-    met: set[object] = {*sample.watch.met}
+    met: set[object] = {*sample.watch.places}
     asked = {(ask.step, ask.legal) for node in sample.nodes for ask in node.state.asks}
     for step_id, legal in asked:
         met.add(("step", step_id))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gamedsl.analysis.history_prompts import sample_book
 from gamedsl.analysis.history_sample import HistorySample
-from gamedsl.analysis.nodes import Node, made, path_of, replay, told
+from gamedsl.analysis.nodes import Node, history_lines, made, path_of, replay
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import Labels
@@ -69,7 +69,7 @@ def check_relabelling(sample: HistorySample, problems: Problems) -> Iterator[Pro
     one, other = (Env(ir, run_seed=seed, backend="interpreter") for seed in (0, 1))
     for end in sample.ends[:REPLAYED]:
         if not apart or _played(one, end) != _played(other, end):
-            witness = told(end)
+            witness = history_lines(end)
             yield Proof(
                 "labels.same_game", SAME, "refuted", sample.extent, (), witness, (replay(end),)
             )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from gamedsl.analysis.claims import amounts_of, total_of
 from gamedsl.analysis.history_sample import HistorySample
-from gamedsl.analysis.nodes import Node, made, path_of, replay, story, told
+from gamedsl.analysis.nodes import Node, history_lines, history_text, made, path_of, replay
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
@@ -61,7 +61,7 @@ def _refuted(sample: HistorySample, claim: Claim, wrong: Node, problems: Problem
     reward, state = sample.ir.reward, wrong.state
     sums = f"sum {total_of(state.rewards)}"
     witness = (
-        *told(wrong), f"payoffs: {amounts_of(state.payoffs)}; their sum is "
+        *history_lines(wrong), f"payoffs: {amounts_of(state.payoffs)}; their sum is "
         f"{total_of(state.payoffs)}", f"rewards: {amounts_of(state.rewards)}; their {sums}",
     )  # fmt: skip
     problems.add(
@@ -169,7 +169,7 @@ def _reversed(
     reward = sample.ir.reward
     better = pair[0].payoffs[seat] < pair[1].payoffs[seat]
     lines = [
-        f"{story(end)}: `{seat}` has payoff {end.payoffs[seat]}, reward {end.rewards[seat]}"
+        f"{history_text(end)}: `{seat}` has payoff {end.payoffs[seat]}, reward {end.rewards[seat]}"
         for end in pair
     ]
     witness = (*lines, "the others, and chance, do the same in both")

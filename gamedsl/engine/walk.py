@@ -35,7 +35,7 @@ class Point(Protocol):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many options each has who is asked."""
+        """The number of options of each who is asked."""
         ...
 
     @property
@@ -57,7 +57,7 @@ def after(point: P, move: Iterable[int]) -> P:
 
 
 def sizes(point: Point) -> tuple[int, ...]:
-    """How many options each has who is asked, or how many outcomes chance; empty at the end."""
+    """Returns the number of options of each who is asked, or of outcomes; () at the end."""
     kind = point.kind
     if kind == "decide":
         return point.counts
@@ -65,7 +65,7 @@ def sizes(point: Point) -> tuple[int, ...]:
 
 
 def size(point: Point) -> int:
-    """How many moves may follow a point; 0 at the end."""
+    """Returns the number of moves that may follow a point; 0 at the end."""
     counts = sizes(point)
     return prod(counts) if counts else 0
 
@@ -122,7 +122,7 @@ class SeatNode:
 
     @property
     def size(self) -> int:
-        """How many options the seat has."""
+        """The number of options of the seat."""
         return len(self.ask.legal)
 
 
@@ -262,7 +262,7 @@ def mover(point: Point) -> int:
 
 
 def options(point: Point) -> int:
-    """How many options the mover has, or how many outcomes chance; 0 at the end.
+    """Returns the number of options of the mover, or of outcomes; 0 at the end.
 
     Raises ValueError where several seats have a choice at once.
     """
@@ -350,5 +350,5 @@ def play_out(
 
 
 def amounts(state: State, utility: Literal["payoffs", "rewards"]) -> Amounts:
-    """What each seat is paid, or trained on, at the end of a game. Raises `EvaluationError`."""
+    """Returns each seat's payoff or reward at the end. Raises `EvaluationError`."""
     return state.payoffs if utility == "payoffs" else state.rewards

@@ -118,7 +118,7 @@ class _Search:
 
 
 def _next(episode: Episode, seat: str, own: Sequence[int]) -> Iterable[Episode]:
-    """What may follow; the seat takes one of its own actions, by their numbers."""
+    """Returns the histories that may follow; the seat takes one of its `own` actions."""
     if episode.outcome_count:
         return (after(episode, move) for move in moves(episode))
     options = [own if d.seat == seat else range(len(d.legal)) for d in episode.decisions]

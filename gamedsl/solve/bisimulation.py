@@ -69,7 +69,7 @@ class Merging:
 def merging(env: Env, limit: int = LIMIT) -> Merging:
     """Compare all information sets that are told the same. Raises `TooLarge` beyond `limit`
     histories."""
-    return _Comparison(env, limit).found()
+    return _Comparison(env, limit).merging()
 
 
 Factor = tuple[object, str]
@@ -110,7 +110,7 @@ class _Comparison:
         """Each information set: a decision in it, the number of its prompt, and its histories."""
         self._kinds: dict[object, int] = {}
 
-    def found(self) -> Merging:
+    def merging(self) -> Merging:
         self._play()
         for node in reversed(self._nodes):
             self._classify(node)
@@ -140,7 +140,9 @@ class _Comparison:
                 raise TooLarge(self._limit)
             node.odds = tuple(outcome.probability for outcome in episode.chance)
         asked = episode.decisions
-        node.asked = tuple((d.seat, self._told(d, at), tuple(sorted(d.legal))) for d in asked)
+        node.asked = tuple(
+            (d.seat, self._prompt_number(d, at), tuple(sorted(d.legal))) for d in asked
+        )
         following: list[tuple[object, int]] = []
         for move in moves(episode):
             names = (
@@ -174,7 +176,7 @@ class _Comparison:
         done = [(seat, (prompt, name)) for seat, prompt, name in chosen]
         return _History(names, node.reached, (*node.done, *done), after(node.episode, move))
 
-    def _told(self, decision: Decision, at: int) -> int:
+    def _prompt_number(self, decision: Decision, at: int) -> int:
         """The number of the prompt of a decision, which is noted in its information set."""
         known = self._sets.get(decision.information_set)
         if known is None:

@@ -118,11 +118,9 @@ class Histories:
 
     def _walk(self) -> list[int]:
         """When a walk through the tree comes to each of its nodes."""
-        when, pending = [0] * len(self._tree), [0]
-        for moment in range(len(when)):
-            node = pending.pop()
+        when = [0] * len(self._tree)
+        for moment, node in enumerate(self._tree.walk()):
             when[node] = moment
-            pending.extend(reversed(self._tree.children[node]))
         return when
 
 

@@ -23,7 +23,7 @@ from gamedsl.solve.solution import Solution, checked
 from gamedsl.solve.subgame_perfection import Worth, mean
 from gamedsl.solve.table import one_shot
 from gamedsl.solve.team import common_payoff, team_optimum
-from gamedsl.solve.tree import CHANCE, TERMINAL, Tree, TreeBuilder, Utility
+from gamedsl.solve.tree import CHANCE, TERMINAL, InfoSet, Tree, TreeBuilder, Utility
 
 TEAM_STEPS = 200_000
 
@@ -151,17 +151,11 @@ def _best(stage: Tree, found: list[dict[str, dict[str, Fraction]]]) -> Policy:
 def worth_of(tree: Tree, root: int, worth: Mapping[int, Worth], policy: Policy) -> Worth:
     """Returns everybody's value from a stage on, under a policy."""
     total = [Fraction(0)] * len(tree.seats)
-    pending = [(root, Fraction(1))]
-    while pending:
-        node, likely = pending.pop()
-        if node in worth:
-            for seat, value in enumerate(worth[node]):
-                total[seat] += likely * value
-            continue
-        if tree.info[node] == CHANCE:
-            odds = list(tree.odds[node])
-        else:
-            info = tree.info_sets[tree.info[node]]
-            odds = [Fraction(policy[info.key].get(name, 0)) for name in info.actions]
-        pending += [(c, likely * p) for c, p in zip(tree.children[node], odds, strict=True) if p]
+
+    def row(info: InfoSet) -> dict[str, Fraction]:
+        return {name: Fraction(p) for name, p in policy[info.key].items()}
+
+    for node, likely in tree.reached(row, root, worth):
+        for seat, value in enumerate(worth[node]):
+            total[seat] += likely * value
     return tuple(total)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import product
 
 from gamedsl.solve.best_responses import Policy, play
-from gamedsl.solve.tree import CHANCE, InfoSet, Tree, Utility
+from gamedsl.solve.tree import InfoSet, Tree, Utility
 
 Profile = tuple[str, ...]
 
@@ -71,21 +71,10 @@ def pure_values(
 ) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
     """Rewards and payoffs, one per seat, when every information set plays its chosen action."""
     rewards, payoffs = ([Fraction(0)] * len(tree.seats) for _ in range(2))
-    pending = [(0, Fraction(1))]
-    while pending:
-        node, chance = pending.pop()
-        info = tree.info[node]
-        if info >= 0:
-            here = tree.info_sets[info]
-            place = here.actions.index(chosen[here.key])
-            pending.append((tree.children[node][place], chance))
-        elif info == CHANCE:
-            odds = zip(tree.children[node], tree.odds[node], strict=True)
-            pending += [(child, chance * p) for child, p in odds]
-        else:
-            for i in range(len(tree.seats)):
-                rewards[i] += chance * tree.rewards[node][i]
-                payoffs[i] += chance * tree.payoffs[node][i]
+    for node, chance in tree.reached(lambda info: {chosen[info.key]: 1}):
+        for i in range(len(tree.seats)):
+            rewards[i] += chance * tree.rewards[node][i]
+            payoffs[i] += chance * tree.payoffs[node][i]
     return tuple(rewards), tuple(payoffs)
 
 
@@ -119,19 +108,9 @@ def sequence(tree: Tree) -> tuple[InfoSet, ...]:
 
 def share(tree: Tree, policy: Policy, chosen: Mapping[str, str]) -> float:
     """Returns the probability that play under `policy` follows `chosen` from beginning to end."""
-    total, pending = 0.0, [(0, 1.0)]
-    while pending:
-        node, chance = pending.pop()
-        info = tree.info[node]
-        if info >= 0:
-            here = tree.info_sets[info]
-            name = chosen.get(here.key)
-            if name is not None:
-                place = here.actions.index(name)
-                pending.append((tree.children[node][place], chance * float(policy[here.key][name])))
-        elif info == CHANCE:
-            odds = zip(tree.children[node], tree.odds[node], strict=True)
-            pending += [(child, chance * float(p)) for child, p in odds]
-        else:
-            total += chance
-    return total
+
+    def row(info: InfoSet) -> dict[str, float]:
+        name = chosen.get(info.key)
+        return {} if name is None else {name: float(policy[info.key][name])}
+
+    return float(sum(likely for _, likely in tree.reached(row, exact=False)))

@@ -200,14 +200,8 @@ def policy_lines(tree: Tree | None, policy: Policy, rows: int) -> list[str]:
 
 def _in_order(tree: Tree) -> list[str]:
     """The information sets in the order of a walk through the tree, first children first."""
-    found: dict[str, None] = {}
-    pending = [0]
-    while pending:
-        node = pending.pop()
-        if tree.info[node] >= 0:
-            found.setdefault(tree.info_sets[tree.info[node]].key)
-        pending += reversed(tree.children[node])
-    return list(found)
+    sets = (tree.info[node] for node in tree.walk())
+    return list(dict.fromkeys(tree.info_sets[info].key for info in sets if info >= 0))
 
 
 def _alike(rows: Sequence[Mapping[str, Number]]) -> bool:

@@ -9,7 +9,7 @@ every algorithm over a tree treats them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -116,6 +116,44 @@ class Tree:
     def chances(self, *, exact: bool) -> tuple[tuple[Any, ...], ...]:
         """The odds of chance nodes, as `odds`: Fractions, or floats for speed."""
         return self.odds if exact else self._float_odds
+
+    def walk(self) -> Iterator[int]:
+        """Yields every node, depth first, children in order."""
+        pending = [0]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending.extend(reversed(self.children[node]))
+
+    def reached(
+        self,
+        play: Callable[[InfoSet], Mapping[str, Any]],
+        start: int = 0,
+        stops: Container[int] = (),
+        *,
+        exact: bool = True,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yields the ends, and the `stops`, that play comes to from a node, with their
+        probabilities: Fractions, or floats for speed.
+
+        `play` gives the probabilities of the actions at an information set; actions that it leaves
+        out, or gives 0, are not followed.
+        """
+        odds = self.chances(exact=exact)
+        pending: list[tuple[int, Any]] = [(start, Fraction(1) if exact else 1.0)]
+        while pending:
+            node, likely = pending.pop()
+            info, children = self.info[node], self.children[node]
+            if info == TERMINAL or node in stops:
+                yield node, likely
+            elif info == CHANCE:
+                pending += [(c, likely * p) for c, p in zip(children, odds[node], strict=True)]
+            else:
+                here = self.info_sets[info]
+                for name, p in play(here).items():
+                    if p:
+                        child = children[here.actions.index(name)]
+                        pending.append((child, likely if p == 1 else likely * p))
 
     def span(self, seat: str, utility: Utility = "rewards") -> tuple[Fraction, Fraction]:
         """The least and the most that a seat can get."""
