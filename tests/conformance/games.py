@@ -141,7 +141,8 @@ ours.
 
 
 def hanabi_action(players: int, colours: Sequence[str]) -> Callable[[int, str], str]:
-    """`play(0)`, `hint(player_2,red)` to their strings, where hints count from the speaker on."""
+    """Turns `play(0)`, `hint(player_2,red)` into their strings, where hints count from the speaker
+    on."""
 
     def named(seat: int, name: str) -> str:
         action, rest = name.partition("(")[0], arguments(name)
@@ -292,7 +293,7 @@ def matrix(
 
 
 def table(rows: list[list[int]], columns: list[list[int]]) -> Any:
-    """A game of two actions each in numbers of ours, where OpenSpiel's own has others."""
+    """Returns a game of two actions each in numbers of ours, where OpenSpiel's own has others."""
     return pyspiel.create_matrix_game("table", "table", ["0", "1"], ["0", "1"], rows, columns)
 
 
@@ -324,7 +325,8 @@ MATRIX = [
 
 
 def repeated(ours: str | Path, rounds: int, stage: Callable[[], Any], *actions: str) -> Row:
-    """All of the past is seen, so the observation is the information state."""
+    """Returns a repeated game: all of the past is seen, so the observation is the information
+    state."""
     times = {"num_repetitions": rounds, "recall": rounds}
     joint = len(actions) ** 2
     before = sum(joint**t for t in range(rounds))

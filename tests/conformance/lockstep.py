@@ -37,7 +37,7 @@ class Difference(AssertionError):
 
 @dataclass
 class Walked:
-    """What a comparison went through: nodes of theirs by kind, and information sets by seat."""
+    """The counts of a comparison: nodes of theirs by kind, and information sets by seat."""
 
     nodes: Counter[Kind] = field(default_factory=Counter)
     sets: dict[int, int] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Partition:
         self.sizes: Counter[int] = Counter()
 
     def meet(self, seat: int, ours: Hashable, theirs: Hashable, path: Path) -> str | None:
-        """Note that a history has these keys; a text if another history contradicts it."""
+        """Notes that a history has these keys; returns a text if another history contradicts it."""
         new = ours not in self._ours
         known, behind = self._ours.setdefault(ours, (theirs, path))
         if known != theirs:
@@ -82,7 +82,7 @@ def compare(
     games: int = 2_000,
     seed: int = 0,
 ) -> Walked:
-    """Walk both games and raise `Difference` at the first disagreement.
+    """Walks both games and raises `Difference` at the first disagreement.
 
     `tree` goes through all histories. `positions` goes through each of their positions once, as
     `str(state)` names it: for games where nothing else matters for what follows. `random` plays
@@ -147,7 +147,7 @@ class _Walk:
     def _one_game(
         self, rng: random.Random, script: list[int], change: int | None, eager: bool
     ) -> Iterator[int]:
-        """Play one game and yield what was done, as numbers of theirs."""
+        """Plays one game and yields what was done, as numbers of theirs."""
         ours, theirs = self._start()
         path: Path = None
         for turn in range(1_000_000):
@@ -166,7 +166,8 @@ class _Walk:
     def _meet(
         self, ours: Ours, theirs: Theirs, path: Path
     ) -> tuple[Ours, Theirs, Path, Node, Node, list[tuple[int, int]]]:
-        """Compare two nodes, past those that one side alone has; the last is what corresponds."""
+        """Compares two nodes, past those that one side alone has, and returns the two that
+        correspond."""
         mine, other = ours.node(), theirs.node()
         while True:
             if _alone(mine, other) and mine.kind in self.agreement.ours_has:
@@ -288,7 +289,7 @@ class _Walk:
 
 
 def shown(path: Path) -> str:
-    """A history in words."""
+    """Returns a history in words."""
     steps = []
     while path is not None:
         path, who, name = path
@@ -312,7 +313,8 @@ def _other(path: Path) -> str:
 
 
 def _chosen(rng: random.Random, theirs: Theirs, node: Node, eager: bool) -> int:
-    """A random option, by its probability at a chance node; an eager player's is mostly a best."""
+    """Returns a random option, by its probability at a chance node; an eager player's is mostly a
+    best."""
     options: Sequence[int] = node.options
     joint = theirs.state.is_simultaneous_node()
     if eager and node.kind == "decision" and not joint and rng.random() < EAGERNESS:

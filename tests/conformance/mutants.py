@@ -44,7 +44,7 @@ class Mutant:
         return {row.partition("-")[0] for row in self.rows}
 
     def distance(self) -> int:
-        """How many tokens are other ones."""
+        """Returns how many tokens differ."""
         old, new = TOKEN.findall(self.old), TOKEN.findall(self.new)
         changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
         return sum(max(b - a, d - c) for tag, a, b, c, d in changes if tag != "equal")
@@ -57,7 +57,7 @@ def mutants() -> Iterator[Mutant]:
 
 
 def caught(mutant: Mutant, folder: Path) -> str | None:
-    """The first line of the difference that gives a mutant away, or None where nothing does.
+    """Returns the first line of the difference that shows a mutant, or None where nothing does.
 
     The mutant is written to `folder`, with a copy of all other games and protocols, so that they
     use it; without their claims, which would give some away before they are compared. CompileError

@@ -1,4 +1,4 @@
-"""What a row of `games.py` is made of."""
+"""The parts of a row of `games.py`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VARIANTS = Path(__file__).parent / "variants"
 
 @dataclass(frozen=True)
 class Walk:
-    """How one configuration is walked. `games` are those of a random walk."""
+    """The walk of one configuration. `games` are those of a random walk."""
 
     mode: Mode
     games: int = 0
@@ -63,13 +63,13 @@ def always(agreement: Agreement) -> Callable[[gamedsl.Env], Agreement]:
 
 
 def numbers(*names: str) -> Callable[[str], int]:
-    """Names to their places: theirs counts from 0 in the order that is given."""
+    """Maps names to their places: theirs counts from 0 in the order that is given."""
     places = {name: place for place, name in enumerate(names)}
     return lambda name: places[name]
 
 
 def moves(*names: str) -> Callable[[int, str], int]:
-    """As `numbers`, for actions: the same for every seat."""
+    """Maps as `numbers` does, for actions: the same for every seat."""
     place = numbers(*names)
     return lambda seat, name: place(name)
 
@@ -79,5 +79,5 @@ def less_one(name: str) -> int:
 
 
 def arguments(name: str) -> list[str]:
-    """`mark(0,2)` to ["0", "2"]."""
+    """Turns `mark(0,2)` into ["0", "2"]."""
     return name.partition("(")[2].removesuffix(")").split(",")

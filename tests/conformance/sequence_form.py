@@ -16,7 +16,7 @@ Sequences = list[dict[tuple[int, int], int]]
 
 
 def value(tree: Tree) -> float:
-    """What the first seat earns in payoffs at equilibrium."""
+    """Returns the first seat's payoff at equilibrium."""
     payoff_XY, plans = _payoffs(tree)
     (flow_IX, _), (flow_JY, root_J) = (_flow(tree, seat, plans[seat]) for seat in (0, 1))
     _, root_I = _flow(tree, 0, plans[0])
@@ -35,7 +35,8 @@ def value(tree: Tree) -> float:
 
 
 def _payoffs(tree: Tree) -> tuple[csr_array, Sequences]:
-    """The first seat's chance-weighted payoffs by the sequences of both, and those sequences."""
+    """Returns the first seat's chance-weighted payoffs by the sequences of both, and those
+    sequences."""
     known: Sequences = [{}, {}]
     weights: dict[tuple[int, int], float] = {}
     pending: list[tuple[int, tuple[int, int], float]] = [(0, (0, 0), 1.0)]
@@ -57,7 +58,8 @@ def _payoffs(tree: Tree) -> tuple[csr_array, Sequences]:
 
 
 def _flow(tree: Tree, seat: int, known: dict[tuple[int, int], int]) -> tuple[csr_array, np.ndarray]:
-    """At each information set the plans of its actions add up to that of the sequence before."""
+    """Returns the constraints of a seat's plans: at each information set the plans of its actions
+    add up to that of the sequence before."""
     before: dict[int, int] = {}
     pending = [(0, 0)]
     while pending:

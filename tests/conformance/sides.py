@@ -1,4 +1,4 @@
-"""A game of ours and one of theirs in the same form, and what one must know to compare them.
+"""A game of ours and one of theirs in the same form, and the agreement that compares them.
 
 Where several act at once there is one node per actor, in seat order.
 """
@@ -16,7 +16,7 @@ Kind = Literal["chance", "decision", "terminal"]
 
 @dataclass(frozen=True)
 class Agreement:
-    """What one has to know to lay a game of ours beside one of theirs.
+    """The agreement by which a game of ours is compared with one of theirs.
 
     `action` and `chance` give for a canonical name of ours what theirs calls it: the number of an
     action, or the string that `action_to_string` gives for it.
@@ -87,12 +87,13 @@ class Ours:
         return Ours(episode, self.seats)
 
     def keys(self) -> tuple[Hashable, Hashable]:
-        """The information of the seat to act, as the decision and as the episode name it."""
+        """Returns the information of the seat to act, as the decision and as the episode name
+        it."""
         asked = self.episode.decisions[len(self.chosen)]
         return hash(asked.information_set), hash((asked.seat, self.episode.information(asked.seat)))
 
     def returns(self, paid: str | None = None) -> list[Any]:
-        """The payoffs at the end, or before it what a stream has paid so far."""
+        """Returns the payoffs at the end, or before it what a stream has paid so far."""
         paid_to = self.episode.paid[paid] if paid else self.episode.payoffs
         return [paid_to[seat] for seat in self.seats]
 

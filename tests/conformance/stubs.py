@@ -58,7 +58,7 @@ class SpielEnv:
         return str(state.information_state_string(seat))
 
     def decided(self, state: Any, seat: int) -> str:
-        """What a decision names as its information set."""
+        """Returns the information set that a decision names."""
         return self.known(state, seat)
 
 

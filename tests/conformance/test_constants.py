@@ -1,4 +1,4 @@
-"""Known numbers of known games: sizes of trees, values, and what uniform play earns.
+"""Known numbers of known games: sizes of trees, values, and payoffs of uniform play.
 
 From the literature where a name is given, else found by running OpenSpiel. Nodes without a choice
 are left out, as OpenSpiel leaves them out, but for tic-tac-toe.
@@ -102,8 +102,8 @@ Ply = dict[frozenset[tuple[str, str]], tuple[gamedsl.Episode, int, Fraction]]
 
 
 def positions(game: str, plies: int) -> Iterator[Ply]:
-    """The positions of a board game ply by ply: an episode, the histories that lead there, and how
-    likely uniform play does. A position is who has taken which cells."""
+    """Yields the positions of a board game ply by ply: an episode, the histories that lead there,
+    and how likely uniform play does. A position is who has taken which cells."""
     start = gamedsl.load(game).env().reset(chance="asked", forced="asked")
     ply: Ply = {frozenset(): (start, 1, Fraction(1))}
     for _ in range(plies + 1):

@@ -1,4 +1,4 @@
-"""A fault in hand: what the compiler said of it, and the good and the broken game as they play."""
+"""One fault: the compiler's report, and the good and the broken game as they play."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _good: dict[str, list[Leak]] = {}
 
 @dataclass
 class Case:
-    """A fault, what the compiler said of it, and both games as they play."""
+    """A fault, the compiler's report of it, and both games as they play."""
 
     fault: Fault
     said: Result
@@ -38,7 +38,7 @@ class Case:
 
     @property
     def twin(self) -> Env:
-        """It is built once for all faults of a game."""
+        """Returns the good game, which is built once for all its faults."""
         if self.fault.good not in _twins:
             _twins[self.fault.good] = self.game("good", self.fault.twin())
         return _twins[self.fault.good]
@@ -48,7 +48,7 @@ class Case:
         return self.game("bad", self.fault.broken())
 
     def changed(self, *changes: Mapping[str, str]) -> Env:
-        """The broken game with more changes."""
+        """Returns the broken game with more changes."""
         return self.game("changed", self.fault.files(self.fault.change, *changes))
 
     @property
@@ -57,27 +57,28 @@ class Case:
 
     @property
     def histories(self) -> tuple[tuple[str, ...], ...]:
-        """Those of the compiler's witness, to be played; empty where it has none."""
+        """Returns the histories of the compiler's witness, to be played; empty where it has
+        none."""
         proofs = [p for p in self.said.proofs if self.fault.code in p.codes and p.histories]
         return proofs[0].histories if proofs else ()
 
     def witness(self, count: int) -> list[Point]:
-        """The histories of the witness, played. ValueError where there are not so many."""
+        """Returns the histories of the witness, played. Raises ValueError where there are fewer."""
         if len(self.histories) != count:
             raise ValueError(f"{len(self.histories)} histories in the witness, not {count}")
         return [played(self.broken, moves) for moves in self.histories]
 
     def quoted(self) -> list[str]:
-        """What stands between backticks in the headline."""
+        """Returns the names between backticks in the headline."""
         return re.findall("`(.+?)`", self.problem.message)
 
     def written(self, key: str, kind: str = "game") -> Any:
-        """The value of a key in the broken game's file, or that of another kind."""
+        """Returns the value of a key in the broken game's file, or that of another kind."""
         loaded = [yaml.safe_load(text) for text in self.fault.broken().values()]
         return next(data[key] for data in loaded if kind in data)
 
     def leaks_of_twin(self) -> list[Leak]:
-        """What leaks from the good game; it is looked for once for all faults of a game."""
+        """Returns what leaks from the good game, which is searched once for all its faults."""
         if self.fault.good not in _good:
             _good[self.fault.good] = leaks(self.twin)
         return _good[self.fault.good]

@@ -63,8 +63,8 @@ class Fault:
         return f"{self.code}-{self.name}"
 
     def files(self, *changes: Mapping[str, str]) -> dict[str, str]:
-        """The texts by file name, the game's first, each change made in the one that has its old
-        text. ValueError where an old text does not stand in them just once."""
+        """Returns the texts by file name, the game's first, each change made in the one that has
+        its old text. ValueError where an old text does not stand in them just once."""
         own = HERE / "games" / f"{self.game}.yaml"
         path = own if own.is_file() else SHIPPED / f"{self.game}.yaml"
         text = path.read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ class Fault:
 
     @property
     def good(self) -> str:
-        """The twin, told from other twins."""
+        """Returns a name for the twin, which no other twin has."""
         return repr((self.twin(), self.params))
 
     def twin(self) -> dict[str, str]:
@@ -90,7 +90,7 @@ class Fault:
         return self.files(self.change)
 
     def place(self) -> tuple[str, int, int]:
-        """File name, start and end of what must be underlined in the broken files.
+        """Returns file name, start and end of what must be underlined in the broken files.
 
         ValueError where the piece is not there just once, or nothing in it is marked.
         """
@@ -112,7 +112,7 @@ class Fault:
 
 
 def faults() -> Iterator[Fault]:
-    """All of them, by code, in the order of the file."""
+    """Returns all faults, by code, in the order of the file."""
     table = yaml.safe_load((HERE / "faults.yaml").read_text(encoding="utf-8"))
     for code, entries in table.items():
         for entry in entries:
@@ -121,7 +121,7 @@ def faults() -> Iterator[Fault]:
 
 
 def write(texts: Mapping[str, str], folder: Path) -> Path:
-    """Where the first of the texts now is; the others lie beside it."""
+    """Writes the texts, and returns the path of the first; the others lie beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -129,19 +129,20 @@ def write(texts: Mapping[str, str], folder: Path) -> Path:
 
 
 def checked(fault: Fault, texts: Mapping[str, str], folder: Path) -> Result:
-    """What the compiler says of the game with these texts."""
+    """Returns what the compiler says of the game with these texts."""
     return compile_file(write(texts, folder), fault.params)
 
 
 def unchecked(fault: Fault, texts: Mapping[str, str], folder: Path) -> GameIR | None:
-    """The game as it is written, with nothing proved of it; None where it cannot be read at all."""
+    """Returns the game as it is written, with nothing proved of it; None where it cannot be
+    read."""
     problems = Problems()
     document = load_document(write(texts, folder), problems)
     return None if document is None else build_game(document, fault.params, problems)
 
 
 def misses(fault: Fault, found: list[Diagnostic]) -> list[str]:
-    """What is wrong with what the compiler says of the broken game; empty where it is caught."""
+    """Returns how the compiler's report of the broken game is wrong; empty where it is caught."""
     wrong = [
         f"{d.severity}[{d.code}] is said too: {d.message}"
         for d in found

@@ -1,4 +1,4 @@
-"""Histories of a game, gone through from outside: by `Episode.draw` and `Episode.step` alone.
+"""Histories of a game, walked from outside: by `Episode.draw` and `Episode.step` alone.
 
 Nothing here knows how the compiler proves anything: it is what a patient person would find by
 playing every play of a small game.
@@ -39,17 +39,18 @@ class Point:
     failed: EvaluationError | None = None
 
     def path(self) -> list[Point]:
-        """From the start of the game to here."""
+        """Returns the histories from the start of the game to here."""
         return [*(self.before.path() if self.before else ()), self]
 
 
 def environment(ir: GameIR) -> Env:
-    """The reference interpreter: of a broken game nothing else is to be relied on."""
+    """Returns the reference interpreter: of a broken game nothing else can be relied on."""
     return Env(ir, backend="interpreter")
 
 
 def points(env: Env) -> Iterator[Point]:
-    """Every history, each after what it comes from. ValueError where there are more than MOST."""
+    """Returns every history, each after the one it extends. Raises ValueError where there are more
+    than MOST."""
     start = env.reset(chance="asked", forced="asked")
     waiting = [Point(start, (), (), Fraction(1), None, {})]
     for _ in range(MOST):
@@ -63,12 +64,12 @@ def points(env: Env) -> Iterator[Point]:
 
 
 def plays(env: Env) -> list[Point]:
-    """The complete ones."""
+    """Returns the complete histories."""
     return [point for point in points(env) if point.failed or point.episode.done]
 
 
 def played(env: Env, moves: tuple[str, ...]) -> Point:
-    """The history of these moves. ValueError where one of them cannot be made."""
+    """Returns the history of these moves. Raises ValueError where one of them cannot be made."""
     point = Point(env.reset(chance="asked", forced="asked"), (), (), Fraction(1), None, {})
     while len(point.moves) < len(moves):
         if point.failed or point.episode.done:
@@ -81,7 +82,8 @@ def played(env: Env, moves: tuple[str, ...]) -> Point:
 
 
 def after(point: Point) -> Iterator[Point]:
-    """The histories that are one move longer; of a joint decision, one for all its choices."""
+    """Returns the histories that are one move longer; of a joint decision, one for all its
+    choices."""
     if not point.episode.decisions:
         step, index = point.episode.drawing
         for number, outcome in enumerate(point.episode.chance):
@@ -120,7 +122,7 @@ def _moved(episode: Episode, move: int | dict[str, str]) -> tuple[Episode, Evalu
 
 
 def shape(env: Env) -> dict[tuple[str, ...], Any]:
-    """All there is to a game, by history: who may choose what, how likely, what is paid."""
+    """Returns all there is to a game, by history: who may choose what, how likely, what is paid."""
     return {
         point.moves: (
             point.chance,
@@ -133,7 +135,7 @@ def shape(env: Env) -> dict[tuple[str, ...], Any]:
 
 
 class Play(NamedTuple):
-    """What comes of a play: how likely it is, what it pays, and which of its moves each seat has
+    """The outcome of a play: how likely it is, what it pays, and which of its moves each seat has
     seen (what it was shown follows from moves)."""
 
     chance: Fraction
@@ -141,7 +143,7 @@ class Play(NamedTuple):
     seen: Mapping[str, frozenset[Item]]
 
     def exchanged(self, one: str, two: str) -> Play:
-        """The same with two seats exchanged."""
+        """Returns the same with two seats exchanged."""
         names = {one: two, two: one}
         payoffs = {names.get(seat, seat): amount for seat, amount in self.payoffs.items()}
         seen = {names.get(s, s): exchanged(items, one, two) for s, items in self.seen.items()}
@@ -149,7 +151,7 @@ class Play(NamedTuple):
 
 
 def results(env: Env) -> dict[frozenset[Item], Play]:
-    """What comes of every play, by its moves in no order."""
+    """Returns the outcome of every play, by its moves in no order."""
     return {frozenset(play.items): _result(play) for play in plays(env)}
 
 
@@ -165,7 +167,8 @@ def _result(play: Point) -> Play:
 
 
 def exchanged(items: frozenset[Item], one: str, two: str) -> frozenset[Item]:
-    """The moves of a play with two seats exchanged: who moves, for whom, and who is named."""
+    """Returns the moves of a play with two seats exchanged: who moves, for whom, and who is
+    named."""
     names = {one: two, two: one}
     return frozenset(
         (

@@ -1,4 +1,4 @@
-"""What a seat could find out that nobody told it, found by playing every play of a small game.
+"""Leaks, found by playing every play of a small game: what a seat learns that it is not shown.
 
 A seat lives through a play as a row of happenings: it is told of an event, is asked (with options
 and a prompt), or the game is over; between them it may look at its view. Of two plays that have
@@ -28,7 +28,7 @@ class Leak(NamedTuple):
 
 
 def leaks(env: Env) -> list[Leak]:
-    """One leak for each seat and each thing that differs; empty where nothing leaks."""
+    """Returns one leak for each seat and each thing that differs; empty where nothing leaks."""
     found: dict[tuple[str, str], Leak] = {}
     history = list(points(env))
     for seat in env.seats:
@@ -66,7 +66,8 @@ def _life(seat: str, point: Point) -> list[tuple[Happening, dict[str, Any]]]:
 
 
 def _happenings(seat: str, point: Point, lived: Lived) -> list[tuple[Happening, dict[str, Any]]]:
-    """What a seat lives through where a history arrives, each with what it shows by happening."""
+    """Returns what a seat observes where a history arrives, each with what it shows by
+    happening."""
     told = sum(happening[0] == "told" for happening in lived)
     found: list[tuple[Happening, dict[str, Any]]] = []
     for event in point.episode.seen(seat)[told:]:

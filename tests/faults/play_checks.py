@@ -17,7 +17,8 @@ from tests.faults.leaks import leaks, parts
 
 
 def rules_say_nothing(case: Case) -> list[str]:
-    """The last move of the witness leads where the rules, payoffs or rewards have no value."""
+    """Whether the last move of the witness leads where the rules, payoffs or rewards have no
+    value."""
     if any(point.failed for point in points(case.twin)):
         return ["the twin fails too"]
     if case.histories:
@@ -34,7 +35,7 @@ def rules_say_nothing(case: Case) -> list[str]:
 
 
 def _told(lines: tuple[str, ...], point: Point) -> bool:
-    """Whether the lines of a witness tell of this history: what each seat had seen before its last
+    """Whether the lines of a witness describe this history: what each seat had seen before its last
     choices and these, or the choices by step."""
     assert point.before is not None
     seats = point.episode.env.seats
@@ -52,12 +53,12 @@ def _told(lines: tuple[str, ...], point: Point) -> bool:
 
 
 def _last_choices(lines: tuple[str, ...]) -> dict[str, str]:
-    """The choices at which a play fails, by seat."""
+    """Returns the choices at which a play fails, by seat."""
     return dict(re.findall(r"^then (\w+) chooses (.+)$", "\n".join(lines), re.MULTILINE))
 
 
 def payoffs_sum(case: Case) -> list[str]:
-    """The payoffs of the play do not sum to what the file claims."""
+    """Whether the payoffs of the play do not sum to what the file claims."""
     [play] = case.witness(1)
     claims = case.written("claims")
     claims = claims if isinstance(claims, list) else [claims]
@@ -69,13 +70,14 @@ def payoffs_sum(case: Case) -> list[str]:
 
 
 def payoffs_equal(case: Case) -> list[str]:
-    """The payoffs of the play are not all the same."""
+    """Whether the payoffs of the play are not all the same."""
     [play] = case.witness(1)
     return [] if len(set(play.episode.payoffs.values())) > 1 else ["all are paid the same"]
 
 
 def exchange(case: Case) -> list[str]:
-    """Some play that begins as the witness does is another game's with two seats exchanged."""
+    """Whether some play that begins as the witness does is another game's with two seats
+    exchanged."""
     if _unlike(case.twin, ()):
         return ["the twin is not symmetric"]
     [start] = case.witness(1)
@@ -94,13 +96,15 @@ def _unlike(env: Env, start: tuple[Item, ...]) -> bool:
 
 
 def gone(case: Case) -> list[str]:
-    """What never happens, or is never read, can be put out: every history stays as it is."""
+    """Whether what never happens, or is never read, can be deleted: every history stays as it
+    is."""
     bare = case.changed(case.fault.replay["gone"])
     return [] if shape(bare) == shape(case.broken) else ["the game is another one without it"]
 
 
 def leak(case: Case) -> list[str]:
-    """Some seat of the role that the headline names, or any, learns what it was not told."""
+    """Whether some seat of the role that the headline names, or any, learns what it is not
+    shown."""
     if found := case.leaks_of_twin():
         return [f"the twin leaks: {found[0]}"]
     role_of = case.broken.ir.role_of
@@ -110,7 +114,7 @@ def leak(case: Case) -> list[str]:
 
 
 def told_alike(case: Case) -> list[str]:
-    """As the readers' codes that have a witness: two histories are one to a seat, and differ."""
+    """Checks a witness of the readers' codes: two histories are one to a seat, and differ."""
     wrong = leak(case)
     if case.histories:
         one, other = case.witness(2)
@@ -120,7 +124,7 @@ def told_alike(case: Case) -> list[str]:
 
 
 def order_matters(case: Case) -> list[str]:
-    """Roles that act at once: let them act in turn, and in which order decides what comes of it."""
+    """Whether the order decides the outcome, once roles that act at once act in turn."""
     orders = case.fault.replay["orders"]
     bad = [results(case.changed(order)) for order in orders]
     good = [results(case.game("turned", case.fault.files(order))) for order in orders]
@@ -129,7 +133,7 @@ def order_matters(case: Case) -> list[str]:
 
 
 def probabilities(case: Case) -> list[str]:
-    """Among the maps of value to probability in the file is one that does not sum to 1."""
+    """Whether among the maps of value to probability in the file is one that does not sum to 1."""
     sums = [
         sum(map(Fraction, map(str, weights.values()))) for weights in _drawn(case.written("turns"))
     ]
@@ -141,7 +145,7 @@ def _drawn(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def rewards_as_claimed(case: Case) -> list[str]:
-    """The rewards of the play are not as the reward file claims."""
+    """Whether the rewards of the play are not as the reward file claims."""
     [play] = case.witness(1)
     rewards, payoffs = play.episode.rewards.values(), play.episode.payoffs.values()
     kept = {
@@ -153,7 +157,8 @@ def rewards_as_claimed(case: Case) -> list[str]:
 
 
 def incentives(case: Case) -> list[str]:
-    """All but one seat, and chance, do the same in both plays; its payoff and reward disagree."""
+    """Whether all but one seat, and chance, do the same in both plays; its payoff and reward
+    disagree."""
     one, other = case.witness(2)
     seat = case.quoted()[1]
     ours = {item[0] for item in {*one.items} ^ {*other.items} if item[1] != seat}

@@ -20,7 +20,7 @@ def _decisions(env: Env) -> list[Decision]:
 
 
 def _prompts(env: Env) -> list[tuple[Decision, str | None]]:
-    """Every decision with all that it is told; None for what cannot be rendered."""
+    """Returns every decision with its prompt; None for what cannot be rendered."""
     found: list[tuple[Decision, str | None]] = []
     for decision in _decisions(env):
         try:
@@ -31,15 +31,15 @@ def _prompts(env: Env) -> list[tuple[Decision, str | None]]:
 
 
 def cannot_be_rendered(case: Case) -> list[str]:
-    """A prompt of the broken game fails when it is asked for, and none of the twin's."""
+    """Whether a prompt of the broken game fails when it is rendered, and none of the twin's."""
     wrong = ["the twin fails"] if any(text is None for _, text in _prompts(case.twin)) else []
     failing = any(text is None for _, text in _prompts(case.broken))
     return wrong if failing else [*wrong, "every prompt is rendered"]
 
 
 def hidden_in_prompt(case: Case) -> list[str]:
-    """A prompt tells what its reader has not seen: it leaks, or the runtime withholds it: the text
-    fails, or says what the twin says of nothing."""
+    """Whether a prompt shows what its reader has not seen: it leaks, or the runtime withholds it:
+    the text fails, or says what the twin says of nothing."""
     if found := case.leaks_of_twin():
         return [f"the twin leaks: {found[0]}"]
     if any(found.kind == "prompt" for found in leaks(case.broken)):
@@ -52,7 +52,7 @@ def hidden_in_prompt(case: Case) -> list[str]:
 
 
 def answer_not_shown(case: Case) -> list[str]:
-    """A prompt does not hold one of the labels that answer it, below the rules."""
+    """Whether a prompt does not hold one of the labels that answer it, below the rules."""
 
     def lacking(env: Env) -> bool:
         return any(
@@ -65,7 +65,7 @@ def answer_not_shown(case: Case) -> list[str]:
 
 
 def name_told(case: Case) -> list[str]:
-    """The name that the headline quotes stands in a prompt."""
+    """Whether the name that the headline quotes is in a prompt."""
 
     def says(env: Env) -> bool:
         name = re.compile(rf"\b{re.escape(case.quoted()[0])}\b", re.IGNORECASE)
@@ -76,7 +76,7 @@ def name_told(case: Case) -> list[str]:
 
 
 def payoff_told(case: Case) -> list[str]:
-    """With another payoff the broken game has other prompts, and the twin the same."""
+    """Whether with another payoff the broken game has other prompts, and the twin the same."""
     other = case.fault.replay["other"]
 
     def told(env: Env) -> list[str | None]:
@@ -94,7 +94,8 @@ def payoff_told(case: Case) -> list[str]:
 
 
 def one_prompt(case: Case) -> list[str]:
-    """A seat that can tell both histories apart is told the same in both; in the twin it is not."""
+    """Whether a seat that can tell both histories apart has one prompt in both, and not in the
+    twin."""
     one, other = case.witness(2)
     seat = case.quoted()[0]
     if one.episode.information(seat) == other.episode.information(seat):
@@ -107,7 +108,7 @@ def one_prompt(case: Case) -> list[str]:
 
 
 def two_seats_alike(case: Case) -> list[str]:
-    """Two seats are told the same in the two histories; in the twin no two ever are."""
+    """Whether two seats have one prompt in the two histories, and no two in the twin."""
     points, seats = case.witness(2), case.quoted()[:2]
     asked = (_asked(point, seat) for point, seat in zip(points, seats, strict=True))
     one, other = (_in_no_order(messages) for messages in asked)
@@ -121,7 +122,7 @@ def two_seats_alike(case: Case) -> list[str]:
 
 
 def _in_no_order(messages: Any) -> list[str]:
-    """The lines of a prompt, sorted: masked options are drawn in an order for each seat."""
+    """Returns the lines of a prompt, sorted: masked options are drawn in an order for each seat."""
     return sorted(line for _, text in messages for line in text.split("\n"))
 
 
@@ -130,27 +131,27 @@ def _asked(point: Point, seat: str) -> Any:
 
 
 def no_such_option(case: Case) -> list[str]:
-    """What the headline quotes has a label, and is never an option."""
+    """Whether what the headline quotes has a label, and is never an option."""
     names = {name for d in _decisions(case.broken) for name in d.legal}
     name = case.quoted()[0]
     return [] if name in case.written("labels") and name not in names else ["it is one"]
 
 
 def option_without_a_label(case: Case) -> list[str]:
-    """It is an option, and the map of labels does not have it."""
+    """Whether it is an option, and the map of labels does not have it."""
     names = {name for d in _decisions(case.broken) for name in d.legal}
     name = case.quoted()[0]
     return [] if name in names and name not in case.written("labels") else ["it has a label"]
 
 
 def one_label_for_two(case: Case) -> list[str]:
-    """One decision offers the same label twice, so that a reply is ambiguous."""
+    """Whether one decision offers the same label twice, so that a reply is ambiguous."""
     double = [d for d in _decisions(case.broken) if len(set(d.labels)) < len(d.labels)]
     return [] if double else ["no decision offers one label twice"]
 
 
 def label_is_no_reply(case: Case) -> list[str]:
-    """The label, given as a reply without the blanks around it, is no answer."""
+    """Whether the label, given as a reply without the blanks around it, is no answer."""
     name = case.quoted()[0]
     for point in points(case.broken):
         asked = {d.seat: d for d in point.episode.decisions}
@@ -166,7 +167,7 @@ def label_is_no_reply(case: Case) -> list[str]:
 
 
 def no_words(case: Case) -> list[str]:
-    """No labels can be drawn for the broken game."""
+    """Whether no labels can be drawn for the broken game."""
     try:
         case.broken.reset()
     except (ValueError, KeyError):

@@ -1,4 +1,4 @@
-"""The second check of a fault: that what the compiler says of the broken game is so.
+"""The second check of a fault: the compiler's report of the broken game is true.
 
 A game with errors is refused by `gamedsl.load`, so that it cannot be played through the public
 door. Its text still says what happens, up to where it is broken: `corpus.unchecked` builds it with

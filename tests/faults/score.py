@@ -1,4 +1,4 @@
-"""What becomes of each fault: is its twin clean, is it caught, and is what is said of it so?"""
+"""The score of each fault: its twin is clean, it is caught, and the report of it is true."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _twins: dict[str, list[Diagnostic]] = {}
 
 
 def wrong_with(fault: Fault, folder: Path) -> list[str]:
-    """Everything that is wrong with what the compiler says of a fault and of its twin, and with the
-    witness; empty where it is caught. A crash of the compiler is a miss."""
+    """Returns everything that is wrong with the compiler's report of a fault and of its twin, and
+    with the witness; empty where it is caught. A crash of the compiler is a miss."""
     try:
         return _wrong_with(fault, folder)
     except Exception as error:  # whatever it is, no file may bring it about

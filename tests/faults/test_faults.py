@@ -18,7 +18,8 @@ FAULTS = tuple(faults())
 
 
 def _marks(fault: Fault) -> list[pytest.MarkDecorator]:
-    """Two faults of each code are tried by default, and all by `pytest -m slow`."""
+    """Returns the marks of a fault: two of each code are tried by default, and all by `pytest -m
+    slow`."""
     quick = [other for other in FAULTS if other.code == fault.code and not other.slow]
     return [] if fault in quick[:2] else [pytest.mark.slow]
 

@@ -1,4 +1,4 @@
-"""What the help of a leak says to tell is told, in the place that it means: then nothing leaks."""
+"""The fix of a leak can be pasted in the place that it means: then nothing leaks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Said = Callable[[Fault], list[Diagnostic]]
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> Said:
-    """What the compiler says of a broken game, which is asked once."""
+    """Returns the compiler's report of a broken game, which is compiled once."""
     known: dict[str, list[Diagnostic]] = {}
 
     def of(fault: Fault) -> list[Diagnostic]:
@@ -131,8 +131,8 @@ def _edits(text: str, problem: Diagnostic) -> Iterator[Edit]:
 
 
 def _before(text: str, root: yaml.MappingNode, span: Span, step: str) -> tuple[Edit, ...]:
-    """A step before the innermost one that a place is in, if it is in one: an action that only does
-    something gets steps first."""
+    """Inserts a step before the innermost one that a place is in, if it is in one: an action that
+    only does something gets steps first."""
     around = [node for node in _nodes(root) if _holds(node, span)]
     steps = [
         item
@@ -163,7 +163,7 @@ def _inserted(text: str, item: yaml.Node, step: str) -> Edit:
 
 
 def _nodes(node: yaml.Node) -> Iterator[yaml.Node]:
-    """A node and all inside it, from the outermost."""
+    """Yields a node and all inside it, from the outermost."""
     yield node
     for child in node.value if isinstance(node.value, list) else ():
         for part in child if isinstance(child, tuple) else (child,):

@@ -38,7 +38,7 @@ LISTED = 5_000
 
 
 def show(path: Path) -> str:
-    """The golden text of a game, protocol or reward file."""
+    """Returns the golden text of a game, protocol or reward file."""
     lines = game_lines(path) if path.parent.name == "games" else part_lines(path)
     return "\n".join(cut(line.rstrip()) for line in lines) + "\n"
 
@@ -129,8 +129,8 @@ def part_lines(path: Path) -> Iterator[str]:
 
 
 def prompt_lines(ir: GameIR) -> Iterator[str]:
-    """What each seat is asked at each step, the first time that it is; of a game without a fixed
-    sequence of decisions what one seat of each role is, then and at the latest time met."""
+    """Returns the prompt of each seat at each step, the first time that it is; of a game without a
+    fixed sequence of decisions what one seat of each role is, then and at the latest time met."""
     book, prompter = draw_labels(ir, run_seed=0, seed=SEED), Prompter(ir)
     shown = 0
     for step in ir.steps:
@@ -172,7 +172,8 @@ def one_prompt(prompter: Prompter, book: LabelBook, step: Choose, past: Past) ->
 
 
 def play_lines(game: gamedsl.Game, stride: int) -> Iterator[str]:
-    """An episode in which decision number i is for option number i times `stride`, going round."""
+    """Returns an episode in which decision number i is for option number i times `stride`, going
+    round."""
     episode, count = game.env(backend="interpreter").reset(seed=SEED), 0
     while not episode.done:
         asked = episode.decisions
@@ -187,8 +188,8 @@ def play_lines(game: gamedsl.Game, stride: int) -> Iterator[str]:
 
 
 def random_lines(game: gamedsl.Game) -> Iterator[str]:
-    """An episode in which everything is drawn at random, with the odds of chance and the number of
-    legal actions."""
+    """Returns an episode in which everything is drawn at random, with the odds of chance and the
+    number of legal actions."""
     episode, random = (
         game.env(backend="interpreter").reset(seed=SEED, chance="asked", forced="asked"),
         Random(SEED),
@@ -220,7 +221,7 @@ def random_lines(game: gamedsl.Game) -> Iterator[str]:
 
 
 def reply(episode: gamedsl.Episode, decision: gamedsl.Decision, random: Random) -> Action:
-    """An option, or something that may be said, at random."""
+    """Returns an option, or something that may be said, at random."""
     if decision.said is None:
         return Action(decision.legal[random.randrange(len(decision.legal))])
     while True:

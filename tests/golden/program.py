@@ -29,7 +29,7 @@ def value(it: object) -> str:
 
 
 def few(parts: list[str], mark: str = ", ") -> str:
-    """The first parts of a list, and how many there are where that is not all."""
+    """Returns the first parts of a list, and how many there are where that is not all."""
     more = [f"… {len(parts)}"] if len(parts) > MOST else []
     return mark.join([*parts[:MOST], *more])
 
@@ -38,7 +38,7 @@ def few(parts: list[str], mark: str = ", ") -> str:
 
 
 def expr(it: ir.Expr) -> str:
-    """An expression with all its brackets."""
+    """Returns an expression with all its brackets."""
     match it:
         case ir.Const(value=v):
             return value(v)
@@ -92,7 +92,7 @@ def let_line(let: Let) -> str:
 
 
 def amounts(name: str, paid: tuple[tuple[str, ir.Expr], ...]) -> Iterator[str]:
-    """What each seat is paid: a table, one line for all, or a line each."""
+    """Returns the payoffs of the seats: a table, one line for all, or a line each."""
     if not paid:
         return
     first = paid[0][1]
@@ -116,7 +116,7 @@ def state_line(state: statements.State) -> str:
 
 
 def seen(readers: statements.Readers) -> str:
-    """Who sees a value; nothing is said where all do."""
+    """Returns the readers of a value; empty where all see it."""
     if readers.fields:
         return ", seen by " + ", ".join(
             f"{inner.kind} (field {index})" for index, inner in readers.fields
@@ -148,7 +148,7 @@ def statement(it: statements.Statement) -> str:
 
 
 def step_lines(step: program.Step) -> Iterator[str]:
-    """A step, and under it what is inside it."""
+    """Returns a step, and below it the steps inside it."""
     condition = f", if {expr(step.condition)}" if step.condition is not None else ""
     match step:
         case program.Choose():
