@@ -351,11 +351,11 @@ def _print_boards(boards: list[Standings]) -> None:
 
 
 def _print_tables(tables: Iterable[Table]) -> None:
-    from gamedsl.evaluate.tables import printed
+    from gamedsl.evaluate.tables import terminal_text
 
     width, colour = get_terminal_size().columns, use_colour(sys.stdout)
     for table in tables:
-        print(printed(table, width, colour=colour, encoding=sys.stdout.encoding))
+        print(terminal_text(table, width, colour=colour, encoding=sys.stdout.encoding))
 
 
 def _write(path: Path, text: str) -> None:

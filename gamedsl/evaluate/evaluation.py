@@ -96,10 +96,10 @@ class _Bench:
             self.game, self.plan, self.options, pairings, played, exploitability,
             self._contest(played.values()),
             "" if all(games.exact for games in played.values()) else self.why_sampled,
-            self._policies(), self._ranges(), stopped, self._spent(),
+            self._policies(), self._ranges(), stopped, self._endpoint_calls(),
         )  # fmt: skip
 
-    def _spent(self) -> dict[str, Spent]:
+    def _endpoint_calls(self) -> dict[str, Spent]:
         named = {one.spec: one.name for one in (*self.plan.referees.values(), *self.plan.everybody)}
         return {
             named[spec]: Spent(endpoint.calls, endpoint.tokens)

@@ -42,12 +42,12 @@ class Games:
         """Games played; 0 where exact."""
         return 0 if self.exact else len(self.weights_G)
 
-    def got(self, utility: Utility) -> np.ndarray:
+    def amounts(self, utility: Utility) -> np.ndarray:
         return self.payoffs_GS if utility == "payoffs" else self.rewards_GS
 
     def mean(self, seats: Sequence[int], utility: Utility) -> Estimate | None:
         """Returns the mean payoff of some seats in a game; None if all were void."""
-        rows = over(self.got(utility)[:, list(seats)])
+        rows = row_means(self.amounts(utility)[:, list(seats)])
         return self._expected(rows) if self.exact else mean(rows)
 
     def _expected(self, rows_G: np.ndarray) -> Estimate:
@@ -58,7 +58,7 @@ class Games:
         """For two seats: 1 for the one that was paid more, 1/2 for a draw, 0 for the other.
         Whoever forfeits has lost; NaN where both did, or the game is void for both."""
         first, second = self.payoffs_GS[:, 0], self.payoffs_GS[:, 1]
-        won = np.select([close(first, second), first > second], [0.5, 1.0], 0.0)
+        won = np.select([nearly_equal(first, second), first > second], [0.5, 1.0], 0.0)
         failed_first, failed_second = self.failed_GS[:, 0], self.failed_GS[:, 1]
         won = np.where(failed_first, 0.0, np.where(failed_second, 1.0, won))
         void = (failed_first & failed_second) | (np.isnan(first) & np.isnan(second))
@@ -89,15 +89,15 @@ def one_sum(played: Iterable[Games]) -> bool:
     """Whether all whole games paid the same in sum; not where there was none."""
     sums = np.concatenate([[], *(games.payoffs_GS.sum(axis=1) for games in played)])
     sums = sums[~np.isnan(sums)]
-    return bool(len(sums)) and bool(close(sums, sums[0]).all())
+    return bool(len(sums)) and bool(nearly_equal(sums, sums[0]).all())
 
 
-def close(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def nearly_equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     found: np.ndarray = np.isclose(a, b, rtol=0, atol=1e-12)
     return found
 
 
-def over(rows_GK: np.ndarray) -> np.ndarray:
+def row_means(rows_GK: np.ndarray) -> np.ndarray:
     """The mean of each row over what is not NaN; NaN where all is."""
     there = ~np.isnan(rows_GK)
     count = there.sum(axis=1)
@@ -106,18 +106,18 @@ def over(rows_GK: np.ndarray) -> np.ndarray:
     return found
 
 
-def together(
+def mean_over_seatings(
     parts: Sequence[tuple[Games, Sequence[int]]], utility: Utility = "payoffs"
 ) -> Estimate | None:
     """Returns a contestant's mean over several seatings of equal weight, in its seats in each.
     Games of one number share a seed, so the mean of their rows is one observation."""
-    columns = [over(games.got(utility)[:, list(seats)]) for games, seats in parts]
+    columns = [row_means(games.amounts(utility)[:, list(seats)]) for games, seats in parts]
     if parts[0][0].exact:
         values = [
             float(games.weights_G @ rows) for (games, _), rows in zip(parts, columns, strict=True)
         ]
         return exact(sum(values) / len(values))
-    return mean(over(np.stack(columns, axis=1)))
+    return mean(row_means(np.stack(columns, axis=1)))
 
 
 @dataclass(frozen=True)

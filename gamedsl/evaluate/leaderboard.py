@@ -157,7 +157,7 @@ def read_board(path: Path) -> Board:
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise ValueError(f"its `format` is not `{FORMAT}`")
         matches = [_match(one) for one in record["matches"]]
-        return Board({}, _measured(record["exploitability"])).with_matches(matches)
+        return Board({}, _exploitability_of(record["exploitability"])).with_matches(matches)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EvalError(
             f"{path} is no leaderboard that can be read: {error}",
@@ -202,7 +202,7 @@ def match_of(
     columns = range(len(games.holders))
     moments = [_moments(games, seat) for seat in columns]
     return Match(
-        named(game), game.share_hash, params_as_data(dict(game.params)), tuple(game.ir.seats),
+        game_title(game), game.share_hash, params_as_data(dict(game.params)), tuple(game.ir.seats),
         tuple(who[name].identity for name in games.holders), games.holders,
         seed, games.games, tuple(mean for mean, _ in moments),
         tuple(variance for _, variance in moments), _result(games),
@@ -213,7 +213,7 @@ def match_of(
     )  # fmt: skip
 
 
-def named(game: Game) -> str:
+def game_title(game: Game) -> str:
     """A game's name, with the share of its rows that is played."""
     rows = game.ir.rows
     return game.name if rows == "all" else f"{game.name}, {rows.replace('_', '-')} rows"
@@ -245,7 +245,7 @@ def _result(games: Games) -> tuple[float, float, float] | None:
     return won, drawn, lost
 
 
-def _measured(record: Any) -> dict[str, dict[str, dict[str, Any]]]:
+def _exploitability_of(record: Any) -> dict[str, dict[str, dict[str, Any]]]:
     """The part `exploitability` of a file. Raises ValueError for another form."""
     try:
         return {

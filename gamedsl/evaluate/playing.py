@@ -62,11 +62,11 @@ class Drawer:
         closed = [one for one in posed if one.decision.said is None]
         below = iter(self._cumulated(closed))
         return [
-            Answered(self._drawn(one, next(below) if one.decision.said is None else None))
+            Answered(self._sampled_action(one, next(below) if one.decision.said is None else None))
             for one in posed
         ]
 
-    def _drawn(self, one: Posed, below: Sequence[float] | None) -> Action:
+    def _sampled_action(self, one: Posed, below: Sequence[float] | None) -> Action:
         from gamedsl.runtime import Action
 
         stream, decision = _stream(one), one.decision

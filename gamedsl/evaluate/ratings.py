@@ -53,11 +53,6 @@ class Score(NamedTuple):
         return Score(*(a + b for a, b in zip(self, more, strict=True)))
 
 
-def plain(won: float, drawn: float, lost: float) -> Score:
-    """A score in which a win is a point, and a draw half of one."""
-    return Score(won, drawn, lost, won + drawn / 2)
-
-
 Scores = Mapping[tuple[str, str], Score]
 """Each pair stands once, in either order."""
 

@@ -41,13 +41,13 @@ def as_record(found: Evaluation) -> dict[str, Any]:
                 "player": one.spec,
                 "identity": one.identity,
                 "exploitability": _exploitability(found, one.name),
-                "invalid_replies": _plain(found.invalid(one.name)),
+                "invalid_replies": _estimate_data(found.invalid(one.name)),
             }
             for one in found.plan.everybody
         ],
         "referees": {seat: one.name for seat, one in found.plan.referees.items()},
         "engine": "hf" if options.vllm is None else "vllm",
-        "own_ends": _plain(found.own_ends) if found.in_words else None,
+        "own_ends": _estimate_data(found.own_ends) if found.in_words else None,
         "replies": [_replies(place, count) for place, count in found.reply_counts.items()],
         "endpoints": {name: spent._asdict() for name, spent in found.spent.items()},
         "pairings": [_pairing(found, one) for one in found.pairings if found.played(one)],
@@ -70,14 +70,14 @@ def standings_record(found: Standings) -> dict[str, Any]:
             {
                 "name": row.name,
                 "identity": row.identity,
-                "rating": _plain(row.rating),
+                "rating": _estimate_data(row.rating),
                 "games": row.games,
                 "won_drawn_lost": list(row.score[:3]),
                 "points": row.score.points,
-                "mean_payoff": _plain(row.mean),
-                "mean_payoff_with_itself": _plain(row.own),
+                "mean_payoff": _estimate_data(row.mean),
+                "mean_payoff_with_itself": _estimate_data(row.own),
                 "exploitability": row.exploitability,
-                "invalid_replies": _plain(row.invalid),
+                "invalid_replies": _estimate_data(row.invalid),
             }
             for row in found.rows
         ],
@@ -90,7 +90,7 @@ def _replies(place: ReplySite, count: ReplyCount) -> dict[str, Any]:
         "role": place.role,
         "step": place.step,
         "replies": count.replies,
-        "valid": _plain(count.valid),
+        "valid": _estimate_data(count.valid),
         "tokens": count.length,
         "invalid": dict(count.invalid),
         "forfeits": dict(count.forfeits),
@@ -102,20 +102,20 @@ def _pairing(found: Evaluation, one: Pairing) -> dict[str, Any]:
     return {
         "contestant": one.focal,
         "against": one.background,
-        "payoff": _plain(found.earned(one, "payoffs")),
-        "reward": _plain(found.earned(one, "rewards")),
-        "payoff_by_role": _every(found.by_role(one, "payoffs")),
-        "reward_by_role": _every(found.by_role(one, "rewards")),
-        "won": None if record is None else _plain(record.won),
-        "drawn": None if record is None else _plain(record.drawn),
-        "lost": None if record is None else _plain(record.lost),
+        "payoff": _estimate_data(found.earned(one, "payoffs")),
+        "reward": _estimate_data(found.earned(one, "rewards")),
+        "payoff_by_role": _estimates_data(found.by_role(one, "payoffs")),
+        "reward_by_role": _estimates_data(found.by_role(one, "rewards")),
+        "won": None if record is None else _estimate_data(record.won),
+        "drawn": None if record is None else _estimate_data(record.drawn),
+        "lost": None if record is None else _estimate_data(record.lost),
         "seatings": [
             {
                 "holders": dict(zip(found.seats, seating.holders, strict=True)),
                 "games": found.games[seating.holders].games,
                 "exact": found.games[seating.holders].exact,
                 "payoffs": {
-                    seat: _plain(found.games[seating.holders].mean([number], "payoffs"))
+                    seat: _estimate_data(found.games[seating.holders].mean([number], "payoffs"))
                     for number, seat in enumerate(found.seats)
                 },
             }
@@ -128,10 +128,14 @@ def _exploitability(found: Evaluation, name: str) -> dict[str, Any] | None:
     one = found.exploitability.get(name)
     if one is None:
         return None
-    return {"kind": one.kind, "why": one.why or None, **(_plain(one.estimate) or {"value": None})}
+    return {
+        "kind": one.kind,
+        "why": one.why or None,
+        **(_estimate_data(one.estimate) or {"value": None}),
+    }
 
 
-def _plain(estimate: Estimate | None) -> dict[str, Any] | None:
+def _estimate_data(estimate: Estimate | None) -> dict[str, Any] | None:
     if estimate is None:
         return None
     kind = {"exact": "exact", "none": "one game", "t": "95% t", "wilson": "95% Wilson"}
@@ -139,5 +143,5 @@ def _plain(estimate: Estimate | None) -> dict[str, Any] | None:
     return {"value": estimate.value, "interval": sure, "interval_kind": kind[estimate.kind]}
 
 
-def _every(found: Mapping[str, Estimate]) -> dict[str, Any]:
-    return {name: _plain(estimate) for name, estimate in found.items()}
+def _estimates_data(found: Mapping[str, Estimate]) -> dict[str, Any]:
+    return {name: _estimate_data(estimate) for name, estimate in found.items()}

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from gamedsl.evaluate.exact import Policy
-from gamedsl.evaluate.games import Contest, Games, Utility, WinRecord, record, together
+from gamedsl.evaluate.games import Contest, Games, Utility, WinRecord, mean_over_seatings, record
 from gamedsl.evaluate.intervals import Estimate, share
 from gamedsl.evaluate.plan import Plan
 from gamedsl.evaluate.replies import Keep, ReplyCount, ReplySite, summed
@@ -105,7 +105,7 @@ class Evaluation:
     def earned(self, pairing: Pairing, utility: Utility | None = None) -> Estimate | None:
         """Returns the focal contestant's mean payoff, all its seats counting alike."""
         parts = [(self.games[s.holders], s.focal) for s in pairing.seatings]
-        return together(parts, utility or self.options.utility)
+        return mean_over_seatings(parts, utility or self.options.utility)
 
     def by_role(self, pairing: Pairing, utility: Utility | None = None) -> dict[str, Estimate]:
         """Returns its mean payoff in each role that it takes."""
@@ -117,7 +117,7 @@ class Evaluation:
                 own = [n for n in seating.focal if role_of[self.seats[n]] == role]
                 if own:
                     parts.append((self.games[seating.holders], own))
-            estimate = together(parts, utility or self.options.utility) if parts else None
+            estimate = mean_over_seatings(parts, utility or self.options.utility) if parts else None
             if estimate is not None:
                 found[role] = estimate
         return found

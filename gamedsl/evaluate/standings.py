@@ -107,8 +107,8 @@ def _of_game(
     measured = board.exploitability.get(first.hash, {})
     rows = [
         Standing(
-            identity, name, ratings.get(identity), *_played(matches, identity),
-            _paid(matches, identity, own=False), _paid(matches, identity, own=True),
+            identity, name, ratings.get(identity), *_games_and_score(matches, identity),
+            _mean_payoff(matches, identity, own=False), _mean_payoff(matches, identity, own=True),
             measured.get(identity), _invalid(matches, identity),
         )
         for identity, name in names.items()
@@ -157,7 +157,7 @@ def _scores(matches: Sequence[Match]) -> dict[tuple[str, str], Score]:
     return found
 
 
-def _played(matches: Sequence[Match], identity: str) -> tuple[int, Score]:
+def _games_and_score(matches: Sequence[Match], identity: str) -> tuple[int, Score]:
     """Games that were played against others, and the score of all of them."""
     games, total = 0, NONE
     for match in matches:
@@ -170,7 +170,7 @@ def _played(matches: Sequence[Match], identity: str) -> tuple[int, Score]:
     return games, total
 
 
-def _paid(matches: Sequence[Match], identity: str, *, own: bool) -> Estimate | None:
+def _mean_payoff(matches: Sequence[Match], identity: str, *, own: bool) -> Estimate | None:
     """The mean over all places where it sat; matches of one seating with other seeds are pooled."""
     cells: dict[tuple[int, tuple[str, ...]], list[tuple[float, float, int]]] = defaultdict(list)
     for match in matches:

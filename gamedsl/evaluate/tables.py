@@ -77,7 +77,7 @@ def _overview(found: Evaluation) -> Table:
         measured = found.exploitability.get(one.name)
         cells = [key, one.name if one.name == one.spec else f"{one.name} = {one.spec}"]
         if shown:
-            cells.append("" if measured is None else _exploitable(measured))
+            cells.append("" if measured is None else _measured_exploitability(measured))
         rows.append((*cells, percent(found.invalid(one.name))))
     whys = {m.why for m in found.exploitability.values() if m.kind == "unknown"}
     below = f"exploitability is NashConv / {len(found.seats)}"
@@ -263,7 +263,7 @@ def standings_table(found: Standings) -> Table:
     columns["mean payoff"] = [amount(row.mean) for row in found.rows]
     if not found.rated:
         columns["with itself"] = [amount(row.own) for row in found.rows]
-    columns["exploitable"] = [_measured(row) for row in found.rows]
+    columns["exploitable"] = [_exploitability_text(row) for row in found.rows]
     if failing:
         columns["invalid"] = [percent(row.invalid, False) for row in found.rows]
     place, name, *numbers = columns
@@ -298,7 +298,7 @@ def _against(found: Evaluation, pairing: Pairing) -> str:
     return ", ".join(dict.fromkeys(short(one.name) for one in found.plan.fixed.values()))
 
 
-def _exploitable(found: Exploitability) -> str:
+def _measured_exploitability(found: Exploitability) -> str:
     if found.estimate is None:
         return "–"
     if found.kind == "exact":
@@ -306,7 +306,7 @@ def _exploitable(found: Exploitability) -> str:
     return f"≥ {max(0.0, found.estimate.low):.3f} ({amount(found.estimate)})"
 
 
-def _measured(row: Standing) -> str:
+def _exploitability_text(row: Standing) -> str:
     if row.exploitability is None:
         return "–"
     return ("" if row.exploitability["kind"] == "exact" else "≥ ") + (
@@ -353,7 +353,7 @@ def amount(estimate: Estimate | None, digits: int | None = None) -> str:
     return f"{value} ±{estimate.half:.{digits}f}"
 
 
-def printed(table: Table, width: int, *, colour: bool, encoding: str) -> str:
+def terminal_text(table: Table, width: int, *, colour: bool, encoding: str) -> str:
     """A table as text for a terminal of `width` columns, with a blank line above."""
     lines = titled_lines(table, width=width, most=ROWS, more=" (--format json has all)")
     return "\n" + rendered(lines, width=width, colour=colour, encoding=encoding)

@@ -132,7 +132,7 @@ def facts_of(
     tree = explore(env.kernel, HISTORIES)
     if tree is not None:
         _require_true(ir, tree, payoffs, utility)
-    low, high = payoffs or _paid(ir, tree)
+    low, high = payoffs or _payoff_bounds(ir, tree)
     kind, total = _utility(utility, tree)
     bounds = ProgramBounds(ir)
     length = max_length or (tree.length if tree else bounds.total(_is_choice))
@@ -157,7 +157,7 @@ def _require_true(
         raise ValueError(f"`{ir.name}` does not always pay all the same")
 
 
-def _paid(ir: GameIR, tree: TreeFacts | None) -> tuple[Fraction, Fraction]:
+def _payoff_bounds(ir: GameIR, tree: TreeFacts | None) -> tuple[Fraction, Fraction]:
     found = (tree.low, tree.high) if tree else payoff_bounds(ir)
     if found is None:
         raise _unseen(ir, "between which amounts its payoffs lie", "payoffs=(least, most)")

@@ -149,9 +149,9 @@ class _Reduced:
             below[info] = [
                 {info: action} | rest
                 for action in range(len(self._tree.info_sets[info].actions))
-                for rest in _joined(below[i] for i in self._after.get((info, action), ()))
+                for rest in _combinations(below[i] for i in self._after.get((info, action), ()))
             ]
-        return list(_joined(below[i] for i in self._after.get((~seat, 0), ())))
+        return list(_combinations(below[i] for i in self._after.get((~seat, 0), ())))
 
     def _order(self, seat: int) -> list[int]:
         """A seat's sets, each after those that it comes after."""
@@ -178,7 +178,7 @@ def _after(tree: Tree) -> dict[tuple[int, int], tuple[int, ...]]:
     return {key: tuple(infos) for key, infos in found.items()}
 
 
-def _joined(parts: Iterable[list[Strategy]]) -> Iterator[Strategy]:
+def _combinations(parts: Iterable[list[Strategy]]) -> Iterator[Strategy]:
     """Every combination of strategies for different sets, as one strategy."""
     for combination in product(*parts):
         whole: Strategy = {}

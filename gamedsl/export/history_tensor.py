@@ -94,11 +94,13 @@ def _kinds(step: Step, seats: tuple[str, ...]) -> list[Kind] | None:
         return None if values is None else [(step.id, "", name_of(value)) for value in values]
     if isinstance(step, Draw):
         values = domain(step.type, seats)
-        return None if values is None else list(_drawn(step, list(map(name_of, values)), seats))
+        return (
+            None if values is None else list(_draw_kinds(step, list(map(name_of, values)), seats))
+        )
     return []
 
 
-def _drawn(step: Draw, names: list[str], seats: tuple[str, ...]) -> Iterator[Kind]:
+def _draw_kinds(step: Draw, names: list[str], seats: tuple[str, ...]) -> Iterator[Kind]:
     """The events of a draw; whose one is, may depend on who acts or on where it is written."""
     owned = step.place is not None or step.readers.kind in ("owner", "others")
     for key in keys_of(step):

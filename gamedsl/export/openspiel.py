@@ -209,7 +209,7 @@ class Play:
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _played, (self.rules.name, self.moves)
+        return _replayed_play, (self.rules.name, self.moves)
 
     def move(self, moved: Moved) -> None:
         """Go on. ValueError or IndexError for what cannot be done here."""
@@ -227,7 +227,7 @@ class Play:
         self._chance = self._likely = None
 
 
-def _played(name: str, moves: tuple[Moved, ...]) -> Play:
+def _replayed_play(name: str, moves: tuple[Moved, ...]) -> Play:
     play = Play(_rules[name])
     for moved in moves:
         play.move(moved)

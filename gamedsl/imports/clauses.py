@@ -54,13 +54,13 @@ class Clauses:
             return Expression((self._diagram(rows, names),), frozenset(names))
         terms = {result: _cover(result, rows, names, rank) for result in results}
         if isinstance(results[0], bool):
-            return Expression((_either(terms[True]),), _read(terms[True]))
+            return Expression((_either(terms[True]),), _names_read(terms[True]))
         last = max(results, key=lambda result: (len(terms[result]), results.index(result)))
         others = [result for result in results if result != last]
         lines = [f"{result} if {_either(terms[result])} else" for result in others]
         if sum(map(len, lines)) > LONG_TEXT:
             return Expression((self._diagram(rows, names),), frozenset(names))
-        reads = frozenset().union(*(_read(terms[result]) for result in others))
+        reads = frozenset().union(*(_names_read(terms[result]) for result in others))
         return Expression((*lines, str(last)), reads)
 
     def _diagram(self, rows: list[Row], variables: Sequence[str]) -> str:
@@ -80,7 +80,7 @@ class Clauses:
             by_part: dict[str, list[Value]] = {}
             for value, part in parts.items():
                 by_part.setdefault(part, []).append(value)
-            self._known[key] = self._named(self._choice(variable, list(by_part.items())))
+            self._known[key] = self._define(self._choice(variable, list(by_part.items())))
         return self._known[key]
 
     def _choice(self, variable: str, parts: list[tuple[str, list[Value]]]) -> str:
@@ -92,10 +92,10 @@ class Clauses:
         test = " or ".join(_literal(variable, value) for value in values)
         first, last = self._choice(variable, parts[:half]), self._choice(variable, parts[half:])
         if len(first) + len(last) > LONG_TEXT // 4:
-            first, last = self._named(first), self._named(last)
+            first, last = self._define(first), self._define(last)
         return f"{first if half == 1 else f'({first})'} if {test} else {last}"
 
-    def _named(self, text: str) -> str:
+    def _define(self, text: str) -> str:
         name = f"{self._prefix}_{len(self.lets) + 1}"
         self.lets[name] = text
         return name
@@ -161,7 +161,7 @@ def _either(terms: list[Term]) -> str:
     return " or ".join(" and ".join(_literal(*part) for part in term) for term in terms)
 
 
-def _read(terms: list[Term]) -> frozenset[str]:
+def _names_read(terms: list[Term]) -> frozenset[str]:
     return frozenset(name for term in terms for name, _ in term)
 
 

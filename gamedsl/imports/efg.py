@@ -137,7 +137,7 @@ class _Body:
         number = self.reader.count("the number of a chance move")
         label = self._label()
         if not self.reader.opens():
-            return self._known(0, number, start)
+            return self._info_set(0, number, start)
         actions, odds = [], []
         while not self.reader.closes():
             actions.append(self.reader.text("an outcome of chance in quotes or `}`"))
@@ -174,14 +174,14 @@ class _Body:
         number = self.reader.count("the number of an information set")
         label = self._label()
         if (self.reader.next.kind, self.reader.next.text) != ("brace", "{"):
-            return self._known(player, number, start)
+            return self._info_set(player, number, start)
         actions = self.reader.texts("an action's name in quotes")
         return self._set(InfoSet(player, number, label, _texts(actions), (), start))
 
     def _label(self) -> str:
         return self.reader.take().text if self.reader.next.kind == "text" else ""
 
-    def _known(self, player: int, number: int, span: Span) -> InfoSet:
+    def _info_set(self, player: int, number: int, span: Span) -> InfoSet:
         """A set that was written out before."""
         known = self.sets.get((player, number))
         if known is None:

@@ -54,7 +54,7 @@ class Names:
         names = {(text, 0): text for text in keep}
         for place in wanted:
             if place not in names:
-                plain = _plain(place[0], prefix)
+                plain = _identifier(place[0], prefix)
                 names[place] = self.new(plain.lower() if lower else plain)
                 self.changed[names[place]] = place[0]
         return {place: names[place] for place in wanted}
@@ -82,7 +82,7 @@ class Names:
 
 def slug(text: str) -> str:
     """A name for a game."""
-    return _plain(text.lower(), "game")[:60].rstrip("_")
+    return _identifier(text.lower(), "game")[:60].rstrip("_")
 
 
 def quoted(text: str) -> str:
@@ -92,7 +92,7 @@ def quoted(text: str) -> str:
     return json.dumps("".join(c if c.isprintable() else " " for c in text), ensure_ascii=False)
 
 
-def _plain(text: str, prefix: str) -> str:
+def _identifier(text: str, prefix: str) -> str:
     ascii_only = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     found = re.sub(r"[^A-Za-z0-9]+", "_", ascii_only).strip("_")
     return found if found[:1].isalpha() else f"{prefix}_{found}".rstrip("_")

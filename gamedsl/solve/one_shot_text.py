@@ -30,7 +30,7 @@ def one_shot_lines(game: OneShot, utility: Utility) -> list[str]:
         lines += _entry("Welfare", f"{sums.pop()} in every profile: each is in the Pareto set")
     else:
         pareto = [f"{profile(p)} {_worth(got[p])}" for p in game.pareto]
-        lines += _entry("Pareto set", _some(pareto, "; ", 6))
+        lines += _entry("Pareto set", _first_few(pareto, "; ", 6))
         if game.welfare is not None:
             lines += _entry("Welfare", _welfare(game.welfare))
     if game.security is not None:
@@ -66,7 +66,7 @@ def _equilibria(game: OneShot) -> list[str]:
         ) if game.every else ""  # fmt: skip
     else:
         head = f"{plural(len(found), 'Nash equilibrium')} ({checked})"
-    lines = [_fixed(head), *_listed(game, found, finite)]
+    lines = [_fixed(head), *_equilibrium_rows(game, found, finite)]
     if len(found) > SHOWN:
         lines.append(f"  … and {len(found) - SHOWN:,} more (--format json lists them)")
     if not finite and game.every is not None:
@@ -86,7 +86,7 @@ def _fixed(head: str) -> str:
     return head.replace("equilibriums", "equilibria")
 
 
-def _listed(game: OneShot, found: Sequence[TableEquilibrium], finite: bool) -> list[str]:
+def _equilibrium_rows(game: OneShot, found: Sequence[TableEquilibrium], finite: bool) -> list[str]:
     rows = []
     seats = game.table.seats
     for place, one in enumerate(found[:SHOWN], 1):
@@ -157,7 +157,7 @@ def _dominance(strict: Elimination, weak: Elimination) -> str:
         for turn in sorted({r.round for r in elimination.removed}):
             here = [r for r in elimination.removed if r.round == turn]
             one = [f"{r.seat} {r.action} (by {mixture(r.by, 3)})" for r in here]
-            gone.append(f"round {turn}: {_some(one, ', ', 6)}")
+            gone.append(f"round {turn}: {_first_few(one, ', ', 6)}")
         left = ""
         if elimination.solved:
             left = f"; leaves {profile([names[0] for names in elimination.left.values()])}"
@@ -166,7 +166,7 @@ def _dominance(strict: Elimination, weak: Elimination) -> str:
 
 
 def _welfare(found: Welfare) -> str:
-    where = _some([profile(p) for p in found.best_profiles], ", ", 3)
+    where = _first_few([profile(p) for p in found.best_profiles], ", ", 3)
     worst, best = found.worst_equilibrium, found.best_equilibrium
     spread = str(best) if worst == best else f"{worst} to {best}"
     text = f"{found.best} at best, in {where}; {spread} in the equilibria above"
@@ -189,9 +189,8 @@ def _correlated(found: Correlated) -> str:
         for seat, (low, high) in found.ranges.items()
     )
     exact = "" if found.exact else f", in floats, regret at most {float(found.regret):.2g}"
-    return (
-        f"welfare up to {number(total, True)} by {_some(parts, ', ', 6)}; payoffs: {spread}{exact}"
-    )
+    names = _first_few(parts, ", ", 6)
+    return f"welfare up to {number(total, True)} by {names}; payoffs: {spread}{exact}"
 
 
 def _basins(shares: dict[tuple[str, str], float], starts: int) -> str:
@@ -206,7 +205,7 @@ def _worth(values: Sequence[Fraction]) -> str:
     return ", ".join(number(v, True) for v in values)
 
 
-def _some(parts: Sequence[str], joint: str, most: int = 8) -> str:
+def _first_few(parts: Sequence[str], joint: str, most: int = 8) -> str:
     more = f"{joint}… {len(parts) - most} more" if len(parts) > most else ""
     return joint.join(parts[:most]) + more
 

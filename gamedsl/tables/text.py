@@ -34,7 +34,7 @@ def table_lines(
     `rule` draws a line under the headings. Where the table is wider than `width`, its columns of
     text are wrapped. Only the first `most` rows are rendered.
     """
-    rows = [[_printed(cell) for _, cell in table.cells(row)] for row in table.rows[:most]]
+    rows = [[_terminal_runs(cell) for _, cell in table.cells(row)] for row in table.rows[:most]]
     heads = [[TextRun(c.head, f"{c.style} {c.head_style}".strip())] for c in table.columns]
     grid = [heads, *rows] if table.has_heads else rows
     wide = [max((_width(row[i]) for row in grid), default=0) for i in range(len(table.columns))]
@@ -64,15 +64,15 @@ def titled_lines(
 
 def grid_lines(table: Table) -> Iterator[Line]:
     """A table in a frame, with a line between every two cells; the row heads stand outside."""
-    rows = [[_printed(cell) for _, cell in table.cells(row)] for row in table.rows]
+    rows = [[_terminal_runs(cell) for _, cell in table.cells(row)] for row in table.rows]
     outside, heads = table.row_heads, [[TextRun(c.head, c.head_style)] for c in table.columns]
     grid = [heads, *rows]
     wide = [max(_width(row[i]) for row in grid) for i in range(len(table.columns))]
     inner = [max(wide[outside:])] * (len(wide) - outside)
     blank = " " * sum(size + 1 for size in wide[:outside])
     if table.over is not None:
-        yield [TextRun(f"{blank}  "), *_printed(table.over)]
-    yield [TextRun(f"{blank}  "), *_joined(heads[outside:], inner, "   ")]
+        yield [TextRun(f"{blank}  "), *_terminal_runs(table.over)]
+    yield [TextRun(f"{blank}  "), *_join_cells(heads[outside:], inner, "   ")]
     yield _frame(blank, inner, "┌┬┐")
     names = _centred(table)
     for number, row in enumerate(rows):
@@ -94,7 +94,7 @@ def rendered(
 ) -> str:
     """Lines as text: cut to `width`, in colour if asked, and in ASCII where the encoding has no box
     drawing."""
-    painted = "\n".join(_painted(_fitted(line, width), colour) for line in lines)
+    painted = "\n".join(_coloured(_fitted(line, width), colour) for line in lines)
     try:
         painted.encode(encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
@@ -123,7 +123,7 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: max(most - 1, 1)] + "…"
 
 
-def _printed(cell: Cell | None) -> list[TextRun]:
+def _terminal_runs(cell: Cell | None) -> list[TextRun]:
     """The runs of a cell; a terminal shows a marked run with a star."""
     runs = cell.runs if cell is not None else ()
     style = cell.style if cell is not None else ""
@@ -182,7 +182,7 @@ def _padded_runs(cell: Line, width: int, align: Align = "left") -> list[TextRun]
     return [room, *cell] if align == "right" else [*cell, room]
 
 
-def _joined(cells: Sequence[Line], wide: Sequence[int], gap: str) -> Iterator[TextRun]:
+def _join_cells(cells: Sequence[Line], wide: Sequence[int], gap: str) -> Iterator[TextRun]:
     for number, (cell, size) in enumerate(zip(cells, wide, strict=True)):
         yield from [TextRun(gap)] if number else []
         yield from _padded_runs(cell, size)
@@ -199,7 +199,7 @@ def _centred(table: Table) -> list[list[Line]]:
     for number, row in enumerate(table.rows):
         for column, (_, cell) in enumerate(list(table.cells(row))[: table.row_heads]):
             if cell is not None:
-                heads[number + (cell.rows - 1) // 2][column] = _printed(cell)
+                heads[number + (cell.rows - 1) // 2][column] = _terminal_runs(cell)
     return heads
 
 
@@ -218,7 +218,7 @@ def _fitted(line: Line, width: int | None) -> Line:
     return [*kept, TextRun("…", "soft")]
 
 
-def _painted(line: Line, colour: bool) -> str:
+def _coloured(line: Line, colour: bool) -> str:
     if not colour:
         return "".join(run.text for run in line).rstrip()
     parts = []

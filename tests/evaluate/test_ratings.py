@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gamedsl.evaluate.ratings import PRIOR, elo, plain, trueskill
+from gamedsl.evaluate.ratings import PRIOR, Score, elo, trueskill
+
+
+def score(won: float, drawn: float, lost: float) -> Score:
+    """A score in which a win is a point, and a draw half of one."""
+    return Score(won, drawn, lost, won + drawn / 2)
 
 
 def chance_of(a: float, b: float) -> float:
@@ -14,7 +19,7 @@ def chance_of(a: float, b: float) -> float:
 
 def test_two_players_have_the_ratings_of_their_score() -> None:
     """With one pair the maximum is known in closed form: the odds of the score, prior included."""
-    found = elo({("a", "b"): plain(70, 10, 20)}, anchor="b")
+    found = elo({("a", "b"): score(70, 10, 20)}, anchor="b")
     share = (70 + 5 + PRIOR / 2) / (100 + PRIOR)
     assert found["b"].value == 1000.0
     assert found["b"].kind == "exact"
@@ -29,13 +34,13 @@ def test_ratings_recover_true_strengths() -> None:
     scores = {}
     for x, y in pairs:
         p = chance_of(true[x], true[y])
-        scores[x, y] = plain(1e7 * p, 0, 1e7 * (1 - p))
+        scores[x, y] = score(1e7 * p, 0, 1e7 * (1 - p))
     found = elo(scores, anchor="b")
     assert {n: one.value for n, one in found.items()} == pytest.approx(true, abs=0.1)
 
 
 def test_ratings_ignore_order_of_matches_and_names() -> None:
-    scores = {("a", "b"): plain(5, 1, 2), ("b", "c"): plain(4, 0, 4), ("a", "c"): plain(3, 2, 1)}
+    scores = {("a", "b"): score(5, 1, 2), ("b", "c"): score(4, 0, 4), ("a", "c"): score(3, 2, 1)}
     turned = {(b, a): score.turned() for (a, b), score in reversed(scores.items())}
     one, other = elo(scores, "b"), elo(turned, "b")
     for name in one:
@@ -44,25 +49,25 @@ def test_ratings_ignore_order_of_matches_and_names() -> None:
 
 
 def test_without_an_anchor_the_mean_is_1000() -> None:
-    found = elo({("a", "b"): plain(9, 0, 1), ("b", "c"): plain(9, 0, 1)})
+    found = elo({("a", "b"): score(9, 0, 1), ("b", "c"): score(9, 0, 1)})
     assert np.mean([one.value for one in found.values()]) == pytest.approx(1000)
     assert all(one.half > 0 for one in found.values())
 
 
 def test_who_lost_every_game_has_a_finite_rating() -> None:
-    found = elo({("a", "b"): plain(100, 0, 0)}, anchor="a")
+    found = elo({("a", "b"): score(100, 0, 0)}, anchor="a")
     assert -400 < found["b"].value < 500
     assert found["b"].half > 100
 
 
 def test_clean_sheet_without_anchor_has_an_interval() -> None:
-    found = elo({("a", "b"): plain(1000, 0, 0)})
+    found = elo({("a", "b"): score(1000, 0, 0)})
     assert 100 < found["a"].half < 1000
     assert found["a"].half == pytest.approx(found["b"].half)
 
 
 def test_groups_that_never_met_are_not_compared() -> None:
-    scores = {("a", "b"): plain(1, 0, 1), ("x", "y"): plain(1, 0, 1), ("y", "z"): plain(1, 0, 1)}
+    scores = {("a", "b"): score(1, 0, 1), ("x", "y"): score(1, 0, 1), ("y", "z"): score(1, 0, 1)}
     assert set(elo(scores, "a")) == {"a", "b"}
     assert set(elo(scores)) == {"x", "y", "z"}
     with pytest.raises(KeyError):
@@ -79,7 +84,7 @@ def test_intervals_of_ratings_cover_the_truth() -> None:
         for i in range(4):
             for j in range(i):
                 won = int(stream.binomial(60, 1 / (1 + np.exp(true[j] - true[i]))))
-                scores[names[i], names[j]] = plain(won, 0, 60 - won)
+                scores[names[i], names[j]] = score(won, 0, 60 - won)
         found = elo(scores, anchor="a")
         wanted = 1000 + true * 400 / np.log(10)
         covered += sum(
@@ -90,6 +95,6 @@ def test_intervals_of_ratings_cover_the_truth() -> None:
 
 def test_trueskill_ranks_by_results() -> None:
     pytest.importorskip("trueskill")
-    found = trueskill([("a", "b", plain(30, 5, 5)), ("b", "c", plain(30, 5, 5))])
+    found = trueskill([("a", "b", score(30, 5, 5)), ("b", "c", score(30, 5, 5))])
     assert found["a"].low > found["b"].value > found["c"].high
-    assert found == trueskill([("a", "b", plain(30, 5, 5)), ("b", "c", plain(30, 5, 5))])
+    assert found == trueskill([("a", "b", score(30, 5, 5)), ("b", "c", score(30, 5, 5))])

@@ -44,7 +44,7 @@ def test_line_shows_mean_lowest_and_highest(runs: list[Path]) -> None:
     (line, _) = run_groups([read_run(run, with_game=False) for run in runs])
     series = mean_series(line, 0, [0, 3, 4], lambda record: record["reward"]["hunter_1"])
     one, two = (
-        {r["step"]: r["reward"]["hunter_1"] for r in read_run(run, with_game=False).measured}
+        {r["step"]: r["reward"]["hunter_1"] for r in read_run(run, with_game=False).policy_records}
         for run in runs[:2]
     )
     assert series.values[1] == pytest.approx((one[3] + two[3]) / 2)

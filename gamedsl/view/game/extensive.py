@@ -133,11 +133,11 @@ def draw_tree(kernel: Kernel, *, limit: int = 200, depth: int | None = None) -> 
     bottom = _bottom(grown.rows, limit if total is None or total > limit else grown.count)
     if depth is not None:
         bottom = min(bottom, depth)
-    _fell(grown, bottom)
+    _cut_below(grown, bottom)
     joined = _merge(grown.root)
     whole = all(node.kind != "more" and node.beyond == 0 for node in grown.root.walk())
     order_outcomes(grown.root)
-    info = _numbered(grown.root, [info for _, info in grown.info.values()])
+    info = _number_info_sets(grown.root, [info for _, info in grown.info.values()])
     seats = tuple(kernel.ir.seats)
     return DrawnTree(seats, grown.root, info, total, whole, joined)
 
@@ -173,7 +173,7 @@ class _Growth:
         self.rows: list[list[DrawnNode]] = []
         self.whole, self.count = True, 0
         self._pending: deque[_Open] = deque()
-        self.root = self._grown(seat_by_seat(kernel.start()), 0)
+        self.root = self._child(seat_by_seat(kernel.start()), 0)
         while self._pending:
             open = self._pending.popleft()
             node, size = open.node, open.here.size
@@ -184,23 +184,23 @@ class _Growth:
                     return
                 continue
             for place, (edge, odds) in enumerate(open.names(cut)):
-                child = self._grown(descend(open.here, place), open.row + 1)
+                child = self._child(descend(open.here, place), open.row + 1)
                 child.edge, child.odds = edge, odds
                 node.children.append(child)
             if cut < size:
                 self.whole = False
                 more = DrawnNode("more", beyond=size - cut)
-                node.children.append(self._placed(more, open.row + 1))
+                node.children.append(self._place(more, open.row + 1))
 
-    def _grown(self, here: ExtensiveNode, row: int) -> DrawnNode:
+    def _child(self, here: ExtensiveNode, row: int) -> DrawnNode:
         """The node that is drawn for one of the game's."""
         match here:
             case EndNode(point=state):
                 payoffs = state.payoffs
                 amounts = tuple(Fraction(payoffs[seat]) for seat in self._ir.seats)
-                return self._placed(DrawnNode("end", payoffs=amounts), row)
+                return self._place(DrawnNode("end", payoffs=amounts), row)
             case ChanceNode(point=state):
-                node = self._placed(DrawnNode("chance", step=state.draws[0]), row)
+                node = self._place(DrawnNode("chance", step=state.draws[0]), row)
             case SeatNode(point=state, ask=ask):
                 node = self._decision(row, state, ask)
             case _:
@@ -215,9 +215,9 @@ class _Growth:
         known = state.known(seat) if declared is None else known_in(key)
         new = len(self.info), InfoSetLabel(number, step, known, legal, declared is not None)
         info = self.info.setdefault(key, new)[0]
-        return self._placed(DrawnNode("decision", seat=number, info=info, step=step), row)
+        return self._place(DrawnNode("decision", seat=number, info=info, step=step), row)
 
-    def _placed(self, node: DrawnNode, row: int) -> DrawnNode:
+    def _place(self, node: DrawnNode, row: int) -> DrawnNode:
         self.count += node.kind != "more"
         if row == len(self.rows):
             self.rows.append([])
@@ -235,7 +235,7 @@ def _bottom(rows: list[list[DrawnNode]], limit: int) -> int:
     return len(rows) - 1
 
 
-def _fell(grown: _Growth, bottom: int) -> None:
+def _cut_below(grown: _Growth, bottom: int) -> None:
     """Cut off all rows below one, counting what goes."""
     for node in grown.rows[bottom] if bottom < len(grown.rows) else ():
         if node.children:
@@ -265,7 +265,7 @@ def _merge(root: DrawnNode) -> bool:
     return done
 
 
-def _numbered(root: DrawnNode, found: list[InfoSetLabel]) -> tuple[InfoSetLabel, ...]:
+def _number_info_sets(root: DrawnNode, found: list[InfoSetLabel]) -> tuple[InfoSetLabel, ...]:
     """Give information sets numbers in the order in which they are met, row by row."""
     numbers: dict[int, int] = {}
     row = [root]

@@ -47,7 +47,7 @@ def _name(action: str) -> str:
     return cut(action, LETTERS)
 
 
-def _given(cells: Cells, sheet: Sheet) -> str:
+def _sheet_title(cells: Cells, sheet: Sheet) -> str:
     others = zip(cells.seats, sheet.given, strict=False)
     return ", ".join(f"{seat}: {_name(action)}" for seat, action in others)
 
@@ -70,7 +70,7 @@ def _row_head_width(cells: Cells, sheet: Sheet) -> float:
 
 def _sheet_width(cells: Cells, sheet: Sheet) -> float:
     wide = _row_head_width(cells, sheet) + sum(_column_widths(cells, sheet))
-    return max(wide, width_of(_given(cells, sheet), SIZE, bold=True))
+    return max(wide, width_of(_sheet_title(cells, sheet), SIZE, bold=True))
 
 
 def _sheet(canvas: Canvas, cells: Cells, sheet: Sheet, x: float, y: float) -> float:
@@ -78,7 +78,7 @@ def _sheet(canvas: Canvas, cells: Cells, sheet: Sheet, x: float, y: float) -> fl
     first, second = len(cells.seats) - 2, len(cells.seats) - 1
     columns, left = _column_widths(cells, sheet), x + _row_head_width(cells, sheet)
     if sheet.given:
-        canvas.write(x, y + 10, _given(cells, sheet), "strong")
+        canvas.write(x, y + 10, _sheet_title(cells, sheet), "strong")
         y += 22
     middle = left + sum(columns) / 2
     canvas.write(middle, y + 10, cells.seats[second], f"{series(second)} it", "middle")

@@ -49,7 +49,7 @@ def tree_picture(
     drawn: DrawnTree, *, width: float = 760, direction: Direction | None = None
 ) -> Canvas:
     """The picture of a tree; `width` decides whether it grows downwards or to the right."""
-    return _Painter(drawn, shape_of(drawn, width, direction)).painted()
+    return _Painter(drawn, shape_of(drawn, width, direction)).paint()
 
 
 def described(drawn: DrawnTree) -> str:
@@ -70,7 +70,7 @@ class _Painter:
         self._segments: list[Segment] = []
         self._marks: list[Box] = []
 
-    def painted(self) -> Canvas:
+    def paint(self) -> Canvas:
         canvas, nodes = self._canvas, list(self._drawn.root.walk())
         for node in nodes:
             if node.kind in ("decision", "chance"):

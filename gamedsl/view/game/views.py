@@ -58,7 +58,7 @@ class Views:
         if not self.listed:
             return None
         normal = ir.plain and len(ir.steps) == 1
-        if len(ir.seats) < 2 or any(len(steps) > 1 for steps in self._asked):
+        if len(ir.seats) < 2 or any(len(steps) > 1 for steps in self._decisions_by_seat):
             return None
         if self.tree.nodes is None and not normal:
             return None
@@ -69,7 +69,7 @@ class Views:
         return None if found is None else cells_of(found)
 
     @property
-    def _asked(self) -> list[set[str]]:
+    def _decisions_by_seat(self) -> list[set[str]]:
         """The decisions that each seat may come to."""
         ir = self.game.ir
         return [{step.id for step in ir.steps if seat in step.actors} for seat in ir.seats]

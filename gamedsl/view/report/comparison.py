@@ -110,7 +110,7 @@ def _course_section(groups: Sequence[RunGroup]) -> Section | None:
 
 
 def _charts(groups: Sequence[RunGroup]) -> Iterator[Figure]:
-    every = [record for group in groups for run in group.runs for record in run.measured]
+    every = [record for group in groups for run in group.runs for record in run.policy_records]
     roles = dict.fromkeys(role for record in every for role in record.get("reward") or {})
     signals = dict.fromkeys(name for record in every for name in record.get("mapping") or {})
     measures: list[tuple[str, str, Measure, dict[str, Any]]] = [
@@ -134,7 +134,9 @@ def _charts(groups: Sequence[RunGroup]) -> Iterator[Figure]:
 
 def mean_series(group: RunGroup, colour: int, steps: Sequence[int], measure: Measure) -> Series:
     """The mean of a group's runs at each step that all of them have, and their range."""
-    rows = [{record["step"]: measure(record) for record in run.measured} for run in group.runs]
+    rows = [
+        {record["step"]: measure(record) for record in run.policy_records} for run in group.runs
+    ]
     values: list[float | None] = []
     around: list[tuple[float, float] | None] = []
     for step in steps:

@@ -35,7 +35,7 @@ MANY_ALARMS = 12
 
 def policy_section(run: RunData) -> Section | None:
     """A chart for each decision: the probability of every action over the steps."""
-    keys = list(dict.fromkeys(key for r in run.measured for key in r.get("policy") or {}))
+    keys = list(dict.fromkeys(key for r in run.policy_records for key in r.get("policy") or {}))
     if not keys:
         return None
     about = "Probability of each action"
@@ -52,7 +52,7 @@ def policy_section(run: RunData) -> Section | None:
 
 
 def _policy_chart(run: RunData, key: str) -> Figure:
-    records, labels = run.measured, run.changed_labels
+    records, labels = run.policy_records, run.changed_labels
     rows = [(r["step"], (r.get("policy") or {}).get(key)) for r in records]
     final = {k: row["probs"] for r in records for k, row in (r.get("policy") or {}).items()}
     names = list(final[key])
@@ -120,7 +120,7 @@ def equilibrium_section(run: RunData) -> Section | None:
 
 def _range_table(run: RunData, ranges: Record) -> Table:
     rows: list[Sequence[Entry]] = []
-    for row in decisions(ranges, run.measured[-1].get("policy") or {}):
+    for row in decisions(ranges, run.policy_records[-1].get("policy") or {}):
         if not row.mark:
             continue
         fits, height = row.mark == "✓", len(row.probs)
@@ -149,7 +149,7 @@ def alarm_lines(run: RunData) -> list[str]:
 
 
 def _alarms(run: RunData) -> list[tuple[int, Record]]:
-    return [(r["step"], alarm) for r in run.measured for alarm in r.get("alarms") or ()]
+    return [(r["step"], alarm) for r in run.policy_records for alarm in r.get("alarms") or ()]
 
 
 def signal_section(run: RunData) -> Section | None:
@@ -202,7 +202,7 @@ def _last_ranges(run: RunData) -> Record | None:
 
 
 def _last(run: RunData) -> Record | None:
-    return run.measured[-1] if run.measured else None
+    return run.policy_records[-1] if run.policy_records else None
 
 
 def _natural(name: str) -> tuple[str, Sequence[int], str]:

@@ -53,7 +53,7 @@ class RunData:
     notes: tuple[str, ...]
 
     @property
-    def measured(self) -> tuple[Record, ...]:
+    def policy_records(self) -> tuple[Record, ...]:
         """The records that hold a policy: the start's, then every step's."""
         return ((self.start,) if self.start else ()) + self.steps
 

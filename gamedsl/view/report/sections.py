@@ -59,7 +59,7 @@ def prediction_section(run: RunData) -> Section | None:
 def _policies(run: RunData) -> list[tuple[int, dict[str, dict[str, float]]]]:
     """(step, policy) from the start on, for the records with a policy at every decision."""
     keys = {info.key for info in run.tree.info_sets} if run.tree else set()
-    rows = [(r["step"], policy_of(r)) for r in run.measured]
+    rows = [(r["step"], policy_of(r)) for r in run.policy_records]
     return [(step, policy) for step, policy in rows if keys <= set(policy)]
 
 
@@ -115,10 +115,10 @@ def _course_figures(run: RunData) -> Iterator[Figure]:
     rewards = _by_role(run, "reward")
     svg = line_chart("Reward per role", steps, rewards, marks=reference_rewards(run), least=least)
     yield Figure("Reward", "mean per game, by role", svg)
-    values = [record.get("exploitability") for record in run.measured]
+    values = [record.get("exploitability") for record in run.policy_records]
     if any(value is not None for value in values):
         note = f"NashConv / {len(run.tree.seats)} seats" if run.tree else "NashConv / seats"
-        measured, one = [r["step"] for r in run.measured], Series("", values, 0)
+        measured, one = [r["step"] for r in run.policy_records], Series("", values, 0)
         svg = line_chart("Exploitability", measured, [one], logarithmic=True)
         yield Figure("Exploitability", f"{note}, logarithmic", svg)
     svg = line_chart("Entropy per role", steps, _by_role(run, "entropy"), low=0.0)
