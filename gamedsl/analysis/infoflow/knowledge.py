@@ -1,4 +1,4 @@
-"""Checks that where a step says what is known, what may be chosen follows from that.
+"""Checks steps with `knows`: the options follow from the knowledge that is declared.
 
 It does where every part of `from`, `args` and `when` that reads the play is one of the expressions
 that are known, as it is written there. What enumeration finds besides is reported elsewhere
@@ -39,7 +39,7 @@ from gamedsl.ir.program import Choose
 
 
 def check_options_known(ir: GameIR, problems: Problems) -> None:
-    """GD0440: what a seat may choose depends on something that it does not know there."""
+    """GD0440: the options of a seat depend on something that it does not know there."""
     for step in ir.steps:
         known = None if step.knows is None else frozenset(entry.value for entry in step.knows)
         unknown = known is not None and next(_unknown(ir, step, known), None)
@@ -56,7 +56,7 @@ def check_options_known(ir: GameIR, problems: Problems) -> None:
 
 
 def _unknown(ir: GameIR, step: Choose, known: frozenset[Expr]) -> Iterator[Expr]:
-    """The parts of what decides what may be chosen that are not known."""
+    """Yields the parts of the expressions that decide the options which are not known."""
     decide = [] if step.legal is None else [step.legal]
     own: set[str] = set()
     for action in step.moves:
@@ -88,7 +88,7 @@ def _unknown(ir: GameIR, step: Choose, known: frozenset[Expr]) -> Iterator[Expr]
 
 
 def _is_part(expr: Expr) -> bool:
-    """Whether an expression is a part of a variable, at a place that can be named."""
+    """Returns whether an expression is a part of a variable, at a place that can be named."""
     root = expr
     while isinstance(root, Get | Cell | Field):
         root = root.of

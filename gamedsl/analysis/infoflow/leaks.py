@@ -1,4 +1,4 @@
-"""Reports of forbidden information flow: who would learn what, where, and how to tell it openly."""
+"""Reports of forbidden information flow: the seats, the value, the place, and a remedy."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _WORDS = {
 }  # fmt: skip
 
 MANY = 3
-"""Seats that are not all named, besides the first."""
+"""The number of further seats from which on a message counts them and names none."""
 
 
 class Leaks:
-    """Gathers the flows of one game; of several through one place, `report` reports the first kind:
-    that a seat is asked by it, before that others would learn it."""
+    """Collects the leaks of one game. Of several at one place the one with the lowest code is
+    reported: that a decision depends on the value comes before that others would learn it."""
 
     def __init__(self, ir: GameIR, visibilities: Visibilities, problems: Problems) -> None:
         self._ir = ir
@@ -46,8 +46,8 @@ class Leaks:
         self._asked: dict[_Place, Seats] = {}
         self._declared = _declarations(ir)
         self.turn: int | None = None
-        """The seat in whose pass of a loop, or in whose action, the walk is, where that is written
-        out in the file of the game: the owner of what is shown there."""
+        """The seat whose pass of a loop, or whose action, the walk is in, if that is written out in
+        the game's file: the owner of what a remedy shows there."""
         self.action = ""
         """The action that the walk is in, where that is a `do:` with no steps around it."""
 
@@ -139,8 +139,8 @@ class Leaks:
     def report_view(
         self, seat: int, cause: Cause, entry: Entry, told: tuple[str, ...], *, own: bool
     ) -> None:
-        """A seat cannot see what an expression of its view reads; `told` is what it would read.
-        `own` says that it could see its own part of the value."""
+        """Reports an expression of a view that its seat cannot see; `told` are the lines that it
+        would read. With `own` the seat could see its own part of the value."""
         name, missing = self._seats[seat], 1 << seat
         self._add(
             "GD0508", f"`{name}` reads this in its view, and cannot see {quote(cause.expr)}",
@@ -150,7 +150,7 @@ class Leaks:
         )  # fmt: skip
 
     def report_test(self, readers: Readers, variable: str, seat: int, cause: Cause) -> None:
-        """A test of `seen_by` that a seat cannot work out of itself."""
+        """Reports a test of `seen_by` that a seat cannot evaluate for itself."""
         name = self._seats[seat]
         notes = () if readers.span is None else (Note(readers.span, "it is tested here"),)
         self._add(
@@ -170,7 +170,7 @@ class Leaks:
         ))  # fmt: skip
 
     def report_unobserved(self, step: Choose | Draw, variable: str, missing: Seats) -> None:
-        """A step tells less of what it stores than the readers of the variable must know."""
+        """Reports a step that shows fewer seats what it stores than read the variable."""
         names, span = self._names(missing), step.readers.span or step.span
         verb = "drawn" if isinstance(step, Draw) else "chosen"
         self._keep(Diagnostic(
@@ -231,7 +231,7 @@ class Leaks:
                 self._found[place] = replace(known, message=found.message, why=found.why)
 
     def _few(self, seats: Seats) -> str:
-        """Seats in words, not all of them where there are many."""
+        """Returns seats in words; many of them as a count."""
         first, *more = seat_numbers(seats)
         if len(more) < MANY:
             return " and ".join(f"`{self._seats[seat]}`" for seat in (first, *more))
@@ -243,7 +243,7 @@ class Leaks:
 
 
 _Place = tuple[str, int, int]
-"""The name of a file, and where something in it begins and ends."""
+"""The name of a file, and the start and end of a span in it."""
 
 
 def _place(span: Span) -> _Place:
@@ -284,7 +284,7 @@ def _readers_text(readers: Readers, chosen: bool = False) -> str:
 
 
 def _within(inner: Span, outer: Span) -> bool:
-    """Whether a place is in another, and both begin on one line."""
+    """Returns whether a place is in another, and both begin on one line."""
     return (
         inner.source is outer.source
         and outer.start <= inner.start

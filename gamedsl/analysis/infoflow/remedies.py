@@ -19,7 +19,7 @@ from gamedsl.ir.program import bound_names, walk_steps
 from gamedsl.ir.types import Option, PerSeat, Type
 
 LONGEST = 50
-"""Characters of an expression that is worth quoting."""
+"""The length in characters up to which an expression is quoted."""
 
 
 @dataclass
@@ -28,9 +28,9 @@ class Leak:
 
     cause: Cause
     missing: Seats
-    """Those who cannot read it."""
+    """The seats that cannot read it."""
     needs: Seats
-    """Those who must, or do."""
+    """The seats that must read it, or do."""
     actors: Seats
     """The seats that `me` is there."""
     turn: bool
@@ -38,14 +38,14 @@ class Leak:
     alone: bool
     """Whether only `me` must read it."""
     readers: Seats
-    """Those who can read it, whoever `me` is."""
+    """The seats that can read it, whoever `me` is."""
     hide: str = ""
     """The variable that could be hidden from the others instead."""
     action: str = ""
     """The action whose `do:` it stands in, where no step can be put before it."""
 
     def join(self, other: Leak) -> None:
-        """The same place, with another seat there."""
+        """Adds the flow of another seat through the same place."""
         self.missing |= other.missing
         self.needs |= other.needs
         self.actors |= other.actors
@@ -55,7 +55,7 @@ class Leak:
 
 
 class Remedies:
-    """Writes the remedies of one game; each thing that is told has a name of its own."""
+    """Writes the remedies of one game; each value that a step shows has a name of its own."""
 
     def __init__(self, ir: GameIR, visibilities: Visibilities) -> None:
         self._file = ir.span.source
@@ -67,8 +67,8 @@ class Remedies:
         self._named: dict[str, str] = {}
 
     def of(self, flow: Leak) -> str:
-        """A step that tells what is missing, or who should see the variable; and who may see what
-        it is stored in."""
+        """Returns a step that shows the value, or the readers that its variable should have; and
+        the readers that the variable which stores it may have."""
         readers = flow.readers & ~self._all(flow.missing)
         if not flow.hide or not readers:
             return self._openly(flow)
@@ -117,7 +117,7 @@ class Remedies:
         return (of, text.removeprefix(of)) if per_seat else None
 
     def _with_names(self, text: str, actor: Seats) -> tuple[str, str] | None:
-        """An expression with the names of seats for `me` and `other`."""
+        """Returns an expression with the names of seats for `me` and `other`."""
         for word, seats in (("me", actor), ("other", self._everyone & ~actor)):
             if re.search(rf"\b{word}\b", text):
                 if seats == 0 or seats & (seats - 1):
@@ -126,7 +126,7 @@ class Remedies:
         return None if re.search(r"\bothers\b", text) else (text, "")
 
     def _unsure(self, expr: Expr, text: str) -> Iterator[str]:
-        """The variables in an expression that may be none, where it has no value then."""
+        """Yields the variables in an expression that may be none, so that it has no value then."""
         for part in walk(expr):
             if isinstance(part, Read) and part is not expr and short(part.name) in text:
                 types = [part.type, *(type for type, _ in self._bindings.get(part.name, []))]
@@ -139,13 +139,13 @@ class Remedies:
         return "all" if flow.turn and _has(expr, Me) else self.listed(self._all(flow.needs))
 
     def _all(self, seats: Seats) -> Seats:
-        """Seats with all that are like them."""
+        """Returns seats with all seats of their groups."""
         for group in self._alike:
             seats |= group if seats & group else 0
         return seats
 
     def _name(self, text: str, root: str) -> str:
-        """A name that nothing else has."""
+        """Returns a name for a shown value that nothing else has."""
         if text not in self._named:
             name, number = f"known_{root}", 1
             while name in self._taken:
@@ -156,7 +156,7 @@ class Remedies:
         return self._named[text]
 
     def names(self, seats: Seats) -> str:
-        """Seats in words."""
+        """Returns seats in words."""
         if seats == self._everyone and len(self._seats) > 1:
             return "all"
         names = [f"`{self._seats[seat]}`" for seat in seat_numbers(seats)]
@@ -164,7 +164,7 @@ class Remedies:
         return f"{', '.join(first)} and {last}" if first else last
 
     def listed(self, seats: Seats) -> str:
-        """Seats as `seen_by` lists them."""
+        """Returns seats as `seen_by` lists them."""
         if seats == self._everyone:
             return "all"
         names = [self._seats[seat] for seat in seat_numbers(seats)]
@@ -187,30 +187,30 @@ def _has(expr: Expr, kind: type[Me] | type[Local]) -> bool:
 
 
 def root_of(expr: Expr) -> str:
-    """The name of the variable that an expression takes a part of; else its text."""
+    """Returns the name of the variable that an expression takes a part of; else its text."""
     while isinstance(expr, Get | Cell | Field):
         expr = expr.of
     return expr.name if isinstance(expr, Read | LastBy | Past | Local) else text_of(expr)
 
 
 def text_of(expr: Expr) -> str:
-    """An expression as it was written, in one line; of a let's or a stage's name the name."""
+    """Returns an expression as it was written, in one line; without the prefix of a stage."""
     text = " ".join(expr.span.text.split())
     name = short(expr.name) if isinstance(expr, Read) else ""
     return name if name not in text else text
 
 
 def short(name: str) -> str:
-    """A name as the file of a stage has it: without that of the stage."""
+    """Returns a name as the file of a stage has it: without the prefix of the stage."""
     return name.rpartition(".")[2]
 
 
 def named(name: str) -> str:
-    """The same as a diagnostic quotes it."""
+    """Returns a short name as a diagnostic quotes it."""
     return f"`{short(name)}`"
 
 
 def quote(expr: Expr) -> str:
-    """An expression as a diagnostic quotes it: what it is a part of, where it is long."""
+    """Returns an expression as a diagnostic quotes it; a long one by the variable it is part of."""
     text = text_of(expr)
     return f"`{text}`" if len(text) <= LONGEST else named(root_of(expr))

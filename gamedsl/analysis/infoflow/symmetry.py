@@ -1,7 +1,7 @@
-"""Seats that the rules do not tell apart, so that what is found of one holds of all of them.
+"""Symmetry of seats: groups of seats that no rule tells apart, of which one represents all.
 
-A game of sixty-four players is gone through as one of them, and one other for each role that is
-singled out besides: whatever is found is found of every other seat by exchanging their names.
+A game of sixty-four players is walked through as one of them, and as one more for each seat that is
+singled out. A result for one seat holds for any other of its group by exchanging their names.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import SEAT
 
 FEW = 4
-"""Seats that are never too many to go through them all."""
+"""The number of seats up to which each is walked through."""
 
 _UNREAD = frozenset({"type", "options", "start", "weights"})
 
 
 def alike(ir: GameIR, table: SeatTable) -> tuple[Seats, ...]:
-    """The seats in groups, each of seats that no rule tells from one another: every set of seats
-    that is written anywhere has all of a group in it, or none."""
+    """Returns the groups of seats that no rule tells apart: every set of seats that is written
+    anywhere holds all of a group, or none."""
     alone = tuple(1 << seat for seat in range(len(table.names)))
     if len(alone) <= FEW:
         return alone
@@ -38,7 +38,7 @@ def alike(ir: GameIR, table: SeatTable) -> tuple[Seats, ...]:
 
 
 def _sets(part: Any, table: SeatTable) -> Iterator[Seats]:
-    """Every set of seats that stands in a part of the rules."""
+    """Yields every set of seats that is written in a part of the rules."""
     if isinstance(part, tuple):
         for item in part:
             yield from _sets(item, table)
@@ -62,7 +62,7 @@ def _sets(part: Any, table: SeatTable) -> Iterator[Seats]:
 
 
 def _roles_in(value: Any, table: SeatTable) -> Iterator[Seats]:
-    """The roles in a constant, as sets."""
+    """Yields the roles in a constant, as sets."""
     if isinstance(value, str):
         yield table.of(value)
     elif isinstance(value, tuple | frozenset):

@@ -16,7 +16,7 @@ from gamedsl.prompting.value_text import titled
 
 
 def check_views(ir: GameIR, visibilities: Visibilities, leaks: Leaks) -> None:
-    """Every expression of a view is read by the seat whose view it is, wherever it is asked."""
+    """Reports expressions of a view that its seat cannot read (GD0508)."""
     for seat, entries in ir.view:
         number = ir.everyone.index(seat)
         scope = outermost().acting_as(number)
