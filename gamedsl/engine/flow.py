@@ -214,7 +214,7 @@ class _FlowWriter:
         self._ops[place] = self._ops[place]._replace(**values)
 
     def _over(self, first: int, place: int) -> None:
-        """Let what ends the game that began at `first` go to `place`."""
+        """Lets what ends the game that began at `first` go to `place`."""
         for at in range(first, len(self._ops)):
             if getattr(self._ops[at], "over", None) == -1:
                 self._set(at, over=place)

@@ -116,7 +116,7 @@ class State(Protocol):
         ...
 
     def apply(self, number: int, *others: int) -> None:
-        """Move by numbers, the fast way: every seat in `asks` takes the option with its number
+        """Moves by numbers, the fast way: every seat in `asks` takes the option with its number
         among those that are legal, or chance brings the outcome of this number. Raises as `choose`.
         """
         ...
@@ -155,12 +155,12 @@ class State(Protocol):
         ...
 
 
-class Listening(State, Protocol):
+class OpenState(State, Protocol):
     """A state of a game with open decisions."""
 
     def admits(self, seat: str, name: str) -> bool:
-        """Whether what a seat that is asked says, by its canonical name, is valid by the rules.
-        EvaluationError where they do not tell."""
+        """Returns whether a reply of a seat that is asked, by its canonical name, is valid by the
+        rules. Raises EvaluationError where the rules do not decide."""
         ...
 
 

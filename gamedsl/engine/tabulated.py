@@ -77,7 +77,7 @@ class HistoryTable:
         return len(self.kinds)
 
     def _build(self, kernel: Generated, limit: int) -> None:
-        """Go through all histories, depth first."""
+        """Goes through all histories, depth first."""
         same: dict[Any, Any] = {}
         waiting: list[tuple[State, int, int, tuple[int, ...]]] = []
         with suppress(EvaluationError):
@@ -107,7 +107,7 @@ class HistoryTable:
                 waiting.append((moved, node, i, following[i]))
 
     def _add(self, state: State, same: dict[Any, Any]) -> None:
-        """Add what a state says of itself; `same` are the values that were met before."""
+        """Adds what a state says of itself; `same` are the values that were met before."""
         node, counts, asks = len(self), state.counts, state.asks
         self.kinds.append(state.kind)
         self.counts.append(same.setdefault(counts, counts))
@@ -137,7 +137,7 @@ class HistoryTable:
         return [n for n, times in zip(self.after[node], numbers, strict=True) for _ in range(times)]
 
     def rollout(self, random: Callable[[], float], node: int = 0) -> int:
-        """Play on from a history, everyone choosing at random: the history where it ends.
+        """Plays on from a history, everyone choosing at random: the history where it ends.
 
         `random` gives numbers from 0 to below 1. Where the rules fail, -1.
         """

@@ -157,7 +157,7 @@ class _TemplateChecker:
         self.found = Parsed()
 
     def visit(self, node: nodes.Node, bound: frozenset[str], loops: int) -> frozenset[str]:
-        """Look at a node where the names in `bound` are local; returns those bound after it."""
+        """Looks at a node where the names in `bound` are local; returns those bound after it."""
         kind = type(node).__name__
         if kind not in NODES:
             self.refuse(_REFUSED.get(kind, f"`{kind.lower()}`"), node.lineno)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from gamedsl.engine.kernel import Ask, Listening, State
+from gamedsl.engine.kernel import Ask, OpenState, State
 from gamedsl.ir.json_types import schema_of
 from gamedsl.ir.program import Said
 from gamedsl.ir.replies import Form
@@ -105,7 +105,7 @@ class Decision:
     def admits(self, name: str) -> bool:
         """Returns whether the `valid` of an open decision admits this canonical name. Raises
         EvaluationError where it has no value."""
-        return cast(Listening, self._state).admits(self.seat, name)
+        return cast(OpenState, self._state).admits(self.seat, name)
 
     @property
     def type(self) -> Type:
@@ -188,7 +188,7 @@ def _parse_open(decision: Decision, text: str, name: str, state: State) -> str |
     open_reply_value(read, said, decision.type, seats)
     if _tokens(decision, text) > said.max_tokens:
         return ParseFailure("large", text)
-    if said.valid is not None and not cast(Listening, state).admits(decision.seat, read):
+    if said.valid is not None and not cast(OpenState, state).admits(decision.seat, read):
         return ParseFailure("invalid", text)
     return read
 

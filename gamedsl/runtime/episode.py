@@ -232,7 +232,7 @@ class Episode:
         return everything(self.env.viewer, self._position.state)
 
     def apply(self, number: int, *others: int) -> None:
-        """Move by numbers, as states do: each of `decisions` takes the legal action of its number,
+        """Moves by numbers, as states do: each of `decisions` takes the legal action of its number,
         or chance brings the outcome of this one. Raises as `step` and `draw`."""
         if self.outcome_count:
             self.draw(number)

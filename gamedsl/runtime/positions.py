@@ -25,8 +25,8 @@ __all__ = ["State", "acting", "position", "seen_by_all"]
 
 
 def seen_by_all(ir: GameIR) -> bool:
-    """Whether the rules alone say that everybody sees every choice and every outcome of chance, and
-    that nobody moves together with others."""
+    """Returns whether the rules alone say that everybody sees every choice and every outcome of
+    chance, and that nobody moves together with others."""
     return all(
         step.readers.kind == "all" and not step.readers.fields
         and not (

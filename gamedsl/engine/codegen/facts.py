@@ -155,7 +155,7 @@ def _in_order(state: State, ir: GameIR) -> bool:
 
 
 def _is_public(ir: GameIR) -> bool:
-    """Whether everybody is told everything."""
+    """Returns whether everybody is told everything."""
     told = (s.readers for s in walk_steps(ir.turns) if isinstance(s, Binding))
     return all(readers.kind == "all" and not readers.fields for readers in told)
 

@@ -41,7 +41,7 @@ class Knowledge:
         """Results about lets, by the kind of result and their names."""
 
     def is_beyond(self, expr: Expr) -> bool:
-        """Whether an expression might take more work than is allowed."""
+        """Returns whether an expression might take more work than is allowed."""
         return self._work.steps(expr, self.most) > MAX_WORK
 
     def known_size(self, expr: Expr) -> int | None:
@@ -50,11 +50,11 @@ class Knowledge:
         return self.values.size(expr)
 
     def is_truth(self, expr: Expr) -> bool:
-        """Whether a value is always true or false, whatever the state."""
+        """Returns whether a value is always true or false, whatever the state."""
         return isinstance(expr.type, Bool) and self.is_some(expr)
 
     def is_some(self, expr: Expr) -> bool:
-        """Whether a value is never none, whatever the state."""
+        """Returns whether a value is never none, whatever the state."""
         return not self.values.value(expr).none
 
     def _of_let(self, what: str, name: str, find: Callable[[Expr], Found]) -> Found:
@@ -65,7 +65,7 @@ class Knowledge:
         return found
 
     def is_sure(self, expr: Expr) -> bool:
-        """Whether a value should never be none: where it is, what is written raises."""
+        """Returns whether a value should never be none: where it is, what is written raises."""
         if isinstance(expr, ex.Local):
             return not isinstance(expr.type, Option)
         if isinstance(expr, ex.Get) and self.is_sure(expr.of):
@@ -84,11 +84,11 @@ class Knowledge:
         return int(interval.magnitude)
 
     def is_seated(self, let: Let) -> bool:
-        """Whether a let depends on whom it is read by."""
+        """Returns whether a let depends on whom it is read by."""
         return let.per_seat or self._of_let("me", let.name, self.reads_me)
 
     def reads_me(self, expr: Expr) -> bool:
-        """Whether an expression may depend on whom it is evaluated for."""
+        """Returns whether an expression may depend on whom it is evaluated for."""
         return any(
             isinstance(part, ex.Me)
             or (isinstance(part, ex.LetCall) and self.is_seated(self._lets[part.name]))

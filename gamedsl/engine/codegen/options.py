@@ -114,7 +114,7 @@ class OptionWriter:
         return self._make.items(source, scope, ordered=False)
 
     def _instances(self, lines: CodeLines, step: Choose, action: Action) -> None:
-        """Add the places of the legal instances of an action to `found`."""
+        """Adds the places of the legal instances of an action to `found`."""
         names = [name for name, _ in action.parameters]
         rows = [
             {_arguments(o, names): i for i, o in enumerate(options) if _is_of(o, action)}

@@ -74,11 +74,11 @@ class Module:
         return name
 
     def add(self, lines: CodeLines) -> None:
-        """Add a function."""
+        """Adds a function."""
         self._functions.append(lines)
 
     def later(self, line: str) -> None:
-        """Add a line below all functions."""
+        """Adds a line below all functions."""
         self._later.append(line)
 
     def text(self) -> str:
@@ -119,7 +119,7 @@ class CodeLines:
         self(f"# {file}:{span.line}: {shown[:80]}")
 
     def begin(self, name: str, empty: str, code: str) -> None:
-        """Add to a list; if it has only just been begun, begin it with this."""
+        """Adds to a list; if it has only just been begun, begin it with this."""
         depth, last = self.lines[-1]
         if (depth, last) == (self._depth, f"{name} = {empty}"):
             self.lines[-1] = depth, f"{name} = {code}"
