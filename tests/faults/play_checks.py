@@ -17,7 +17,7 @@ from tests.faults.leaks import leaks, parts
 
 
 def rules_say_nothing(case: Case) -> list[str]:
-    """Whether the last move of the witness leads where the rules, payoffs or rewards have no
+    """Checks that the last move of the witness leads where the rules, payoffs or rewards have no
     value."""
     if any(point.failed for point in points(case.twin)):
         return ["the twin fails too"]
@@ -58,7 +58,7 @@ def _last_choices(lines: tuple[str, ...]) -> dict[str, str]:
 
 
 def payoffs_sum(case: Case) -> list[str]:
-    """Whether the payoffs of the play do not sum to what the file claims."""
+    """Checks that the payoffs of the play do not sum to what the file claims."""
     [play] = case.witness(1)
     claims = case.written("claims")
     claims = claims if isinstance(claims, list) else [claims]
@@ -70,13 +70,13 @@ def payoffs_sum(case: Case) -> list[str]:
 
 
 def payoffs_equal(case: Case) -> list[str]:
-    """Whether the payoffs of the play are not all the same."""
+    """Checks that the payoffs of the play are not all the same."""
     [play] = case.witness(1)
     return [] if len(set(play.episode.payoffs.values())) > 1 else ["all are paid the same"]
 
 
 def exchange(case: Case) -> list[str]:
-    """Whether some play that begins as the witness does is another game's with two seats
+    """Checks that some play that begins as the witness does is another game's with two seats
     exchanged."""
     if _unlike(case.twin, ()):
         return ["the twin is not symmetric"]
@@ -96,14 +96,14 @@ def _unlike(env: Env, start: tuple[Item, ...]) -> bool:
 
 
 def gone(case: Case) -> list[str]:
-    """Whether what never happens, or is never read, can be deleted: every history stays as it
+    """Checks that what never happens, or is never read, can be deleted: every history stays as it
     is."""
     bare = case.changed(case.fault.replay["gone"])
     return [] if shape(bare) == shape(case.broken) else ["the game is another one without it"]
 
 
 def leak(case: Case) -> list[str]:
-    """Whether some seat of the role that the headline names, or any, learns what it is not
+    """Checks that some seat of the role that the headline names, or any, learns what it is not
     shown."""
     if found := case.leaks_of_twin():
         return [f"the twin leaks: {found[0]}"]
@@ -124,7 +124,7 @@ def told_alike(case: Case) -> list[str]:
 
 
 def order_matters(case: Case) -> list[str]:
-    """Whether the order decides the outcome, once roles that act at once act in turn."""
+    """Checks that the order decides the outcome, once roles that act at once act in turn."""
     orders = case.fault.replay["orders"]
     bad = [results(case.changed(order)) for order in orders]
     good = [results(case.game("turned", case.fault.files(order))) for order in orders]
@@ -133,7 +133,8 @@ def order_matters(case: Case) -> list[str]:
 
 
 def probabilities(case: Case) -> list[str]:
-    """Whether among the maps of value to probability in the file is one that does not sum to 1."""
+    """Checks that among the maps of value to probability in the file is one that does not sum to
+    1."""
     sums = [
         sum(map(Fraction, map(str, weights.values()))) for weights in _drawn(case.written("turns"))
     ]
@@ -145,7 +146,7 @@ def _drawn(turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def rewards_as_claimed(case: Case) -> list[str]:
-    """Whether the rewards of the play are not as the reward file claims."""
+    """Checks that the rewards of the play are not as the reward file claims."""
     [play] = case.witness(1)
     rewards, payoffs = play.episode.rewards.values(), play.episode.payoffs.values()
     kept = {
@@ -157,7 +158,7 @@ def rewards_as_claimed(case: Case) -> list[str]:
 
 
 def incentives(case: Case) -> list[str]:
-    """Whether all but one seat, and chance, do the same in both plays; its payoff and reward
+    """Checks that all but one seat, and chance, do the same in both plays; its payoff and reward
     disagree."""
     one, other = case.witness(2)
     seat = case.quoted()[1]

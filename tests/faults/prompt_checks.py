@@ -31,15 +31,15 @@ def _prompts(env: Env) -> list[tuple[Decision, str | None]]:
 
 
 def cannot_be_rendered(case: Case) -> list[str]:
-    """Whether a prompt of the broken game fails when it is rendered, and none of the twin's."""
+    """Checks that a prompt of the broken game fails when it is rendered, and none of the twin's."""
     wrong = ["the twin fails"] if any(text is None for _, text in _prompts(case.twin)) else []
     failing = any(text is None for _, text in _prompts(case.broken))
     return wrong if failing else [*wrong, "every prompt is rendered"]
 
 
 def hidden_in_prompt(case: Case) -> list[str]:
-    """Whether a prompt shows what its reader has not seen: it leaks, or the runtime withholds it:
-    the text fails, or says what the twin says of nothing."""
+    """Checks that a prompt shows what its reader has not seen: it leaks, or the runtime withholds
+    it: the text fails, or says what the twin says of nothing."""
     if found := case.leaks_of_twin():
         return [f"the twin leaks: {found[0]}"]
     if any(found.kind == "prompt" for found in leaks(case.broken)):
@@ -52,7 +52,7 @@ def hidden_in_prompt(case: Case) -> list[str]:
 
 
 def answer_not_shown(case: Case) -> list[str]:
-    """Whether a prompt does not hold one of the labels that answer it, below the rules."""
+    """Checks that a prompt does not hold one of the labels that answer it, below the rules."""
 
     def lacking(env: Env) -> bool:
         return any(
@@ -65,7 +65,7 @@ def answer_not_shown(case: Case) -> list[str]:
 
 
 def name_told(case: Case) -> list[str]:
-    """Whether the name that the headline quotes is in a prompt."""
+    """Checks that the name that the headline quotes is in a prompt."""
 
     def says(env: Env) -> bool:
         name = re.compile(rf"\b{re.escape(case.quoted()[0])}\b", re.IGNORECASE)
@@ -76,7 +76,7 @@ def name_told(case: Case) -> list[str]:
 
 
 def payoff_told(case: Case) -> list[str]:
-    """Whether with another payoff the broken game has other prompts, and the twin the same."""
+    """Checks that with another payoff the broken game has other prompts, and the twin the same."""
     other = case.fault.replay["other"]
 
     def told(env: Env) -> list[str | None]:
@@ -94,7 +94,7 @@ def payoff_told(case: Case) -> list[str]:
 
 
 def one_prompt(case: Case) -> list[str]:
-    """Whether a seat that can tell both histories apart has one prompt in both, and not in the
+    """Checks that a seat that can tell both histories apart has one prompt in both, and not in the
     twin."""
     one, other = case.witness(2)
     seat = case.quoted()[0]
@@ -108,7 +108,7 @@ def one_prompt(case: Case) -> list[str]:
 
 
 def two_seats_alike(case: Case) -> list[str]:
-    """Whether two seats have one prompt in the two histories, and no two in the twin."""
+    """Checks that two seats have one prompt in the two histories, and no two in the twin."""
     points, seats = case.witness(2), case.quoted()[:2]
     asked = (_asked(point, seat) for point, seat in zip(points, seats, strict=True))
     one, other = (_in_no_order(messages) for messages in asked)
@@ -131,27 +131,27 @@ def _asked(point: Point, seat: str) -> Any:
 
 
 def no_such_option(case: Case) -> list[str]:
-    """Whether what the headline quotes has a label, and is never an option."""
+    """Checks that what the headline quotes has a label, and is never an option."""
     names = {name for d in _decisions(case.broken) for name in d.legal}
     name = case.quoted()[0]
     return [] if name in case.written("labels") and name not in names else ["it is one"]
 
 
 def option_without_a_label(case: Case) -> list[str]:
-    """Whether it is an option, and the map of labels does not have it."""
+    """Checks that it is an option, and the map of labels does not have it."""
     names = {name for d in _decisions(case.broken) for name in d.legal}
     name = case.quoted()[0]
     return [] if name in names and name not in case.written("labels") else ["it has a label"]
 
 
 def one_label_for_two(case: Case) -> list[str]:
-    """Whether one decision offers the same label twice, so that a reply is ambiguous."""
+    """Checks that one decision offers the same label twice, so that a reply is ambiguous."""
     double = [d for d in _decisions(case.broken) if len(set(d.labels)) < len(d.labels)]
     return [] if double else ["no decision offers one label twice"]
 
 
 def label_is_no_reply(case: Case) -> list[str]:
-    """Whether the label, given as a reply without the blanks around it, is no answer."""
+    """Checks that the label, given as a reply without the blanks around it, is no answer."""
     name = case.quoted()[0]
     for point in points(case.broken):
         asked = {d.seat: d for d in point.episode.decisions}
@@ -167,7 +167,7 @@ def label_is_no_reply(case: Case) -> list[str]:
 
 
 def no_words(case: Case) -> list[str]:
-    """Whether no labels can be drawn for the broken game."""
+    """Checks that no labels can be drawn for the broken game."""
     try:
         case.broken.reset()
     except (ValueError, KeyError):
