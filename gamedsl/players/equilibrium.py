@@ -41,13 +41,13 @@ def equilibrium(game: Game) -> SavedPolicy:
 
 def _solve(game: Game) -> SavedPolicy:
     from gamedsl.engine.walk import count_histories
-    from gamedsl.runtime.positions import seen_by_all
+    from gamedsl.runtime.positions import has_perfect_information
     from gamedsl.solve.solver import LIMIT, Unfit, solve
 
     large = count_histories(game.kernel().start(), LIMIT) is None
     command = f"gamedsl solve {game.name} --method mccfr --save FILE"
     sampled = f"`{command}` samples a policy; play it with `policy:FILE`"
-    if large and not seen_by_all(game.ir):
+    if large and not has_perfect_information(game.ir):
         raise PlayerError(f"`{game.name}` is too large to be solved at once", sampled)
     try:
         report = solve(game, "backward" if large else "auto")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 def require_open(game: Game, player: str) -> None:
     """Raises `PlayerError` unless everybody sees everything that happens, one move at a time."""
-    from gamedsl.runtime.positions import seen_by_all
+    from gamedsl.runtime.positions import has_perfect_information
 
-    if not seen_by_all(game.ir):
+    if not has_perfect_information(game.ir):
         raise PlayerError(
             f"`{player}` searches games in which everybody sees everything and moves in turn, "
             f"which in `{game.name}` is not so",

@@ -21,10 +21,10 @@ from gamedsl.ir.program import Binding, Choose, Draw, walk_steps
 if TYPE_CHECKING:
     from gamedsl.engine.codegen.play import Play
 
-__all__ = ["State", "acting", "position", "seen_by_all"]
+__all__ = ["State", "acting", "position", "has_perfect_information"]
 
 
-def seen_by_all(ir: GameIR) -> bool:
+def has_perfect_information(ir: GameIR) -> bool:
     """Returns whether the rules alone say that everybody sees every choice and every outcome of
     chance, and that nobody moves together with others."""
     return all(

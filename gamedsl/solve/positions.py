@@ -91,9 +91,9 @@ def solve_positions(
 ) -> PositionsSolved:
     """Raises ValueError where somebody may not have seen everything, and `TooLarge` for more than
     `limit` positions."""
-    from gamedsl.runtime.positions import seen_by_all
+    from gamedsl.runtime.positions import has_perfect_information
 
-    if not seen_by_all(game.ir):
+    if not has_perfect_information(game.ir):
         raise ValueError("positions need rules under which everybody sees everything")
     start = game.kernel().start()
     found, number = _explore(start, game.ir.seats, utility, limit, progress)

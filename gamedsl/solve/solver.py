@@ -85,7 +85,7 @@ def solve(
     if method not in METHODS:
         raise KeyError(method)
     from gamedsl.engine.walk import count_histories
-    from gamedsl.runtime.positions import seen_by_all
+    from gamedsl.runtime.positions import has_perfect_information
 
     began = perf_counter()
     job = Job(game, utility, iterations, seed, limit, progress or (lambda *_: None))
@@ -93,7 +93,7 @@ def solve(
     size = {}
     if method != "mccfr":
         count = count_histories(game.kernel().start(), limit)
-        by_position = seen_by_all(game.ir) and (count is None or count > SMALL)
+        by_position = has_perfect_information(game.ir) and (count is None or count > SMALL)
         if method in ("auto", "backward") and by_position:
             found = positions(job, needed=method == "backward")
         if found is None and count is not None:

@@ -250,7 +250,7 @@ def test_there_is_no_view_of_a_stranger() -> None:
         episode.view("third")
 
 
-def test_a_field_may_be_read_by_its_own_readers() -> None:
+def test_field_readers_decide_who_may_read() -> None:
     whole = Readers("nobody", fields=((0, Readers("owner")), (1, Readers("seats", ("bob",)))))
     assert may_read(whole, "ann", "ann")
     assert not may_read(whole, "ann", "cid")

@@ -12,7 +12,7 @@ import gamedsl
 from gamedsl.engine import generated
 from gamedsl.engine.kernel import State
 from gamedsl.engine.walk import count_histories
-from gamedsl.runtime.positions import position, seen_by_all, unread
+from gamedsl.runtime.positions import has_perfect_information, position, unread
 from gamedsl.solve import backward_induction, solve_positions, tabulate
 from gamedsl.solve.subgame_perfection import perfect_information
 from tests.properties.strategies import game_files
@@ -75,7 +75,7 @@ def test_equal_positions_have_equal_futures(backend):
             future(kernel.start(), {}, met)
         except gamedsl.EvaluationError:
             return
-        if seen_by_all(game.ir):
+        if has_perfect_information(game.ir):
             met["seen by all"] += 1
             tree = tabulate(game.env())
             assert perfect_information(tree)
