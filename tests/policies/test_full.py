@@ -32,7 +32,7 @@ def _plainly(policy: FullPolicy, model: torch.nn.Module, query: Query) -> torch.
         tokens = torch.tensor([encoded.prompt + label])
         log_p = model(input_ids=tokens).logits[0, :-1].log_softmax(-1)
         start = len(encoded.prompt) - 1
-        scores.append(log_p[start:].read_run(1, tokens[0, start + 1 :, None]).sum())
+        scores.append(log_p[start:].gather(1, tokens[0, start + 1 :, None]).sum())
     return torch.stack(scores).log_softmax(0)
 
 
