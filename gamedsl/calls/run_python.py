@@ -107,14 +107,14 @@ def _judged(code: str, tests: str) -> bytes:
             ends[0].close()
             ends[1].close()
             os.close(results_end)
-        said = _read(results, judge)
+        said = _read_results(results, judge)
         if judge.finish().ended == "time":
             raise TimeoutError
         subject.check()
         return said
 
 
-def _read(results: int, judge: Confined) -> bytes:
+def _read_results(results: int, judge: Confined) -> bytes:
     """All that is written, up to a limit or until the time is up."""
     said = b""
     poll = select.poll()

@@ -93,7 +93,7 @@ class EndpointPlayer:
         }
         answers = self.endpoint.answers(
             [
-                self._asked(posed[place], form.think or 0, OPENED, stop=(CLOSE,))
+                self._request_for(posed[place], form.think or 0, OPENED, stop=(CLOSE,))
                 for place, form in thinking.items()
             ]
         )
@@ -110,13 +110,13 @@ class EndpointPlayer:
         the choices are sent where the settings say in which form."""
         decision = one.decision
         if (said := decision.said) is not None:
-            return self._asked(one, said.max_tokens, schema=decision.schema)
+            return self._request_for(one, said.max_tokens, schema=decision.schema)
         think = decision.form.think
         choices = query_of(decision, "").labels if think is None or thought else ()
         room = ANSWER_TOKENS + (0 if thought else think or 0)
-        return self._asked(one, room, thought, choices=choices)
+        return self._request_for(one, room, thought, choices=choices)
 
-    def _asked(self, one: Posed, room: int, begun: str = "", **more: Any) -> Request:
+    def _request_for(self, one: Posed, room: int, begun: str = "", **more: Any) -> Request:
         """A request of a seat's prompt, that goes on from what the model has begun to say."""
         settings = self.endpoint.settings
         messages = cast("tuple[Message, ...]", one.decision.messages)

@@ -55,7 +55,7 @@ class HanabiPlayer(DrawingPlayer):
             )
         self._params, self._seats = game.params, tuple(game.ir.seats)
         self._moves = moves and len(self._seats) == 2
-        self._after = lru_cache(_TABLES)(self._read)
+        self._after = lru_cache(_TABLES)(self._knowledge_after)
 
     def odds(self, decision: Decision, episode: Episode) -> list[float]:
         chosen = self.choose(decision.view)
@@ -85,7 +85,7 @@ class HanabiPlayer(DrawingPlayer):
                 hands[event["seat"]].append(_card(event["name"]))
         return self._after(moves), hands
 
-    def _read(self, moves: tuple[HanabiMove, ...]) -> PublicKnowledge:
+    def _knowledge_after(self, moves: tuple[HanabiMove, ...]) -> PublicKnowledge:
         """Returns the public knowledge after some moves; cached for continuations of them."""
         if not moves:
             return PublicKnowledge(self._params, self._seats)

@@ -141,7 +141,7 @@ class SpeakingPlayer:
         players of `held` do."""
         own = [i for i, one in enumerate(posed) if one.decision.role not in self.held]
         said = replies(
-            self.policy, [self._asked(posed[i]) for i in own], self._temperature,
+            self.policy, [self._relabelled(posed[i]) for i in own], self._temperature,
             constrain=self._constrain, free=self._free,
         )  # fmt: skip
         found = {i: _answered(reply) for i, reply in zip(own, said, strict=True)}
@@ -150,7 +150,7 @@ class SpeakingPlayer:
             found |= zip(theirs, answer(player, [posed[i] for i in theirs]), strict=True)
         return [found[i] for i in range(len(posed))]
 
-    def _asked(self, one: Posed) -> Asked:
+    def _relabelled(self, one: Posed) -> Asked:
         """A decision under the labels of the run."""
         from gamedsl.prompting.labels import draw_labels
 

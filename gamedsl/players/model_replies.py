@@ -155,9 +155,9 @@ class _Service:
     def run(self, first: Iterable[Next]) -> None:
         requests = self._go_on([request for part in first for request in self._take(part)])
         if requests:
-            self.policy.serve(requests, self._heard)
+            self.policy.serve(requests, self._take_reply)
 
-    def _heard(self, number: int, out: Generated) -> list[Request]:
+    def _take_reply(self, number: int, out: Generated) -> list[Request]:
         """Returns the requests that follow from a reply of the engine."""
         self.writing -= 1
         one = self.sent[number]

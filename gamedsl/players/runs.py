@@ -38,7 +38,7 @@ def run_player(
     Raises `PlayerError` for what is no run, a run of other rules, and a step without checkpoint.
     """
     folder, step = folder_and_step(argument)
-    info = _read(folder / "run.json", json.loads, ("rules_hash", "game"))
+    info = _read_file(folder / "run.json", json.loads, ("rules_hash", "game"))
     recipe = recipe_of_run(folder)
     if info["rules_hash"] != game.ir.rules_hash:
         raise PlayerError(
@@ -80,14 +80,14 @@ def vllm_of_run(trained: Vllm, given: Mapping[str, Any]) -> Vllm:
 def recipe_of_run(folder: Path) -> Recipe:
     """The recipe of a run. Raises `PlayerError` for one that cannot be read."""
     file = folder / "recipe.yaml"
-    saved = _read(file, yaml.safe_load, ("model", "seed", "temperature", "lora", "adapters"))
+    saved = _read_file(file, yaml.safe_load, ("model", "seed", "temperature", "lora", "adapters"))
     try:
         return read_recipe(saved)
     except ValueError as error:
         raise PlayerError(f"{file} is damaged: {error}", _FORM) from error
 
 
-def _read(file: Path, read: Callable[[str], Any], needed: Sequence[str]) -> dict[str, Any]:
+def _read_file(file: Path, read: Callable[[str], Any], needed: Sequence[str]) -> dict[str, Any]:
     """A file of a run. Raises PlayerError for one that cannot be read, or lacks something."""
     try:
         found = read(file.read_text(encoding="utf-8"))

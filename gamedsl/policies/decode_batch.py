@@ -51,7 +51,7 @@ class DecodeBatch:
         self._width = self.first = max(map(len, own))
         self._keys: list[torch.Tensor] = []  # by layer [B, H, S, D]
         self._values: list[torch.Tensor] = []
-        self._read(pool, own)
+        self._load_cache(pool, own)
         self._mask_BA = self._visible(own)
 
     def __len__(self) -> int:
@@ -114,7 +114,7 @@ class DecodeBatch:
     def get_seq_length(self, layer: int = 0) -> int:
         return 0
 
-    def _read(self, pool: KVPool, own: Sequence[list[int]]) -> None:
+    def _load_cache(self, pool: KVPool, own: Sequence[list[int]]) -> None:
         """Copy what the rows hold of their own from the pool."""
         if not self._width:
             return

@@ -203,9 +203,9 @@ class Endpoint:
             raise EndpointError(
                 f"{self.url} refuses: {self._error_text(answer)}", self._remedy(answer)
             )
-        return self._read(answer)
+        return self._parse_answer(answer)
 
-    def _read(self, answer: httpx2.Response) -> Answer:
+    def _parse_answer(self, answer: httpx2.Response) -> Answer:
         try:
             found = answer.json()
             read = answer_of(found)

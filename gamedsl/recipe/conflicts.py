@@ -48,7 +48,7 @@ class RecipeCheck:
     def conflict(self, message: str, help: str, *names: str) -> None:
         """Report at the last of the settings that were given, with notes at the others. A map of
         settings is named as a whole, and shown at the last that was given in it."""
-        given = [self._given(name) for name in names]
+        given = [self._given_name(name) for name in names]
         places = [(name, self.given[name].span) for name in given if name is not None]
         (_, span), notes = places[-1] if places else ("", self.ir.span), places[:-1]
         self.problems.add(
@@ -56,7 +56,7 @@ class RecipeCheck:
             notes=tuple(Note(at, f"`{name}` is set here") for name, at in notes),
         )  # fmt: skip
 
-    def _given(self, name: str) -> str | None:
+    def _given_name(self, name: str) -> str | None:
         """The name of a setting that was given; of a map, of the last setting in it."""
         inside = (key for key in reversed(self.given) if key.startswith(f"{name}."))
         return name if name in self.given else next(inside, None)

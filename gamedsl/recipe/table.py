@@ -607,11 +607,11 @@ class Recipe:
 
     def part(self, role: str) -> RoleSettings:
         """The settings of a role in full."""
-        return self._given(role).of_role(self.model, per_role=self.adapters == "per_role")
+        return self._settings_of(role).of_role(self.model, per_role=self.adapters == "per_role")
 
     def referee(self, role: str) -> RoleSettings:
         """The settings of a referee in full."""
-        return self._given(role).of_referee(self.model)
+        return self._settings_of(role).of_referee(self.model)
 
     def parts(self, ir: GameIR) -> tuple[RoleSettings, ...]:
         """The settings of each role and each referee of a game, in full and in order."""
@@ -640,5 +640,5 @@ class Recipe:
         """The models that play, as people read them."""
         return " + ".join(dict.fromkeys(self.models(ir).values())) or self.model
 
-    def _given(self, role: str) -> RoleSettings:
+    def _settings_of(self, role: str) -> RoleSettings:
         return next((part for part in self.roles if part.role == role), RoleSettings(role))

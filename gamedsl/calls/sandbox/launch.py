@@ -114,7 +114,7 @@ class Confined:
         was never started."""
         output = b""
         ended: Literal["itself", "time", "output"] = "itself"
-        for part in self._reading():
+        for part in self._output():
             output += part
             if len(output) > self.limits.output:
                 ended = "output"
@@ -135,7 +135,7 @@ class Confined:
         """Seconds until the time is up."""
         return max(0.0, self.deadline - time.monotonic())
 
-    def _reading(self) -> Iterator[bytes]:
+    def _output(self) -> Iterator[bytes]:
         """Yields its output until it closes it or the time is up."""
         if self.keeper.stdout is None:
             return

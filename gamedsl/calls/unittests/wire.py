@@ -45,15 +45,15 @@ class Link:
 
     def receive(self) -> list[Any]:
         """Raises `EOFError` where the other end is gone, `ValueError` for what is no message."""
-        length = int.from_bytes(self._read(4), "big")
+        length = int.from_bytes(self._read_bytes(4), "big")
         if length > MAX_MESSAGE:
             raise ValueError("a message that is too long")
-        message = json.loads(self._read(length))
+        message = json.loads(self._read_bytes(length))
         if not isinstance(message, list) or not message or not isinstance(message[0], str):
             raise ValueError("no message")
         return message
 
-    def _read(self, length: int) -> bytes:
+    def _read_bytes(self, length: int) -> bytes:
         parts = []
         while length:
             part = os.read(self.fd, min(length, 1 << 16))
