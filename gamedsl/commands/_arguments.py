@@ -42,7 +42,7 @@ def from_zero(text: str) -> float:
 
 
 def _number(text: str) -> float:
-    """NaN for what is none."""
+    """The number in a text; NaN if it is none."""
     try:
         return float(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""`gamedsl eval`: who is how good at a game: matches with intervals, exploitability, leaderboards.
+"""`gamedsl eval`: matches between players with intervals, exploitability, leaderboards.
 
-Exit codes: 0 evaluated, 1 problems in the game, or an endpoint that stopped before all was played,
-2 usage or something missing, 130 interrupted. What a leaderboard was told stays there.
+Exit codes: 0 evaluated; 1 problems in the game, or an endpoint that stopped before the end; 2 usage
+or something missing; 130 interrupted. Results that a leaderboard has received stay there.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def _vllm(args: argparse.Namespace, game: Game) -> dict[str, Any] | None:
 
 
 def _check_boards(args: argparse.Namespace) -> None:
-    """Raises EvalError for what is said of a leaderboard where there is none."""
+    """Raises EvalError for leaderboard options without a leaderboard."""
     from gamedsl.evaluate.errors import EvalError
 
     given = {"--anchor": args.anchor, "--leaderboard-md": args.leaderboard_md}
@@ -331,7 +331,7 @@ def _print_board(args: argparse.Namespace) -> int:
 
 
 def _standings(args: argparse.Namespace) -> list[Standings]:
-    """The leaderboards of all games of the file, written as Markdown where that was asked for."""
+    """The standings of all games of the leaderboard; also writes them as Markdown if asked."""
     from gamedsl.evaluate.leaderboard import read_board
     from gamedsl.evaluate.standings import standings
     from gamedsl.evaluate.tables import write_markdown

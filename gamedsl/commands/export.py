@@ -1,7 +1,7 @@
-"""`gamedsl export`: a game as a file of another program.
+"""`gamedsl export`: writes a game as a file of another program.
 
-Without `-o` the text goes to the output, so that it can be piped. What is written is exact; a game
-that is too large for the format is not written at all.
+Without `-o` the text goes to the output, so that it can be piped. The file is exact; a game that is
+too large for the format is not written at all.
 """
 
 from __future__ import annotations

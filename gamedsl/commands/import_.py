@@ -1,7 +1,7 @@
-"""`gamedsl import`: a game file for a game of another program.
+"""`gamedsl import`: turns a game of another program into a game file.
 
-What is read is exact, and so is what is written: same players, information sets, chances and
-payoffs. A file that is wrong, or whose game the language does not have, gives problems with places.
+Reading and writing are exact: same players, information sets, probabilities and payoffs. A wrong
+file, or a game that the language does not have, gives problems with places.
 """
 
 from __future__ import annotations

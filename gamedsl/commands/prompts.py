@@ -1,8 +1,8 @@
-"""`gamedsl prompts`: exactly what each role will be sent, and what its labels mean.
+"""`gamedsl prompts`: prints the prompts of each role, and the meaning of its labels.
 
-The meaning of the labels is for the author: it stands apart and is never sent. Every step is shown;
-a later one after a history of the first option of every choice before it. With `--model` the labels
-are those that this model's tokenizer gets, and the prompt is the text that its chat template makes.
+The meaning of the labels is for the author and is never sent. Every step is shown; a later one
+after a history with the first option of every choice before it. With `--model` the labels are those
+that this model's tokenizer gets, and the prompt is the output of its chat template.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`gamedsl report`: the page of a run, written anew, or several runs on one page."""
+"""`gamedsl report`: writes the page of a run again, or one page of several runs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`gamedsl show`: a game to look at, in the terminal or as a picture.
+"""`gamedsl show`: shows a game in the terminal or as a picture.
 
-Four views: the payoff table with best responses, the tree with its information sets, the turn
-program as a flow chart, and who sees what, when. Those that fit the game are shown unless one is
-asked for. Pictures are SVG, the same for the same game.
+There are four views: the payoff table with best responses, the tree with its information sets, the
+turn program as a flow chart, and the visibility of each step for each role. By default those that
+fit the game are shown. Pictures are SVG, the same for the same game.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`gamedsl solve`: solves a game by what fits it, and says what was done and why.
+"""`gamedsl solve`: solves a game by the method that fits it, and reports the method and the reason.
 
 Every answer is checked by best responses before it is printed, and the regrets are printed with it.
-The policy can be kept in a file that `gamedsl.players.SavedPlayer` plays.
+The policy can be saved in a file that `gamedsl.players.SavedPlayer` plays.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
 
 
 def _compile(file: str, params: dict[str, Any], form: str) -> tuple[Game, tuple[Proof, ...]] | None:
-    """The game and what is said of it; None where it has problems, which are printed."""
+    """The game and its proofs; None if it has problems, which are printed."""
     from gamedsl.compiler import compile_file
     from gamedsl.runtime import Game
 
@@ -178,8 +178,8 @@ def _cast(
     game: Game, proofs: tuple[Proof, ...], flags: list[Setting], texts: list[str], form: str, *,
     warn: bool = True,
 ) -> tuple[Recipe, SeatAssignment] | None:  # fmt: skip
-    """The recipe and who plays by it; None where either has problems, which are printed but where
-    the file alone has them. Unless told to `warn`, only errors are."""
+    """The recipe and its players; None if either has problems. These are printed, but for problems
+    that the file alone has. With `warn`, warnings are printed too."""
     from gamedsl.analysis.rewards import check_equilibria
     from gamedsl.diagnostics import Problems
     from gamedsl.recipe.resolve import parse_overrides, resolve

@@ -133,8 +133,8 @@ def identity_of(spec: str, seed: int = 0, endpoints: EndpointSettings | None = N
 
 
 def _recipe_players(recipe: bytes) -> Iterator[str]:
-    """The players that held roles in a run, of its `recipe.yaml`; none of what is no recipe, which
-    is said when the run is opened."""
+    """The players that held roles in a run, from its `recipe.yaml`; empty if that is no recipe,
+    which is reported when the run is opened."""
     try:
         roles = (yaml.safe_load(recipe) or {}).get("roles") or {}
         players = [part.get("player") for part in roles.values()]
@@ -173,7 +173,7 @@ class Opener:
         self, game: Game, seed: int, endpoints: EndpointSettings, allow_code: bool = True,
         vllm: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        """vllm: settings of vLLM, where that writes what models reply."""
+        """`vllm` are settings of vLLM, if that writes the models' replies."""
         self.game, self.seed, self.endpoints, self._vllm = game, seed, endpoints, vllm
         self._allow_code = allow_code
         self._open: dict[str, Player] = {}

@@ -1,7 +1,7 @@
-"""An evaluation: who meets whom, the games of all seatings, and how exploitable each contestant is.
+"""Evaluations: the games of all pairings and seatings, and the exploitability of each contestant.
 
-Where the game is small enough to write out and all who sit down tell their distributions, nothing
-is sampled. Else `games` games are played per pairing, shared evenly by its seatings.
+If the game is small enough to write out and all players tell their distributions, nothing is
+sampled. Otherwise `games` games are played for each pairing, shared evenly by its seatings.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def evaluate(
     options: Options | None = None,
     after: After = lambda games, contest: None,
 ) -> Evaluation:
-    """Evaluate. `after` is told the games of every pairing as soon as they are played, and the
-    contest that they are, as far as is known by then.
+    """Evaluates a plan. `after` receives the games of every pairing as soon as they are played,
+    with the contest as far as it is known by then.
 
-    Raises EvalError for what cannot be evaluated, and EvaluationError where the rules fail.
+    Raises EvalError for a plan that cannot be evaluated, and EvaluationError if the rules fail.
     """
     lacking = [seat for seat in game.ir.everyone if seat not in (*game.ir.seats, *plan.referees)]
     if lacking:
@@ -69,7 +69,7 @@ class _Bench:
         self.referees = {one.name: self.opener.open(one) for one in plan.referees.values()}
         self.whole, self.why_sampled = self._write_out()
         self.tables: dict[tuple[str, str], Policy] = {}
-        """By contestant and seat."""
+        """Policies by contestant and seat."""
         self.answerers: dict[str, Answerer] = {}
 
     def run(self, after: After) -> Evaluation:
@@ -123,7 +123,7 @@ class _Bench:
         return None if found is None else found.as_dict()
 
     def _contest(self, played: Iterable[Games]) -> Contest | None:
-        """By the claims of the file, or all ends of the game, or else all games that were seen."""
+        """The contest: by the claims of the file, all ends of the game, or else all games so far."""
         if len(self.env.seats) != 2:
             return None
         if self.whole is not None:

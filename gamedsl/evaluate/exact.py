@@ -50,8 +50,8 @@ class ExactGame:
         return Contest(float(low), float(high)) if len(self.tree.seats) == 2 else None
 
     def table(self, player: DrawingPlayer, seat: str) -> Policy:
-        """All that a player does at a seat. A policy in a file may say nothing of where its own
-        play never comes; any action stands there. PolicyError where its play does come there."""
+        """The policy of a player at a seat. A policy in a file may lack decisions that its own play
+        never reaches; these get equal odds. Raises PolicyError if its play does reach one."""
         asked = {key: pair for key, pair in self.asked.items() if pair[0].seat == seat}
         missing: dict[str, PolicyError] = {}
         try:

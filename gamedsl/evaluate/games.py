@@ -35,7 +35,7 @@ class Games:
     own_ends: int = 0
     """Games that no invalid reply ended."""
     reply_counts: Counts = field(default_factory=dict)
-    """What was replied, in games in words."""
+    """The counts of replies, in games in words."""
 
     @property
     def games(self) -> int:
@@ -68,7 +68,7 @@ class Games:
 
 class Contest(NamedTuple):
     """A game for two of constant sum: the least and the most that the first seat can be paid; None
-    where that is not known."""
+    if unknown."""
 
     low: float | None
     high: float | None
@@ -98,7 +98,7 @@ def nearly_equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def row_means(rows_GK: np.ndarray) -> np.ndarray:
-    """The mean of each row over what is not NaN; NaN where all is."""
+    """The mean of each row without its NaN entries; NaN if all are."""
     there = ~np.isnan(rows_GK)
     count = there.sum(axis=1)
     total = np.where(there, rows_GK, 0.0).sum(axis=1)

@@ -1,10 +1,10 @@
-"""A file in which matches gather, over runs, models and evaluations, and what they say together.
+"""Leaderboard files: sets of matches, over runs, models and evaluations.
 
-A match is the games of one seating. The file is a set of them: adding one again changes nothing,
-the order in which they come does not matter, and neither does who adds them at the same time. A
-match is known by the rules it was played under, who sat where, and its seed; of two that agree in
-that, the longer stands, as it begins with the games of the other. An exact result stands for all
-that was sampled between the same contestants in the same seats.
+A match is the games of one seating. Adding a match again changes nothing. The order of matches does
+not matter, nor whether several processes add them at once. The key of a match is the rules it was
+played under, the holders of its seats, and its seed. Of two matches with one key the longer
+replaces the other, since it begins with the same games. An exact result replaces all sampled ones
+between the same contestants in the same seats.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Match:
 
     game: str
     hash: str
-    """Of the game, and of the share of its rows that was played."""
+    """The hash of the game and of the share of its rows that was played."""
     params: Mapping[str, Any]
     seats: tuple[str, ...]
     holders: tuple[str, ...]
@@ -49,19 +49,19 @@ class Match:
     games: int
     """0: exact."""
     means: tuple[float | None, ...]
-    """Of payoffs; None where all were void."""
+    """The mean payoffs; None if all games were void."""
     variances: tuple[float | None, ...]
     result: tuple[float, float, float] | None
     """Games that the first seat won, drew and lost, or their shares where exact; None unless there
     are two seats."""
     points: float | None
-    """What the games were worth to the first seat, 0 to 1 each, on average; None unless the game is
-    for two and of constant sum."""
+    """The mean points of the first seat, from 0 to 1; None unless the game is for two and of
+    constant sum."""
     asked: tuple[int, ...]
     invalid: tuple[int, ...]
     versions: Mapping[str, str]
     referees: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Identity and name of who referees, by seat."""
+    """The identity and name of each referee, by seat."""
 
     @property
     def key(self) -> str:
@@ -73,7 +73,7 @@ class Match:
 
     @property
     def judges(self) -> tuple[tuple[str, str], ...]:
-        """The seats of referees, each with the identity of who holds it."""
+        """The seats of referees, each with the identity of its holder."""
         return tuple(sorted((seat, identity) for seat, (identity, _) in self.referees.items()))
 
     @property

@@ -35,13 +35,13 @@ class Plan:
     contestants: tuple[Contestant, ...]
     opponents: tuple[Contestant, ...]
     fixed: Mapping[str, Contestant] = field(default_factory=dict)
-    """By seat."""
+    """The holders of fixed seats, by seat."""
     referees: Mapping[str, Contestant] = field(default_factory=dict)
-    """By the seats of referees; all of them, where the game has any."""
+    """The holders of all referees' seats, by seat."""
 
     @cached_property
     def everybody(self) -> tuple[Contestant, ...]:
-        """All who play, each once, those who are evaluated first; not those who referee."""
+        """All players, each once, the evaluated ones first; referees are not among them."""
         found = {c.name: c for c in (*self.contestants, *self.opponents, *self.fixed.values())}
         return tuple(found.values())
 

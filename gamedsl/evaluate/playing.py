@@ -38,14 +38,14 @@ KEPT = 100_000
 """Distributions of a player that are kept."""
 
 Progress = Callable[[int], None]
-"""Told how many games have ended since it was told last."""
+"""Receives the number of games that have ended since the last call."""
 
 
 class Answerer(Protocol):
     """A contestant as games see it."""
 
     def answers(self, posed: Sequence[Posed]) -> Sequence[Answered]:
-        """One answer to each; the seed of what is posed is that of its game."""
+        """Returns one answer to each decision; its seed is that of its game."""
         ...
 
 
@@ -114,7 +114,7 @@ class Teller:
 
 
 def _stream(one: Posed) -> Random:
-    """The random numbers of a decision: by its game, its seat, what is known there, and the try."""
+    """The random numbers of a decision: by its game, seat, information set and attempt."""
     decision = one.decision
     again = f" {len(decision.failed)}" if decision.failed else ""
     return Random(f"{one.seed} {decision.seat} {decision.information_set}{again}")
@@ -135,7 +135,7 @@ def seeds_of(seed: int, games: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Seated:
-    """One seating with all who answer at it: by seat, referees included."""
+    """One seating with its answerers by seat, referees included."""
 
     holders: Holders
     who: Mapping[str, str]

@@ -54,7 +54,7 @@ class Score(NamedTuple):
 
 
 Scores = Mapping[tuple[str, str], Score]
-"""Each pair stands once, in either order."""
+"""The score of each pair, in either order, but once."""
 
 
 def elo(scores: Scores, anchor: str | None = None) -> dict[str, Estimate]:

@@ -70,7 +70,7 @@ def summed(every: Iterable[Counts]) -> dict[ReplySite, ReplyCount]:
 
 @dataclass
 class Talk:
-    """The replies of one game. `who` are the names of all who sit at it, referees included."""
+    """The replies of one game. `who` has the names of all holders of seats, referees included."""
 
     episode: Episode
     who: Mapping[str, str]
@@ -78,7 +78,7 @@ class Talk:
     """Decisions by seat."""
     counts: dict[ReplySite, ReplyCount] = field(default_factory=dict)
     replies: list[dict[str, str]] = field(default_factory=list)
-    """What was written, in order, as it came."""
+    """The written texts, in order."""
 
     def step(self, answers: Sequence[tuple[Decision, Answered]]) -> None:
         """Answer all decisions that the game waits for, and note what came of the answers."""
@@ -106,7 +106,7 @@ class Talk:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The game as a line of a transcript file, with what was written."""
+        """The game as a line of a transcript file, with the written texts."""
         return {"holders": dict(self.who), **self.episode.transcript, "replies": self.replies}
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gamedsl.runtime import Game
 
 Tell = Callable[[str, int, int], None]
-"""What is under way, how much of it is done, of how much."""
+"""Receives the name of a task, the amount done, and the total (0 if unknown)."""
 
 Method = Literal["auto", "exact", "sampled"]
 
@@ -43,9 +43,9 @@ class Options:
     endpoints: EndpointSettings = field(default_factory=EndpointSettings)
     tell: Tell = silent
     keep: Keep = lambda holders, records: None
-    """What becomes of the transcripts of games in words."""
+    """Receives the transcripts of games in words."""
     vllm: Mapping[str, Any] | None = None
-    """Settings of vLLM, where that writes what models reply; see `VllmSettings`."""
+    """Settings of vLLM, if that writes the models' replies; see `VllmSettings`."""
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,18 @@ class Evaluation:
     games: Mapping[Holders, Games]
     exploitability: Mapping[str, Exploitability]
     contest: Contest | None
-    """What there is to win, for two seats that are paid the same in sum in every game."""
+    """The range of payoffs, for two seats that are paid the same in sum in every game."""
     why_sampled: str
     """Why something was sampled; empty where nothing was."""
     policies: Mapping[str, Policy]
-    """What contestants do at all decisions, by name, where the game is written out and they hold
-    all seats."""
+    """The policies of contestants, by name, if the game is written out and they hold all seats."""
     ranges: Mapping[str, Any] | None
     """The ranges of `gamedsl.solve.probability_ranges.Ranges.as_dict`; None where they were not
     asked for, or are not known."""
     stopped: EndpointError | None = None
     """An endpoint's that ended the evaluation early."""
     spent: Mapping[str, Spent] = field(default_factory=dict)
-    """What each endpoint was asked, by the name of who is there."""
+    """The calls to each endpoint, by the contestant's name."""
 
     @property
     def seats(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 Holders = tuple[str, ...]
-"""The name of who holds each seat, in seat order."""
+"""The name of each seat's holder, in seat order."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Pairing:
 def pairings(
     seats: Sequence[str], fixed: Mapping[str, str], focal: Sequence[str], background: Sequence[str]
 ) -> tuple[Pairing, ...]:
-    """Each focal contestant with itself and with each background one; `fixed` are seats and who
-    holds them always."""
+    """Pairs each focal contestant with itself and with each background one; `fixed` are the seats
+    with one holder always."""
     free = [number for number, seat in enumerate(seats) if seat not in fixed]
     base = [fixed.get(seat, "") for seat in seats]
 

@@ -48,7 +48,7 @@ class Standings:
     rated: bool
     rows: tuple[Standing, ...]
     referees: Mapping[str, str]
-    """The names of who referees, by seat."""
+    """The names of the referees, by seat."""
 
 
 def standings(board: Board, system: System = "elo", anchor: str | None = None) -> list[Standings]:

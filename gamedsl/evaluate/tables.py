@@ -42,7 +42,7 @@ _ROWS = {
 
 
 def head_of(found: Evaluation) -> list[str]:
-    """The lines above the tables: what was evaluated, how, and with what certainty."""
+    """The lines above the tables: game, method and certainty."""
     game, options = found.game, found.options
     params = ", ".join(f"{name}={value}" for name, value in game.params.items())
     lines = [

@@ -24,7 +24,7 @@ from gamedsl.ir.types import List, domain, plain
 from gamedsl.runtime.env import Env
 
 HISTORIES = 20_000
-"""Histories of a tree that is gone through."""
+"""The most histories of a tree that are listed."""
 
 Utility = Literal["zero_sum", "identical", "general_sum"]
 """The kinds of utility that a caller can give."""

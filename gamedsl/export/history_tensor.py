@@ -1,8 +1,8 @@
-"""All that a seat has seen as floats of one size: who it is, where it is asked, then one block for
-each event in order, in which the event is one-hot among all that the seat can ever see.
+"""The history of a seat as floats of one size.
 
-Nothing is forgotten: equal floats, equal information. The size is the most events of a play times
-the events there are, so that only games of modest length have such a tensor.
+They are: the seat and its decision, then one block for each event in order, one-hot among all
+events that the seat can ever see. Equal floats mean equal information. The size is the most events
+of a play times the number of possible events, so only games of modest length have such a tensor.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _kinds(step: Step, seats: tuple[str, ...]) -> list[Kind] | None:
 
 
 def _draw_kinds(step: Draw, names: list[str], seats: tuple[str, ...]) -> Iterator[Kind]:
-    """The events of a draw; whose one is, may depend on who acts or on where it is written."""
+    """The events of a draw, with their possible owners."""
     owned = step.place is not None or step.readers.kind in ("owner", "others")
     for key in keys_of(step):
         owners = (key[0],) if step.by_seat else ("", *seats) if owned else ("",)

@@ -182,7 +182,7 @@ class Play:
         self.rules = rules
         self.episode = rules.env.reset(chance="asked")
         self.before: dict[str, Any] = dict.fromkeys(rules.env.seats, 0)
-        """What each seat had earned before the last move of a player."""
+        """The amounts that each seat had earned before the last move of a player."""
         self.moves: tuple[Moved, ...] = ()
         self._chance: tuple[Outcome, ...] | None = None
         self._likely: list[tuple[int, float]] | None = None
@@ -254,7 +254,7 @@ class SpielState(pyspiel.State):
         return episode.env.seats.index(asked[0].seat)
 
     def _legal_actions(self, player: int) -> list[int]:
-        """In ascending order; none for a player who is not asked."""
+        """The legal actions in ascending order; empty for a player without a decision."""
         seat = self._play.rules.env.seats[player]
         action = self._play.rules.action
         for decision in self._play.episode.decisions:
@@ -274,7 +274,7 @@ class SpielState(pyspiel.State):
         self._check()
 
     def _check(self) -> None:
-        """Hold a play that is over against what OpenSpiel was told. ValueError."""
+        """Checks a finished play against the facts registered with OpenSpiel. Raises ValueError."""
         play, facts = self._play, self._play.rules.facts
         if not play.episode.done:
             return

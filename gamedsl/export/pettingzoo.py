@@ -204,7 +204,7 @@ class AECGame(_Rendered, AECEnv):
         self.possible_agents = list(table.seats)
         self.agents: list[str] = []
         self._waiting: list[str] = []
-        """Who is still to be asked in the step under way."""
+        """The seats that have not acted yet in the present step."""
         self._replies: dict[str, Action | ParseFailure] = {}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:

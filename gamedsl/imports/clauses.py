@@ -1,9 +1,9 @@
 """Short expressions for functions given as tables.
 
-A row says what each variable is (None: not bound) and what comes of that. `Clauses` finds which
-variables matter, and writes either conditions (`x == a and y == b or z == c`), each as short as can
-be while no row contradicts it, or, for long tables, a decision diagram in named parts, in which
-what is alike is written once (Bryant 1986).
+A row has the value of each variable (None: not bound) and a result. `Clauses` finds the variables
+that matter. It writes conditions (`x == a and y == b or z == c`), each as short as possible while
+no row contradicts it. For long tables it writes a decision diagram in named parts, in which equal
+parts are written once (Bryant 1986).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Clauses:
         return self._known[key]
 
     def _choice(self, variable: str, parts: list[tuple[str, list[Value]]]) -> str:
-        """Which of some parts stands for the value of a variable, in as few steps as can be."""
+        """The choice among parts by the value of a variable, in as few steps as possible."""
         if len(parts) == 1:
             return parts[0][0]
         half = len(parts) // 2

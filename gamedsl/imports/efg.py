@@ -25,8 +25,8 @@ class InfoSet:
 
 @dataclass(eq=False)
 class EfgNode:
-    """A point of the tree: a move of `set`, or an end where that is None. `paid` is what is paid
-    here, one amount a player."""
+    """A node of the tree: a move of `set`, or an end if that is None. `paid` has the payoff of each
+    player here."""
 
     set: InfoSet | None
     paid: tuple[Fraction, ...]

@@ -16,7 +16,7 @@ _NOT_TEXT = {"true", "false", "null"}
 
 
 def head(name: str, title: str, comment: str, names: Names, roles: Sequence[str]) -> list[str]:
-    """The first lines: what the game is called, what was said of it, and its roles."""
+    """The first lines: the game's name, description and roles."""
     lines = [f"game: {name}"]
     if title.strip():
         shown = " ".join(title.split())

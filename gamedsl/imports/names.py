@@ -12,14 +12,14 @@ from gamedsl.sema.scope import NOT_ROLES, WORDS
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _WHOLE = re.compile(r"-?[1-9][0-9]{0,8}|0")
 _NO_NAMES = {word.lower() for word in (*WORDS, *NOT_ROLES, "null")}
-"""What no name may be, in any case: YAML reads `True` and `NULL` as it does `true` and `null`."""
+"""Words that no name may be, in any case: YAML reads `True` and `NULL` as `true` and `null`."""
 
 Place = tuple[str, int]
 """A text, and how often it stood in the same list before."""
 
 
 def places(texts: Iterable[str]) -> Iterator[Place]:
-    """The texts of a list, told apart where one stands in it twice."""
+    """The texts of a list, with repeated ones made different."""
     seen: dict[str, int] = {}
     for text in texts:
         yield text, seen.get(text, 0)
@@ -44,8 +44,8 @@ class Names:
         self.changed: dict[str, str] = {}
 
     def of(self, found: Iterable[Place], prefix: str, *, lower: bool = False) -> dict[Place, str]:
-        """A name for each text. One that is a name already keeps it; `prefix` stands before what
-        does not begin with a letter. Names of roles have no capitals (`lower`)."""
+        """A name for each text. A text that is a name is kept; `prefix` is put before one that does
+        not begin with a letter. Names of roles have no capitals (`lower`)."""
         wanted = list(dict.fromkeys(found))
         keep = {text for text, again in wanted if not again and self._free(text)}
         if lower:
@@ -73,7 +73,7 @@ class Names:
         return bool(_NAME.fullmatch(name)) and not known
 
     def comment(self) -> list[str]:
-        """Lines that say which name stands for which text."""
+        """Lines that give the text of each name."""
         if not self.changed:
             return []
         pairs = [f"#   {name} = {quoted(text)}" for name, text in self.changed.items()]

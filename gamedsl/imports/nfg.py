@@ -1,4 +1,4 @@
-"""Reads a strategic game: payoffs one by one, or as outcomes and where each stands."""
+"""Reads a strategic game: payoffs one by one, or outcomes and their places."""
 
 from __future__ import annotations
 

@@ -1,13 +1,16 @@
-"""Finds a program for a tree: which moves are one step, in what order, and who sees what.
+"""Finds a program for a tree: its steps, their order, and the readers of each variable.
 
 Every information set gets a time, later than that of every set from which a path leads to it. Sets
 of one player at one time with the same actions become one step; so do chance moves. Each step binds
-a variable, which everyone may see to whom it tells nothing that an information set of theirs hides.
-Where what a player sees does not tell whether it is asked, and in which set it then is, a step
-before shows it just that. A player may also be told that it is not asked: time passes for all in
-the same way, so that this divides no set of a player with perfect recall. Sets that do not fit this
-(`gamedsl.imports.recall`) have steps of their own, one for each time at which they are met,
-that say what is known at them: which set it is, where that must be said. Nothing divides them.
+a variable. Everyone may see it whose information sets it does not divide.
+
+A player's view may not determine whether it is asked, and in which set. Then a step before shows it
+just that. A player may also be shown that it is not asked: time passes for all in the same way, so
+this divides no set of a player with perfect recall.
+
+Sets that do not fit this (`gamedsl.imports.recall`) have steps of their own, one for each time at
+which they occur. These steps declare what is known at them, and which set it is if necessary.
+Nothing divides them.
 """
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ from gamedsl.imports.recall import sets_without_recall
 
 @dataclass(eq=False)
 class Step:
-    """A step of the program. `player` is 0 for chance; for a `show` it is who is told.
+    """A step of the program. `player` is 0 for chance, and the reader for a `show`.
 
-    `readers` are the players who see what it binds. `condition` says when it happens, None: always.
+    `readers` are the players who see the variable. `condition` says when the step happens; None:
+    always.
     """
 
     kind: str
@@ -38,12 +42,12 @@ class Step:
     condition: Expression | None = None
     value: Expression | None = None
     knows: str | None = None
-    """What is known at a choice, where it says that."""
+    """The declared knowledge of a choice, if it has one."""
 
 
 @dataclass(eq=False)
 class _Slot:
-    """Moves that are one step. `apart`: of a set that is met at several times, or forgets."""
+    """Moves that are one step. `apart` marks a set that occurs at several times or forgets."""
 
     time: int
     player: int

@@ -1,8 +1,8 @@
-"""Which information sets need a step that says itself what is known at it (`knows`).
+"""The information sets that need a step with declared knowledge (`knows`).
 
-An ordinary step recalls: who is asked knows all that it did and saw, and when its turn is. A set
-does not fit that where its player came to it by different own moves, or from a set that does not
-fit; nor where it comes before another on one path and after it on a second, so that no order of
+An ordinary step recalls: its player knows all that it did and saw, and when its turn is. A set does
+not fit that if its player came to it by different own moves, or from a set that does not fit.
+Neither does a set that comes before another on one path and after it on a second, since no order of
 steps has a place for it.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from gamedsl.imports.efg import EfgNode, Extensive, InfoSet
 
 Atom = InfoSet | EfgNode
-"""What has one time: a set, or a node by itself."""
+"""A set, or a node by itself: both have one time."""
 
 
 def sets_without_recall(form: Extensive) -> tuple[frozenset[InfoSet], dict[EfgNode, int]]:

@@ -1,8 +1,7 @@
-"""The words of Gambit's files, with their places: both formats are made of the same few.
+"""The tokens of Gambit's files, with their places; both formats consist of the same few.
 
-A text stands in double quotes, and may hold a quote after a backslash; a number is whole, decimal
-or a fraction, and is read exactly; commas are blanks. The first syntax error ends the reading, for
-what follows it has no meaning.
+A text is in double quotes, and may hold a quote after a backslash. A number is whole, decimal or a
+fraction, and is read exactly. Commas are blanks. The first syntax error ends the reading.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class WrongFile(Exception):
 
 
 class Token(NamedTuple):
-    """`kind` is text, word, brace or end; `text` is what is meant, without quotes."""
+    """A token. `kind` is text, word, brace or end; `text` is its value, without quotes."""
 
     kind: str
     text: str
@@ -44,7 +43,7 @@ class Token(NamedTuple):
 
 
 class TokenReader:
-    """Hands out the words of a file one by one, and complains of what is none or not expected."""
+    """Reads the tokens of a file one by one, and reports those that are not expected."""
 
     def __init__(self, source: Source, problems: Problems) -> None:
         self.source = source
@@ -69,7 +68,7 @@ class TokenReader:
                 return
 
     def format(self) -> str:
-        """EFG or NFG: what stands first, with the version and the kind of numbers behind it."""
+        """Reads the head of a file: EFG or NFG, the version and the kind of numbers."""
         name = self.next
         versions = {"EFG": "2", "NFG": "1"}
         if name.kind != "word" or name.text not in versions:

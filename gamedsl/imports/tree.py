@@ -68,8 +68,7 @@ def _variables(names: Names, form: Extensive) -> Callable[[str, set[str]], str]:
 
 
 def _idle(form: Extensive, roles: list[str], names: Names) -> list[str]:
-    """A step with one option, which is taken without asking, for each who is paid and never moves:
-    every role of ours acts."""
+    """A step with one option for each player who is paid but never moves: every role must act."""
     movers = {info.player for info in form.sets}
     idle = [role for player, role in enumerate(roles, 1) if player not in movers]
     option = names.new("wait") if idle else ""

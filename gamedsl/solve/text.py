@@ -1,4 +1,4 @@
-"""A report of what was solved, for people: plain text of at most 96 columns."""
+"""The report of a solved game: plain text of at most 96 columns."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Cell:
 
 
 Entry = str | Cell | None
-"""What a row has in one column; None where a cell above reaches down."""
+"""The content of a row in one column; None if a cell above reaches down."""
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ def _frame(blank: str, inner: Sequence[int], corners: str) -> Line:
 
 
 def _centred(table: Table) -> list[list[Line]]:
-    """The row heads of every row; one of several rows stands in their middle."""
+    """The row heads of every row; one that spans several rows is in their middle."""
     heads: list[list[Line]] = [[() for _ in range(table.row_heads)] for _ in table.rows]
     for number, row in enumerate(table.rows):
         for column, (_, cell) in enumerate(list(table.cells(row))[: table.row_heads]):

@@ -44,7 +44,7 @@ _COLOURED = (
     ("rule", ".rule { stroke: $; }"),
     ("tint", "rect.tint { fill: $; }"),
 )
-"""Rules by the colour of the page that they take, which stands for `$`."""
+"""Style rules with the colour of the page that each takes, at `$`."""
 
 
 @dataclass
@@ -184,7 +184,7 @@ def style_sheet() -> str:
 
 
 def _rules(colours: dict[str, str]) -> str:
-    """The rules that say in which colour what is drawn, for the colours that are given."""
+    """The rules of the elements that take the given colours."""
     found = [rule.replace("$", colours[name]) for name, rule in _COLOURED if name in colours]
     for number in range(COLOURS):
         if colour := colours.get(f"c{number}"):

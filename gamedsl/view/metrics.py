@@ -38,7 +38,7 @@ ROOM = 1.05
 """Fonts that stand in for Helvetica may run wider by this much."""
 
 ASCENT, DESCENT = 0.74, 0.22
-"""Of the size: how far letters reach above their line, and below."""
+"""The reach of letters above and below their line, as shares of their size."""
 
 
 class Box(NamedTuple):

@@ -1,1 +1,1 @@
-"""Pictures of games: payoff tables, trees, the turn program, and who sees what, as SVG and text."""
+"""Pictures of games: payoff tables, trees, the turn program and visibility, as SVG and text."""

@@ -31,10 +31,10 @@ COUNTED = 3_000
 """Nodes that are counted at most, beyond those that are drawn."""
 
 MANY, FEW = 6, 3
-"""Of more children than `MANY`, the first `FEW` are drawn, in a game that is too large."""
+"""A node with more than `MANY` children shows the first `FEW`, in a game that is too large."""
 
 LISTED = 200
-"""Of chance with more outcomes it is not said how likely each is."""
+"""A chance node with more outcomes shows no probabilities."""
 
 MERGED = 12
 """Draws in a row are one node, as in textbooks, if it has at most so many outcomes."""
@@ -43,7 +43,7 @@ TRIED = 7
 """Up to so many branches all orders are tried, beyond it exchanges of two until none helps."""
 
 LARGEST = 40
-"""Of more branches the order is left as it is."""
+"""A node with more branches keeps their order."""
 
 
 @dataclass(eq=False)
@@ -266,7 +266,7 @@ def _merge(root: DrawnNode) -> bool:
 
 
 def _number_info_sets(root: DrawnNode, found: list[InfoSetLabel]) -> tuple[InfoSetLabel, ...]:
-    """Give information sets numbers in the order in which they are met, row by row."""
+    """Numbers the information sets in the order in which they occur, row by row."""
     numbers: dict[int, int] = {}
     row = [root]
     while row:

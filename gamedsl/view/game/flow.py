@@ -39,7 +39,7 @@ OPTIONS = 5
 SIGNS = {
     "choose": "●", "chance": "○", "show": "◐", "do": "∙", "pay": "×", "loop": "↻", "stage": "▸",
 }  # fmt: skip
-"""How a terminal marks each kind of step."""
+"""The mark of each kind of step in a terminal."""
 
 
 @dataclass(frozen=True)

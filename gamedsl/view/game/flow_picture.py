@@ -1,8 +1,8 @@
 """The turn program as a flow chart.
 
-Everything stands on one axis, in order: chance is a pill with a hollow circle, a decision a box
-with the mark of who decides, a statement a plain box, something shown a box with a slanted side.
-A condition leads past its step on the right; a loop goes back on its left; a stage is framed.
+All steps are on one axis, in order. Chance is a pill with a hollow circle, a decision a box with
+the mark of its seat, a statement a plain box, a showing a box with slanted sides. A condition leads
+past its step on the right, and a loop back on its left. A stage is framed.
 """
 
 from __future__ import annotations

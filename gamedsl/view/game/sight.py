@@ -43,9 +43,8 @@ class Glance:
 
 @dataclass(frozen=True)
 class SightRow:
-    """A step that binds something, or a variable of the state, and what each seat has of it.
-
-    `where` is the line it stands on."""
+    """A step that binds a variable, or a state variable, with each seat's view of it. `where` is
+    its line."""
 
     name: str
     what: Literal["choice", "chance", "shown", "state"]

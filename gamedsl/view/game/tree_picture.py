@@ -1,8 +1,8 @@
 """The extensive form as a picture.
 
-Chance is a hollow circle, a decision the mark of who decides; dashed lines join the histories of an
-information set, which is named once. Names are put where they cover nothing, if there is such a
-place: of several candidates the one that meets least of what is drawn already.
+Chance is a hollow circle, a decision the mark of its seat. Dashed lines join the histories of an
+information set, which is named once. Of several places for a name, the one that meets least of the
+drawing is taken.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gamedsl.view.numbers import exact
 Segment = tuple[float, float, float, float]
 
 NAMED = 6
-"""Up to so many chance nodes it is said of each what is drawn."""
+"""Up to so many chance nodes are named by their draw."""
 
 
 class Candidate(NamedTuple):

@@ -36,8 +36,8 @@ LETTERS = 32
 
 @dataclass(frozen=True)
 class Link:
-    """Two neighbouring histories of an information set. `track` is 0 for a straight line, else the
-    number of the lane in which a curve goes round what is between them."""
+    """Two neighbouring histories of an information set. `track` is 0 for a straight line, otherwise
+    the number of the lane of a curve around the nodes between them."""
 
     info: int
     first: DrawnNode
@@ -85,7 +85,7 @@ def cut_text(node: DrawnNode) -> str:
 
 
 def end_width(node: DrawnNode) -> float:
-    """The room of what stands at the end of a branch; 0 where it goes on."""
+    """The room of the text at the end of a branch; 0 if it goes on."""
     if node.kind == "end":
         return width_of(payoff_text(node), SIZE)
     if node.kind == "more" or node.beyond != 0:

@@ -16,7 +16,7 @@ from gamedsl.view.game.tree_shape import cut_text, payoff_text
 from gamedsl.view.numbers import exact
 
 ASKED = 36
-"""Letters of what is asked at an information set."""
+"""Letters of the question at an information set."""
 
 
 def tree_lines(drawn: DrawnTree, name: str) -> Iterator[Line]:
