@@ -123,7 +123,7 @@ class _Bench:
         return None if found is None else found.as_dict()
 
     def _contest(self, played: Iterable[Games]) -> Contest | None:
-        """The contest: by the claims of the file, all ends of the game, or else all games so far."""
+        """The contest: by the claims of the file, all ends of the game, or all games so far."""
         if len(self.env.seats) != 2:
             return None
         if self.whole is not None:

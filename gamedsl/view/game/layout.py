@@ -35,12 +35,12 @@ class _Spot:
         self.ancestor = self
 
     @property
-    def contour_left(self) -> _Spot | None:
+    def first_contour(self) -> _Spot | None:
         """The next on the left contour."""
         return self.below[0] if self.below else self.thread
 
     @property
-    def contour_right(self) -> _Spot | None:
+    def last_contour(self) -> _Spot | None:
         return self.below[-1] if self.below else self.thread
 
 
@@ -160,11 +160,11 @@ def _apportion(
     inner_right, outer_right = spot, spot
     inner_left, outer_left = left, spot.above.below[0]
     sum_ir, sum_or, sum_il, sum_ol = spot.mod, spot.mod, left.mod, outer_left.mod
-    while (next_left := inner_left.contour_right) and (next_right := inner_right.contour_left):
+    while (next_left := inner_left.last_contour) and (next_right := inner_right.first_contour):
         inner_left, inner_right = next_left, next_right
         outer_left, outer_right = (
-            outer_left.contour_left or outer_left,
-            outer_right.contour_right or outer_right,
+            outer_left.first_contour or outer_left,
+            outer_right.last_contour or outer_right,
         )
         outer_right.ancestor = spot
         shift = inner_left.prelim + sum_il - inner_right.prelim - sum_ir
@@ -176,11 +176,11 @@ def _apportion(
             sum_or += shift
         sum_il, sum_ir = sum_il + inner_left.mod, sum_ir + inner_right.mod
         sum_ol, sum_or = sum_ol + outer_left.mod, sum_or + outer_right.mod
-    if inner_left.contour_right and not outer_right.contour_right:
-        outer_right.thread = inner_left.contour_right
+    if inner_left.last_contour and not outer_right.last_contour:
+        outer_right.thread = inner_left.last_contour
         outer_right.mod += sum_il - sum_or
-    if inner_right.contour_left and not outer_left.contour_left:
-        outer_left.thread = inner_right.contour_left
+    if inner_right.first_contour and not outer_left.first_contour:
+        outer_left.thread = inner_right.first_contour
         outer_left.mod += sum_ir - sum_ol
         default = spot
     return default
