@@ -1,10 +1,10 @@
-"""The histories of a game, gone through once for all passes that look at them.
+"""A sample of a game's histories, or all of them, made once for all passes that read it.
 
-First some random plays are made by the reference backend, within a budget. What they met says how
-many histories there are likely to be (Knuth, Estimating the efficiency of backtrack programs,
-1975); a game that is small enough is then gone through whole. Of a larger one the plays are all
-that is known: what passes find in them is sampled. Effort is counted and never timed, so that the
-same is found everywhere. Where something is said, plays choose among examples of it.
+The reference backend first makes some random plays, within a budget. From them it estimates the
+number of histories (Knuth, Estimating the efficiency of backtrack programs, 1975). A game that is
+small enough is then enumerated. Of a larger game the plays are all that passes see, and their
+proofs are graded "sampled". Effort is counted and never timed, so that every machine gets the same
+sample. In open decisions, plays choose among examples of replies.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
 
 QUICK, USUAL, THOROUGH = 1_000, 20_000, 300_000
-"""Histories that are gone through at most: when a game is loaded, validated, validated with care.
+"""The most histories that are enumerated when a game is loaded, validated, or validated with care.
 Each takes two or three kilobytes."""
 
-TOLD = 200_000
-"""Moves that the prompts tell that are looked at in a game that is not gone through whole."""
+MOVES_IN_PROMPTS = 200_000
+"""Moves in all prompts that are rendered of a game that is not enumerated."""
 
 MOVES = 400
 """Moves of all random plays together."""
@@ -43,24 +43,24 @@ PLAYS = 100
 """Random plays at most."""
 
 WORK = 1_000_000
-"""What all plays together may take, in units of `gamedsl.ir.evaluate.Budget`."""
+"""The budget of all plays together, in units of `gamedsl.ir.evaluate.Budget`."""
 
 ENOUGH = 300_000
-"""Work after which no further play is begun: where one move is much work, a few must do."""
+"""Work after which no further play begins: if one move is much work, a few plays must do."""
 
 COVER = 3_000_000
-"""Work for finding what has not been met by then, in a game that was gone through otherwise."""
+"""Work for covering the places not yet run, in a game that a generated kernel enumerated."""
 
 INTERPRETED = 400
-"""Histories up to which the reference goes through a game: it need not be generated first."""
+"""Histories up to which the reference enumerates a game, so that no code is generated."""
 
 HOPELESS = 4
-"""How many times more histories than may be gone through an estimate must find to give up."""
+"""Enumeration is not tried if the estimate exceeds the limit by more than this factor."""
 
 
 class Watch(Budget):
-    """A budget that remembers where it was spent, on steps among others, and what was worked out
-    only because something else said so."""
+    """A budget that records the places where it was spent (`run`), and the expressions that were
+    evaluated on a condition (`entered`)."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
@@ -86,12 +86,12 @@ class Watch(Budget):
 
 
 class HistorySample:
-    """See the module docstring. `limit` is how many histories may be gone through; `tokenizer` is
-    the one of the model whose prompts are measured, if any.
+    """The histories of a game: all if there are at most `limit`, else those of random plays.
 
-    `nodes` are the histories met, each after the one it follows; `whole` says that these are all,
-    `plays` how many random plays were made (0 where none had to be). `failure` is the first place
-    met where the rules fail, `spent` where the budget was; nothing is gone through after that.
+    `tokenizer` is the one of the model whose prompts are measured, if any. `nodes` are the
+    histories, each after the one it follows; `whole` says that these are all. `plays` is the
+    number of random plays, 0 if none was needed. `failure` is the first place where the rules fail,
+    `spent` the first where the budget runs out; no history is played after either.
     """
 
     def __init__(self, ir: GameIR, limit: int = USUAL, tokenizer: Tokenizer | None = None) -> None:
@@ -155,8 +155,9 @@ class HistorySample:
 
     @cached_property
     def asked(self) -> list[tuple[Node, Ask]]:
-        """A history of each information set, whose prompts are looked at: all, or of a game that is
-        not gone through whole as many as tell `TOLD` moves, the deepest and the first in turn."""
+        """One history of each information set, for passes that render prompts. If the game is not
+        enumerated, as many as have `MOVES_IN_PROMPTS` moves together, from the deepest and the first
+        in turn."""
         found = [members[0] for members in self.sets.values()]
         if self.whole:
             return found
@@ -168,7 +169,7 @@ class HistorySample:
         half, chosen, told = len(found) // 2, list[tuple[Node, Ask]](), 0
         for pair in zip_longest(reversed(found[half:]), found[:half]):
             for one in pair:
-                if one is not None and told <= TOLD:
+                if one is not None and told <= MOVES_IN_PROMPTS:
                     chosen.append(one)
                     told += depth[id(one[0])]
         return chosen

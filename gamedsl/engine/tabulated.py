@@ -10,12 +10,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from itertools import accumulate, product
+from itertools import accumulate
 from math import lcm
 from typing import Any, cast
 
 from gamedsl.engine.generated import Generated
 from gamedsl.engine.kernel import Amounts, Ask, Kind, Outcome, State
+from gamedsl.engine.walk import moves
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.prompting.events import Seen
@@ -91,9 +92,7 @@ class HistoryTable:
             self.moves.append(same.setdefault(move, move))
             self._add(state, same)
             counts = self.counts[node]
-            chance = state.kind == "chance"
-            sizes = (state.outcome_count,) if chance else counts
-            following = list(product(*map(range, sizes))) if sizes else []
+            following = list(moves(state))
             self.after.append([NOWHERE] * len(following))
             self.rows.append((self.kinds[node], counts, self.after[node]))
             if len(self) + len(waiting) + len(following) > limit:

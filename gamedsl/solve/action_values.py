@@ -11,7 +11,7 @@ from gamedsl.solve.best_responses import Number, Policy, Sweep
 from gamedsl.solve.tree import TERMINAL, Tree, Utility
 
 Worth = tuple[Number, tuple[Number, ...]]
-"""How likely all together come to an information set, and the worth of each action there."""
+"""The probability that play reaches an information set, and the value of each action there."""
 
 
 def action_worth(tree: Tree, policy: Policy, utility: Utility = "rewards") -> dict[str, Worth]:

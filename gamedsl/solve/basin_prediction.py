@@ -1,4 +1,4 @@
-"""Which equilibrium will training reach from where the policy starts?
+"""Predictions of the equilibrium that training reaches from where the policy starts.
 
 Follows the policy-gradient flow (see `flow`) from the start probabilities to its end, then asks how
 far the start would have to move for the answer to change. The prediction is about the mean update:

@@ -1,4 +1,4 @@
-"""From how many starting points two ways of learning reach each equilibrium of a 2x2 game.
+"""Basins of attraction of a 2x2 game: the share of starting points that reach each equilibrium.
 
 Replicator dynamics (Taylor and Jonker 1978) moves the logits of a mixture with what its actions
 earn; the policy gradient, which GRPO follows on average, moves them with that times the action's

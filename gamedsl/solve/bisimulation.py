@@ -1,4 +1,4 @@
-"""Whether a declared view forgets something that matters, decided by playing every course of play.
+"""Decides by bisimulation whether a declared view forgets something that matters.
 
 A policy is told prompts: information sets of a seat with equal prompts are one to it, they are
 merged. Merging is harmless where they have the same legal actions and the same futures, whatever
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from gamedsl.runtime.decision import Message
 
 LIMIT = 20_000
-"""Histories that are gone through."""
+"""The most histories that are walked."""
 
 Prompt = tuple["Message", ...]
 Moves = tuple[str, ...]
-"""A history as it is told: `x: mark(0,2)` for a choice, `card: K` for an outcome of chance."""
+"""A history in words: `x: mark(0,2)` for a choice, `card: K` for an outcome of chance."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,13 @@ class Merging:
 
 
 def merging(env: Env, limit: int = LIMIT) -> Merging:
-    """Compare all information sets that are told the same. Raises `TooLarge` beyond `limit`
+    """Compares all information sets that have equal prompts. Raises `TooLarge` beyond `limit`
     histories."""
     return _Comparison(env, limit).merging()
 
 
 Factor = tuple[object, str]
-"""Something that a seat may do when it is told something: its prompt, and the choice."""
+"""A prompt, and the choice that a seat may make there."""
 
 Odds = tuple[Fraction, frozenset[tuple[Factor, int]]]
 """The likelihood of a history: that of chance, and what others did, with how often."""
@@ -81,13 +81,13 @@ Odds = tuple[Fraction, frozenset[tuple[Factor, int]]]
 
 @dataclass
 class _History:
-    """A history: what it is like, who is asked by which numbers of prompts, and what follows by
-    which moves."""
+    """A history: its likelihood, the seats that are asked with the numbers of their prompts, and
+    what follows by which moves."""
 
     moves: Moves
     reached: Fraction
     done: tuple[tuple[str, Factor], ...]
-    """Who chose what when, so far."""
+    """The choices so far: each seat with its prompt and what it chose."""
     episode: Episode
     asked: tuple[tuple[str, int, tuple[str, ...]], ...] = ()
     odds: tuple[Fraction, ...] = ()
@@ -95,11 +95,11 @@ class _History:
     kind: int = -1
     """Its class under bisimulation."""
     worth: tuple[Fraction, ...] = ()
-    """The mean of what is paid, by which its class is known apart from what was won before."""
+    """The mean payoffs of what follows; classes compare payoffs relative to it."""
 
 
 class _Comparison:
-    """One walk over all histories of a game."""
+    """All histories of a game, with the classes of what follows them."""
 
     def __init__(self, env: Env, limit: int) -> None:
         self._env = env
@@ -123,7 +123,7 @@ class _Comparison:
     # playing
 
     def _play(self) -> None:
-        """Every history, each after the one that it follows."""
+        """Plays every history, each after the one that it follows."""
         begun = self._env.reset(seed=0, chance="asked")
         self._nodes.append(_History((), Fraction(1), (), begun))
         at = 0
@@ -177,7 +177,7 @@ class _Comparison:
         return _History(names, node.reached, (*node.done, *done), after(node.episode, move))
 
     def _prompt_number(self, decision: Decision, at: int) -> int:
-        """The number of the prompt of a decision, which is noted in its information set."""
+        """Returns the number of a decision's prompt; adds the history to its information set."""
         known = self._sets.get(decision.information_set)
         if known is None:
             place = decision.seat, decision.messages
@@ -189,7 +189,7 @@ class _Comparison:
     # comparing
 
     def _classify(self, node: _History) -> None:
-        """The class of a history, from those of what follows it."""
+        """Sets the class of a history, from those of what follows it."""
         if not node.after:
             paid = (*node.episode.payoffs.values(), *node.episode.rewards.values())
             node.worth = tuple(Fraction(amount or 0) for amount in paid)
@@ -214,7 +214,7 @@ class _Comparison:
         node.kind = self._kinds.setdefault(like, len(self._kinds))
 
     def _compared(self, keys: list[str]) -> list[Difference]:
-        """The first information set of one prompt with the first of every other kind."""
+        """Compares the first information set of a prompt with the first of each other kind."""
         kinds: dict[object, str] = {}
         for key in keys:
             kinds.setdefault(self._future(key), key)

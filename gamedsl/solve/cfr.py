@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 NAMES: dict[Variant, str] = {"cfr": "CFR", "cfr+": "CFR+", "dcfr": "discounted CFR"}
 
 Progress = Callable[[int, float], None]
-"""Told how many iterations are done, and NashConv of the policy that they come to."""
+"""A callback with the number of iterations done and NashConv of the policy so far."""
 
 REPORTS = 20
-"""How often progress is told, and looked at."""
+"""The number of progress reports and stopping checks in a run."""
 
 
 def cfr(

@@ -50,7 +50,7 @@ class Histories:
     def __init__(self, arrays: TreeArrays) -> None:
         self._tree = arrays.tree
         self._begin = np.cumsum([0, *(seat.slots for seat in arrays.seats)]).tolist()
-        """Where the slots of each seat begin in one row of all; chance's come after them."""
+        """The first slot of each seat in one row of all; the slots of chance come last."""
         self._parent, self._share, self._chance = [0], [0], list[float]()
         """Per node, its parent's place in the level above and where its probability is found."""
         self._steps: list[list[_Step]] = [[] for _ in arrays.seats]
@@ -117,7 +117,7 @@ class Histories:
         return nodes, bounds
 
     def _walk(self) -> list[int]:
-        """When a walk through the tree comes to each of its nodes."""
+        """Returns the place of each node in a depth-first walk."""
         when = [0] * len(self._tree)
         for moment, node in enumerate(self._tree.walk()):
             when[node] = moment

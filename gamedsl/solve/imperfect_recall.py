@@ -20,7 +20,7 @@ MAX_PROFILES = 100_000
 """Cells that a table of strategies has at most."""
 
 BEFORE = ": before the game"
-"""What follows the seat in a key of a table of strategies; no step is called so."""
+"""The suffix after the seat in a key of a table of strategies; no step has this name."""
 
 Strategy = dict[int, int]
 """The number of an action for each information set of a seat where its own actions let it come."""

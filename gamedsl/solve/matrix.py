@@ -21,7 +21,7 @@ from gamedsl.solve.tree import Utility
 MANY_SUBSETS = 2_000
 
 Mixture = tuple[Fraction, ...]
-"""How likely each action of a seat is, in order."""
+"""The probability of each action of a seat, in order."""
 
 
 @dataclass(frozen=True)

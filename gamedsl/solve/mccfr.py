@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from gamedsl.runtime import Game
 
 Progress = Callable[[int, int], None]
-"""Told how many iterations are done, and how many information sets were met by then."""
+"""A callback with the numbers of iterations done and of information sets visited."""
 
 Sampling = Literal["external", "outcome"]
 
 REPORTS = 20
-"""How often progress is told."""
+"""The number of progress reports in a run."""
 
 EXPLORED = 0.6
-"""How often outcome sampling tries an action at random instead of by the policy."""
+"""The probability that outcome sampling draws an action at random, not by the policy."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def mccfr(
 
 
 class RegretNode:
-    """One information set: its actions, their regrets, and how much each was played."""
+    """One information set: its actions, their regrets, and the weights of their average."""
 
     __slots__ = ("legal", "regrets", "totals")
 
@@ -118,7 +118,7 @@ def _shares(values: list[float]) -> list[float]:
 
 
 def draw(row: Sequence[float], random: Callable[[], float]) -> int:
-    """A place in a row of probabilities, by chance."""
+    """Draws a place in a row of probabilities."""
     left = random()
     for place, share in enumerate(row):
         left -= share
@@ -179,7 +179,7 @@ class Traversal(ABC):
 
 
 class ExternalSampling(Traversal):
-    """All actions of one seat; chance and the others are sampled."""
+    """External sampling: tries all actions of one seat, and samples chance and the others."""
 
     def update(self, place: int) -> None:
         self._walk(self.kernel.start(), place, [1.0] * len(self.seats))
@@ -218,7 +218,7 @@ class ExternalSampling(Traversal):
 
 
 class OutcomeSampling(Traversal):
-    """One game an update; the seat to update explores."""
+    """Outcome sampling: plays one game an update, in which the seat to update explores."""
 
     def update(self, place: int) -> None:
         reach, sampled = [1.0] * len(self.seats), 1.0

@@ -30,22 +30,23 @@ if TYPE_CHECKING:
 LIMIT = 50_000
 """Histories up to which a game is written out as a tree."""
 SMALL = 2_000
-"""Histories up to which a game of perfect information is too."""
+"""Histories up to which a game of perfect information is written out as a tree."""
 ITERATIONS = 1_000
-"""Of CFR and its variants."""
+"""The default number of iterations of CFR and its variants."""
 NEAR = 1e-3
 """NashConv, in spans of payoff, above which another method is tried."""
 TRIED = 200_000
-"""Nodes that are gone through at most to try all pure profiles."""
+"""The most nodes that a trial of all pure profiles visits."""
 
 
 class Unfit(ValueError):
-    """The method that was asked for does not fit the game; the message says why."""
+    """The requested method does not fit the game; the message says why."""
 
 
 @dataclass
 class Job:
-    """A game on its way to a report. `tree` is None where the game is too large for one."""
+    """A game to be solved. `tree` is None if the game is too large for one; `did` lists the steps
+    taken so far, in words."""
 
     game: Game
     utility: Utility
@@ -61,7 +62,7 @@ class Job:
         self.did.append(line)
 
     def whole(self, method: str) -> Tree:
-        """The tree, for a method that needs it."""
+        """Returns the tree for a method that needs it. Raises `Unfit` if there is none."""
         if self.tree is None:
             raise Unfit(
                 f"`{method}` needs the whole tree, and `{self.game.name}` has more than "

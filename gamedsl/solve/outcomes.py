@@ -57,8 +57,8 @@ class Correlated:
     values: dict[str, Number]
     ranges: dict[str, tuple[Number, Number]]
     regret: Number
-    """What a seat gains at most by leaving one recommendation for another action, times how likely
-    the recommendation is."""
+    """The largest gain of a seat that leaves one recommendation for another action, times the
+    probability of the recommendation."""
     exact: bool
 
 

@@ -31,7 +31,7 @@ MANY_SETS = 100_000
 """Information sets that a policy is written out for."""
 
 Progress = Callable[[int], None]
-"""Told now and then how many positions were found."""
+"""A callback with the number of positions found so far."""
 
 
 @dataclass
@@ -77,10 +77,10 @@ class PositionValues:
         found, self._number = _explore(start, seats, utility, limit, None)
         self._worth, _ = _induce(found)
         self.ends = tuple(end for end in found.ends if end)
-        """What is paid wherever the game may end."""
+        """The payoffs of every position in which the game is over."""
 
     def worth(self, state: State) -> Worth:
-        """In the order of the seats. KeyError for a state of another kind of kernel."""
+        """Returns the values in seat order. Raises KeyError for a state of another kernel."""
         from gamedsl.runtime.positions import position
 
         return self._worth[self._number[position(state)]]
@@ -116,8 +116,8 @@ def solve_positions(
 def _explore(
     start: State, seats: tuple[str, ...], utility: Utility, limit: int, progress: Progress | None
 ) -> tuple[Positions, dict[Hashable, int]]:
-    """All positions, and the number of each by its key. Raises `TooLarge`, and ValueError for a
-    position that follows itself."""
+    """Returns all positions, and the number of each by its key. Raises `TooLarge`, and ValueError
+    for a position that follows itself."""
     from gamedsl.runtime.positions import position
 
     found = Positions(seats)
@@ -203,7 +203,7 @@ def _follow(found: Positions, chosen: list[int]) -> tuple[list[Worth], list[list
 def _policy(
     start: State, found: Positions, number: dict[Hashable, int], chosen: list[int]
 ) -> dict[str, dict[str, Fraction]] | None:
-    """The policy at every information set that some seat's own play can lead to."""
+    """Returns the policy at every information set that some seat's own play can lead to."""
     from gamedsl.runtime.decision import key_of
 
     policy: dict[str, dict[str, Fraction]] = {}
@@ -230,7 +230,7 @@ def _policy(
 def _play(
     start: State, found: Positions, chosen: list[int], worth: list[Worth]
 ) -> tuple[tuple[tuple[str, str], ...], dict[str, Fraction]]:
-    """The path of play, and the worth of each first action."""
+    """Returns the path of play, and the value of each first action."""
     path: list[tuple[str, str]] = []
     openings: dict[str, Fraction] = {}
     state, place = start, found.root

@@ -35,7 +35,7 @@ MANY_CHOICES = 6
 exponentially many. Both limits keep a game to about a second."""
 
 SLACK = 1e-9
-"""What a value that could not be certified is lowered by, in spans of what is paid."""
+"""The margin below a value that could not be certified, in spans of payoff."""
 
 _SURE: Interval = (Fraction(1), Fraction(1))
 _NEVER: Interval = (Fraction(0), Fraction(0))

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from gamedsl.runtime import Game
 
 Plays = Callable[[str, Sequence[str]], Mapping[str, Number]]
-"""From the key of an information set and its actions to their probabilities."""
+"""A function from the key of an information set and its actions to their probabilities."""
 
 Pick = Callable[[str, Sequence[str]], int]
-"""From the key of an information set and its actions to the place of the one that is taken."""
+"""A function from the key of an information set and its actions to the number of one."""
 
 Progress = Callable[[int, int], None]
-"""Told how many simulations and comparisons are done, of how many."""
+"""A callback with the numbers of simulations and comparisons done, and of all."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _exact(tree: Tree, plays: Plays, utility: Utility) -> Bound:
 
 
 class _Tried:
-    """The actions of one information set: how often each was tried, and what it earned in all."""
+    """The actions of one information set, with the visits and the total payoff of each."""
 
     __slots__ = ("earned", "legal", "times")
 

@@ -18,7 +18,7 @@ DENOMINATORS = (1, 12, 60, 1_000)
 NEVER = 1e-3
 """Below this a probability is rounded to 0."""
 FAR = 0.01
-"""How far a probability may be moved."""
+"""The largest change of a probability by rounding."""
 
 Progress = Callable[[str, int, int | None, str], None]
 """Reports what is under way, how far it is, of how much (None: not known), and how it stands."""
@@ -35,7 +35,7 @@ class Solution:
     concept: str
     """In the terms of the field: `Nash equilibrium`, `subgame-perfect equilibrium`, …"""
     method: str
-    """How it was found: `sequence-form linear program`, `CFR+, 1,000 iterations`, …"""
+    """The method that found it: `sequence-form linear program`, `CFR+, 1,000 iterations`, …"""
     policy: Policy
     """Information set -> action -> probability, complete."""
     values: dict[str, Number]

@@ -16,7 +16,7 @@ from gamedsl.solve.tree import CHANCE, TERMINAL, Tree, Utility
 MANY_OUTCOMES = 500
 
 Worth = tuple[Fraction, ...]
-"""What each seat gets."""
+"""The value of each seat."""
 
 
 @dataclass(frozen=True)
