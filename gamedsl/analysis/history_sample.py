@@ -156,8 +156,8 @@ class HistorySample:
     @cached_property
     def asked(self) -> list[tuple[Node, Ask]]:
         """One history of each information set, for passes that render prompts. If the game is not
-        enumerated, as many as have `MOVES_IN_PROMPTS` moves together, from the deepest and the first
-        in turn."""
+        enumerated, as many as have `MOVES_IN_PROMPTS` moves together, from the deepest and the
+        first in turn."""
         found = [members[0] for members in self.sets.values()]
         if self.whole:
             return found
