@@ -51,7 +51,7 @@ class Experience:
     """A step's games as a method learns from them.
 
     Scored replies are `queries` with `sums` parallel to them; written ones `advantages`, one by
-    one. `learns` are the roles that learn in the step, `held` the adapters that stay as they are.
+    one. `learns` are the roles that learn in the step, `frozen` the adapters that stay as they are.
     `samples` were counted, `void` ones left out because somebody forfeited.
     """
 
@@ -61,7 +61,7 @@ class Experience:
     sums: ActionSums
     advantages: Sequence[Advantage] = ()
     learns: Collection[str] = ()
-    held: Collection[str] = ()
+    frozen: Collection[str] = ()
     samples: int = 0
     void: int = 0
 
@@ -77,7 +77,7 @@ def estimator_of(
     Raises TrainError where there is no tree to take."""
     if metrics is None or recipe.estimator == "sampled":
 
-        def sampled(batch: Batch, learns: Collection[str], held: Collection[str]) -> Experience:
+        def sampled(batch: Batch, learns: Collection[str], frozen: Collection[str]) -> Experience:
             found = advantages.weigh(batch, learns)
             queries: Sequence[Query] = ()
             sums = ActionSums([], [], [], 0)
@@ -85,7 +85,7 @@ def estimator_of(
                 sums = action_sums(batch.queries, found.advantages)
                 queries, sums = _counted(batch.queries, sums)
             return Experience(
-                batch.step, batch, queries, sums, found.advantages, learns, held,
+                batch.step, batch, queries, sums, found.advantages, learns, frozen,
                 found.samples, found.void,
             )  # fmt: skip
 
@@ -131,7 +131,7 @@ def _counted(queries: Sequence[Query], sums: ActionSums) -> tuple[Sequence[Query
 def _exact(tree: Any, games: int, metrics: PolicyMetrics, scorer: Scorer) -> Estimator:
     from gamedsl.solve.action_values import action_worth
 
-    def exact(batch: Batch, learns: Collection[str], held: Collection[str]) -> Experience:
+    def exact(batch: Batch, learns: Collection[str], frozen: Collection[str]) -> Experience:
         rows = [scorer.probabilities(query) for query in metrics.queries]
         named = zip(metrics.places, rows, strict=True)
         policy = {p.information_set: dict(zip(p.legal, row, strict=True)) for p, row in named}
@@ -145,6 +145,8 @@ def _exact(tree: Any, games: int, metrics: PolicyMetrics, scorer: Scorer) -> Est
             losses.append(np.minimum(sums, 0.0))
         total = round(sum(float(count.sum()) for count in counts))
         sums = ActionSums(gains, losses, counts, total)
-        return Experience(batch.step, batch, metrics.queries, sums, (), learns, held, samples=total)
+        return Experience(
+            batch.step, batch, metrics.queries, sums, (), learns, frozen, samples=total
+        )
 
     return exact

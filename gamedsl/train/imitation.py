@@ -127,7 +127,7 @@ def warm_up(
             optimizer.step()
         now = measured.fit(policy)
         loss = total / len(dataset)
-        epochs.append({"loss": loss, **_held_out(now)})
+        epochs.append({"loss": loss, **_fit_fields(now)})
         tell({"event": "warm_up", "epoch": first - 1 + epoch, **epochs[-1]})
         if not math.isfinite(loss):
             raise TrainError(f"the warm-up diverged: its loss is {loss:g}", "lower `warm_up.lr`")
@@ -140,7 +140,7 @@ def warm_up(
     return {
         "expert": plan.expert, "games": dataset.games, "prompts": len(dataset),
         "held_out_games": held_out.games, "held_out_prompts": min(len(held_out), HELD_OUT),
-        "before": _held_out(before), "after": _held_out(best), "best_epoch": best_epoch,
+        "before": _fit_fields(before), "after": _fit_fields(best), "best_epoch": best_epoch,
         "epochs": epochs,
     }  # fmt: skip
 
@@ -159,7 +159,7 @@ def described(plan: WarmUp) -> str:
     return f"{what}; at most {plan.epochs} epochs"
 
 
-def _held_out(fit: Fit) -> Record:
+def _fit_fields(fit: Fit) -> Record:
     return {f"held_out_{name}": value for name, value in vars(fit).items()}
 
 

@@ -338,7 +338,7 @@ class Training:
         """Returns the advantages of a step's games."""
         if self.schedule.due(step):
             self.schedule.judge(self.contributions(step))
-        return self.estimate(batch, self.schedule.learns(step), self.schedule.held(step))
+        return self.estimate(batch, self.schedule.learns(step), self.schedule.frozen(step))
 
     def after(self, step: int, batch: Batch) -> Record:
         """Keeps what the draws of later steps need of a step's games; returns its part of the

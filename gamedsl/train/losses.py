@@ -101,7 +101,7 @@ def surrogate(
 
 
 def descend(learner: Learner, loss: Loss, experience: Experience) -> Record:
-    """Takes `inner_steps` optimiser steps on a loss, the held adapters left as they are. Returns
+    """Takes `inner_steps` optimiser steps on a loss, the frozen adapters left as they are. Returns
     the last one's loss and gradient norm (before clipping), the rate, and the loss's own fields.
     Raises TrainError where numbers are none."""
     recipe, policy, optimizer = learner.recipe, learner.policy, learner.optimizer
@@ -111,7 +111,7 @@ def descend(learner: Learner, loss: Loss, experience: Experience) -> Record:
     for inner in range(recipe.inner_steps):
         optimizer.zero_grad()
         value = loss.backward(inner)
-        learner.hold(experience.held)
+        learner.freeze(experience.frozen)
         norm = clip_gradients(policy, recipe.max_grad_norm)
         require_finite(value, norm)
         if recipe.max_change is None:

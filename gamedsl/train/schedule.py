@@ -47,7 +47,7 @@ class Schedule:
                 return frozenset({min(self._order, key=lambda role: self._measured.get(role, 0.0))})
         return frozenset(self._roles)
 
-    def held(self, step: int) -> frozenset[str]:
+    def frozen(self, step: int) -> frozenset[str]:
         """Returns the adapters that stay as they are in a step: those that no learning role has."""
         learning = {self._adapters[role] for role in self.learns(step)}
         return frozenset(self._adapters.values()) - learning

@@ -70,7 +70,7 @@ def test_turns(compiled) -> None:
     schedule = Schedule(game.ir, recipe)
     turns = ["first", "first", "second", "second", "third", "third", "first"]
     assert [schedule.learns(step) for step in range(1, 8)] == [{role} for role in turns]
-    assert schedule.held(3) == {"first", "third"}
+    assert schedule.frozen(3) == {"first", "third"}
     order = ("third", "first", "third", "second")
     schedule = Schedule(game.ir, replace(recipe, learn=replace(recipe.learn, order=order)))
     assert [schedule.learns(step) for step in (1, 3, 5, 7, 9)] == [{r} for r in (*order, "third")]

@@ -47,9 +47,9 @@ class Learner:
         self.scorer.score(queries)
         return [self.scorer.log_pi(query) for query in queries]
 
-    def hold(self, held: Collection[str]) -> None:
+    def freeze(self, frozen: Collection[str]) -> None:
         """Has the optimiser's next step leave these adapters as they are."""
-        for name in held:
+        for name in frozen:
             for parameter in self.policy.parameters(name):
                 parameter.grad = None
 

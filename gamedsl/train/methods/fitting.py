@@ -42,13 +42,13 @@ SLOWEST, FASTEST = 2.0**-10, 4.0
 
 @dataclass(frozen=True)
 class Goal:
-    """The targets of a fit: log pi' [A] of each query, float64. The adapters `held` are not to
+    """The targets of a fit: log pi' [A] of each query, float64. The adapters `frozen` are not to
     move; the targets of their queries are where they are."""
 
     learner: Learner
     queries: list[Query]
     targets: Sequence[torch.Tensor]
-    held: Collection[str] = ()
+    frozen: Collection[str] = ()
     share: float = 0.0
     """The share of the divergence that may be left."""
 
@@ -172,7 +172,7 @@ class Adam:
             for part in self._parts(goal, step, tries):
                 learner.optimizer.zero_grad()
                 self._backward(goal, part)
-                learner.hold(goal.held)
+                learner.freeze(goal.frozen)
                 norm = _norm(learner.policy.parameters())
                 require_finite(left, norm)
                 learner.optimizer.step()

@@ -112,7 +112,7 @@ class Projection:
         from gamedsl.train.optimizer import between
 
         learner, recipe, project = self._learner, self._learner.recipe, self._project
-        step, held = experience.step, experience.held
+        step, frozen = experience.step, experience.frozen
         asked = list(learner.known or experience.queries)
         learned = dict(zip(experience.queries, action_values(experience.sums), strict=True))
         values = [learned.get(query, np.zeros(len(query.labels))) for query in asked]
@@ -123,7 +123,7 @@ class Projection:
         names = [digest([query]) for query in asked]
         targets = [
             log_pi.double()
-            if query.adapter in held
+            if query.adapter in frozen
             else target(
                 log_pi, log_rho, torch.from_numpy(q), eta, alpha, change, floor,
                 base=self._targets.get(name),
@@ -134,7 +134,7 @@ class Projection:
         ]  # fmt: skip
         if project.base == "target":
             self._targets |= zip(names, targets, strict=True)
-        goal = Goal(learner, asked, targets, held, project.fit)
+        goal = Goal(learner, asked, targets, frozen, project.fit)
         record = self._fitter(asked).fit(goal, step)
         if self._anchor.due(step):
             learner.scorer.forget()  # a graph would not survive the move
