@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from operator import call
 from typing import Any, Literal, NamedTuple
 
 from gamedsl.ir import values as play
@@ -114,7 +115,7 @@ class Builtin:
     flow: ValueFlow
     code: str
     """How generated code computes it: a Python expression with `{0}`, `{1}`, … for the arguments,
-    the name of a form in `gamedsl.engine.codegen.functions`, or "call", which calls `run`."""
+    the name of a form in `gamedsl.engine.codegen.builtin_code`, or "call", which calls `run`."""
 
 
 def never(arguments: Arguments) -> bool:
@@ -260,7 +261,7 @@ def ranking(order: tuple[Any, ...] | None) -> Callable[[Any], Any]:
     if order and isinstance(order[0], str):
         return order.index
     parts = tuple(map(ranking, order))
-    return lambda value: tuple([rank(part) for part, rank in zip(value, parts, strict=False)])
+    return lambda value: tuple(map(call, parts, value))
 
 
 def all_numbers(types: tuple[Type, ...]) -> bool:
