@@ -135,7 +135,7 @@ def play(
 
 
 NUMBER = r"\d+(\.\d*)?|\.\d+"
-"""A share, as players are told of it."""
+"""The form of a share in the argument of a player."""
 
 OPEN_GAMES = "games in which everybody sees everything"
 

@@ -208,11 +208,13 @@ class PublicKnowledge:
     def legal(self, seat: str, other: str, hand: Sequence[Card]) -> tuple[str, ...]:
         """Returns the legal actions of a seat that sees another one's hand."""
         slots = range(len(self.maybe[seat]))
-        told = dict.fromkeys(what for card in hand for what in hints_of(card)) if self.clues else ()
+        hints = (
+            dict.fromkeys(what for card in hand for what in hints_of(card)) if self.clues else ()
+        )
         return (
             *(f"play({i})" for i in slots),
             *(f"discard({i})" for i in slots if self.clues < self.most_clues),
-            *(f"hint({other},{what})" for what in told),
+            *(f"hint({other},{what})" for what in hints),
         )
 
     def remove(self, seat: str, slot: int, card: Card, played: bool) -> None:
@@ -301,8 +303,8 @@ class HanabiTurn:
                 for card, maybe in zip(hand, now, strict=True)
                 if after.critical(card)
             )
-            told = sum(log(len(b) / len(n)) for b, n in zip(before, now, strict=True))
-            yield Hint(fair, self._safe(after), len(more), kept, told, name)
+            nats = sum(log(len(b) / len(n)) for b, n in zip(before, now, strict=True))
+            yield Hint(fair, self._safe(after), len(more), kept, nats, name)
 
     def _safe(self, table: PublicKnowledge) -> bool:
         """Whether who is next plays, or would discard nothing that is the last of its kind."""
@@ -334,13 +336,13 @@ class Hint(NamedTuple):
     """The effects of a hint; better ones compare larger. `fair`: its meaning is true, and no
     wrong card is played for it. `safe`: the next player then loses nothing. `plays`: the number
     of cards that it asks for. `kept`: how well it marks cards that are the last of their kind.
-    `told`: its information about a hand, in nats."""
+    `nats`: its information about a hand, in nats."""
 
     fair: bool
     safe: bool
     plays: int
     kept: float
-    told: float
+    nats: float
     name: str
 
 

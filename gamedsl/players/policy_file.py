@@ -131,9 +131,9 @@ def _other(path: Path | str, found: SavedPolicy, game: Game) -> str:
     other = [name for name in found.params if params.get(name) != found.params[name]]
     if other:
         said = ", ".join(f"{name}={found.params[name]}" for name in other)
-        return f"{path} was solved with {said}: load `{game.name}` with the same, or solve it anew"
+        return f"{path} was solved with {said}: load `{game.name}` with the same, or solve it again"
     return (
-        f"{path} was solved for other rules of `{game.name}`: its file has changed; solve it anew"
+        f"{path} was solved for other rules of `{game.name}`: its file has changed; solve it again"
     )
 
 

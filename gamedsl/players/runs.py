@@ -44,7 +44,7 @@ def run_player(
         raise PlayerError(
             f"`{folder}` was trained on `{info['game']}` by other rules than those of "
             f"`{game.name}` here",
-            "load the game with the params of the run, or train anew",
+            "load the game with the params of the run, or train again",
         )
     models = recipe.models(game.ir)
     states = _adapters(folder, step)

@@ -107,9 +107,9 @@ def free_memory(device: torch.device) -> float:
     """Bytes that can still be had on a device; all there are where the system does not tell."""
     if device.type == "cuda":
         return float(torch.cuda.mem_get_info(device)[0])
-    told = Path("/proc/meminfo")
-    if told.exists():
-        lines = dict(line.split(":", 1) for line in told.read_text().splitlines())
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
         return 1024.0 * int(lines["MemAvailable"].split()[0])
     return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 

@@ -24,7 +24,7 @@ WITHOUT_SPACES: JsonCompileOptions = {
     "item_separator": ",",
     "key_separator": ":",
 }
-"""How llguidance is told that JSON is written without spaces."""
+"""The setting of llguidance for JSON without spaces."""
 
 
 def unusable(why: str) -> ModelError:

@@ -72,7 +72,7 @@ class EndpointSettings:
     """None leaves it to the server."""
     max_tokens: int | None = None
     constrain: Constrain | None = None
-    """How the server is told of the choices and schemas of requests; None: it is not."""
+    """The form in which the server takes choices and schemas; None sends none."""
     kept: int = 4096
     """Replies to requests that are kept, so that the same request is asked once."""
 

@@ -15,7 +15,7 @@ from gamedsl.policies.network import Network
 from gamedsl.policies.token_rows import TokenRows
 
 KV_BYTES = 2**31
-"""Keys and values that are kept, unless told otherwise."""
+"""The bytes of keys and values that are kept by default."""
 _PREFILL_TOKENS = 2048
 
 

@@ -103,7 +103,7 @@ def read_opponents(
 
 
 def check_roles(check: RecipeCheck) -> None:
-    """Report roles that cannot have what is said of them, and a recipe in which none learns."""
+    """Report settings that a role cannot have, and a recipe in which no role learns."""
     recipe = check.recipe
     parts = {part.role: part for part in recipe.parts(check.ir)}
     referees = frozenset(role.name for role in check.ir.referees)

@@ -204,7 +204,7 @@ def setting(
 
 
 def group(*, closed_only: bool = False, read_if: ReadIf | None = None) -> dict[str, Any]:
-    """The metadata of a field that holds a group, said of every setting in it."""
+    """The metadata of a field that holds a group; it applies to every setting in the group."""
     return {_ROW: {"closed_only": closed_only, "read_if": () if read_if is None else (read_if,)}}
 
 

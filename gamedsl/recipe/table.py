@@ -382,7 +382,7 @@ class Recipe:
         " where its adapter learns at another rate, or is of another size",
         form="role to `adapter`, `trained`, `model`, `player`, `lr` and `lora`",
     )
-    """What was said of roles, in the order of the game's."""
+    """The roles that have settings of their own, in the order of the game."""
     learn: Learn = field(metadata=group(closed_only=True))
     curriculum: Curriculum
     opponents: tuple[tuple[str, float], ...] = setting(
