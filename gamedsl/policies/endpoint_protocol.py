@@ -11,8 +11,8 @@ from gamedsl.policies.generation import Finish, Generated, Request
 
 Body = dict[str, Any]
 Constrain = Literal["response_format", "structured_outputs", "guided"]
-"""The form in which a server takes schemas and choices: as OpenAI and llama.cpp have it (schemas alone), as
-vLLM has it, and as vLLM had it until 0.11."""
+"""The form in which a server takes schemas and choices: as OpenAI and llama.cpp have it (schemas
+alone), as vLLM has it, and as vLLM had it until 0.11."""
 CONSTRAIN: tuple[Constrain, ...] = get_args(Constrain)
 
 

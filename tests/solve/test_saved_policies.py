@@ -73,7 +73,7 @@ def test_other_rules_are_refused(file, tmp_path):
     source = gamedsl.load("kuhn_poker").files[0].read_text(encoding="utf-8")
     other = tmp_path / "kuhn_poker.yaml"
     other.write_text(source.replace("stake: 2 if", "stake: 3 if"), encoding="utf-8")
-    with pytest.raises(PolicyError, match="its file has changed; solve it anew"):
+    with pytest.raises(PolicyError, match="its file has changed; solve it again"):
         read_policy(file, gamedsl.load(other))
     other.write_text(source.replace("about: Three cards", "about: 3 cards"), encoding="utf-8")
     assert read_policy(file, gamedsl.load(other)).game == "kuhn_poker"
