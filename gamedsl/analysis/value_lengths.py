@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gamedsl.bounds.programs import UnboundedError
-from gamedsl.ir.abstract_values import ANYTHING, AbstractValue
+from gamedsl.ir.abstract_values import ANYTHING, AbstractValue, Seats, of_type
 from gamedsl.ir.types import (
     SEAT,
     Bag,
@@ -123,14 +123,9 @@ class ValueLengths:
         return keys
 
     def _count(self, type: List | Set | Bag, known: AbstractValue) -> int:
-        """The most items of a collection."""
-        counts = [known.size]
-        if isinstance(type, List):
-            counts += [type.length, type.at_most]
-        if isinstance(type, Set):
-            values = domain(type.of, self._seats)
-            counts.append(None if values is None else len(values))
-        found = [count for count in counts if count is not None]
+        """Returns the most items of a collection. Raises `UnboundedError` without a bound."""
+        sizes = known.size, of_type(type, Seats(self._seats, self._seats)).size
+        found = [size for size in sizes if size is not None]
         if not found:
             raise UnboundedError(f"nothing says how many items {type} has")
         return min(found)

@@ -567,7 +567,7 @@ ROWS = (
         types_argument=False, run=lambda items: tuple(range(len(items))),
         may_be_none=never, size=as_large, interval=no_number, items=_slot_items,
         ranges_type=False, distinct=True,
-        flow=ValueFlow("length", "new", True), code="tuple(range(len({0})))",
+        flow=ValueFlow("length", "new", True), code="slots",
     ),
     Builtin(
         "sorted", "function", "sorted(collection)",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, assert_never
 
+from gamedsl.ir.abstract_values import Seats, of_type
 from gamedsl.ir.types import (
     Bag,
     Bool,
@@ -172,12 +173,8 @@ def longest(type: Type, seats: tuple[str, ...]) -> int | None:
             return None if limit is None else 2 + 6 * limit
         case Option(of=inner):
             return _most((longest(inner, seats), len("null")))
-        case List(of=inner, length=length, at_most=at_most):
-            count = at_most if length is None else length
-            return _repeated(longest(inner, seats), count)
-        case Set(of=inner):
-            values = domain(inner, seats)
-            return _repeated(longest(inner, seats), None if values is None else len(values))
+        case List(of=inner) | Set(of=inner):
+            return _repeated(longest(inner, seats), of_type(type, Seats(seats, seats)).size)
         case PerSeat(of=inner):
             return _mapped(seats, longest(inner, seats))
         case PerValue(key=key, of=inner):

@@ -301,6 +301,11 @@ def _reads(expr: Expr, names: set[str], known: dict[int, str]) -> bool:
     assert_never(expr)
 
 
+def _slots(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
+    (items,) = expr.arguments
+    return f"tuple(range(len({make.sized(items, scope)})))"
+
+
 def _end(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     (items,) = expr.arguments
     place = 0 if expr.function == "first" else -1
@@ -414,6 +419,7 @@ FORMS: dict[str, Inline] = {
     "extreme": _extreme,
     "list": _to_list,
     "set": _to_set,
+    "slots": _slots,
     "end": _end,
     "cells": _cells,
     "empty cells": _empty,
