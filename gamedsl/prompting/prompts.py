@@ -257,7 +257,7 @@ class Prompter:
             case Choose():
                 text = self._choice_text(step, event, actor, choice)
             case Show() | Call():
-                text = self._outcome_text(step, event, "EntryValues", actor, choice)
+                text = self._outcome_text(step, event, "Shown", actor, choice)
             case Draw():
                 text = self._outcome_text(step, event, "Drawn", actor, choice)
             case _:
