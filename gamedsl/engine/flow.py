@@ -173,7 +173,8 @@ class FlatProgram:
     past: frozenset[str]
     """The variables of which all bindings are read (`Past`), kept under `name@past`."""
     by_seat: frozenset[str]
-    """Those of which the last binding by each seat is read (`LastBy`), kept under `name@by`."""
+    """The variables of which the last binding by each seat is read (`LastBy`), kept under
+    `name@by`."""
 
 
 def flatten(ir: GameIR) -> FlatProgram:

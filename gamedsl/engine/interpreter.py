@@ -116,7 +116,7 @@ class History(NamedMoves):
         self._frames: tuple[Frame, ...] = ()
         """Loops, action bodies and stages under way, the innermost last."""
         self._me: str | None = None
-        """Who acts."""
+        """The acting seat."""
         self._drawn: tuple[Any, ...] = ()
         """The outcomes of the draw under way, index by index."""
         self._lottery: Lottery | None = None

@@ -66,12 +66,12 @@ class HistoryTable:
         self.rows: list[tuple[Kind, tuple[int, ...], list[int]]] = []
         """Kind, counts and what follows, of each history."""
         self.seen: dict[str, dict[int, Seen]] = {seat: {} for seat in kernel.ir.seats}
-        """What each seat has seen, where it was asked for; `known`, as text."""
+        """The events of each seat, where they were asked for; `known`, as text."""
         self.known: dict[str, dict[int, str]] = {seat: {} for seat in kernel.ir.seats}
         self._build(kernel, LIMIT if limit is None else limit)
         self.rolls = [self._roll(node) for node in range(len(self))]
-        """What follows each history, as often as it is likely when all choose at random: rollouts
-        need no more than this. Nothing at the end, and where chance has more than `REPEATED`
+        """The histories after each history, as often as they are likely when all choose at random:
+        rollouts need no more than this. Empty at the end, and where chance has more than `REPEATED`
         tickets."""
 
     def __len__(self) -> int:

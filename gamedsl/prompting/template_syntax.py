@@ -272,7 +272,7 @@ _REFUSED = {
     "FromImport": "`import`",
     "ScopedEvalContextModifier": "`autoescape`",
 }
-"""What to call a refused node where its class's name does not say it."""
+"""Names of refused nodes, where the name of the class does not say it."""
 
 
 def _targets(node: Any) -> frozenset[str]:

@@ -28,7 +28,8 @@ FILTERS = (
     "abs", "capitalize", "count", "first", "int", "join", "last", "length", "lower", "max", "min",
     "round", "string", "title", "trim", "upper",
 )  # fmt: skip
-"""None can make a long text out of a short one, but `join`, which takes lists only."""
+"""The admitted filters. None can make a long text out of a short one, but `join`, which takes lists
+only."""
 
 TESTS = ("defined", "divisibleby", "even", "in", "none", "number", "odd", "string", "undefined")
 

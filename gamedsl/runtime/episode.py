@@ -45,13 +45,13 @@ class Episode:
         self.payoffs: dict[str, Amount] = {}
         """Utility of each seat, exact, once done; None is void: somebody else forfeited."""
         self.rewards: dict[str, Amount] = {}
-        """What each seat is trained on, exact, once done; None is void."""
+        """The reward of each seat, exact, once done; None is void."""
         self.failures: dict[str, ParseFailure] = {}
-        """Those that ended the episode."""
+        """The failures that ended the episode."""
         self.mistakes: list[Mistake] = []
         """All invalid replies, in order."""
         self._held: dict[str, str] = {}
-        """What those have replied that wait for others, who are asked again."""
+        """The replies of seats that wait for others, who are asked again."""
         self._failed: dict[str, tuple[ParseFailure, ...]] = {}
         """The failures of those who are asked again."""
         self._book = book

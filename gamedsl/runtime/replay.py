@@ -222,7 +222,7 @@ def _wrong_amounts(what: str, here: Any, there: Any, result: Result) -> Iterator
 
 
 Headline = tuple[str, tuple[str, ...]]
-"""How a move reads, and the events that say no more than that."""
+"""The text of a move, and the events that say no more than that."""
 
 
 def _play(episode: Episode, happening: Happening, mistakes: Any, thoughts: Thoughts) -> Headline:

@@ -57,7 +57,7 @@ EMPTY_SLOTS = {
     "w": "()",  # those whose actions wait
     "k": "None",  # what was paid before a stage
 }
-"""What slots hold at the start, by kind; `d`, what was paid to a stream, is apart."""
+"""The values of slots at the start, by kind; `d`, the payments to a stream, is set separately."""
 
 
 def write_game(ir: GameIR) -> str:
@@ -210,7 +210,7 @@ def _write_variables(ir: GameIR, lines: CodeLines, slots: dict[str, str], facts:
 
 
 _HELD = {"v": "get('{}')", "b": "get('{}@by', EMPTY)", "p": "get('{}@past', ())"}
-"""What a slot holds of a variable, by its kind."""
+"""The code of a slot's value, by its kind."""
 
 _ALONE = {name: form for name, form in FORMS.items() if name != "line"}
 """Inline code of built-ins for views. Lines are looked for again each time: their cache belongs to

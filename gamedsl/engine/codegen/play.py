@@ -30,7 +30,7 @@ of seat to the name that it sees); the step, the seat and the name of the event.
 
 UNASKED: tuple[Any, tuple[Ask, ...]] = ((), ())
 NOTHING: Lottery = Single((), ())
-"""What is drawn where nothing was drawn yet."""
+"""The lottery before the first draw."""
 
 
 class Play(ABC):
@@ -58,11 +58,11 @@ class Play(ABC):
     kernel: Generated
     """Set in the class that each kernel makes of it."""
     _unknown: Any = {}
-    """What `_known` is at the start."""
+    """The value of `_known` at the start."""
 
     kind: Kind
     me: str | None
-    """Who acts."""
+    """The acting seat."""
     asked: tuple[str, ...]
     counts: tuple[int, ...]
     _places: tuple[Sequence[int], ...]
@@ -73,7 +73,7 @@ class Play(ABC):
     """After which move `asks` was asked for last, and what it was."""
     _site: Any
     _drawn: tuple[Any, ...]
-    """What the draw under way has brought, index by index."""
+    """The outcomes of the draw under way, index by index."""
     _lottery: Lottery
     _log: Told | None
     _moves: tuple[Any, Any] | None
@@ -84,7 +84,7 @@ class Play(ABC):
     _seen: Mapping[str, tuple[Any, Seen]]
     _result: Settlement | None
     _reference: History
-    """What plays on in this state's stead; not there until it does."""
+    """The history that plays on in this state's stead; absent until then."""
 
     def __init__(self) -> None:
         self.kind = "end"

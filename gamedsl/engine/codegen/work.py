@@ -29,7 +29,7 @@ from gamedsl.ir.statements import ForEach
 from gamedsl.ir.types import NONE
 
 LADDER = (10_000, 3_000, 1_000, 300, 100, 30, 10)
-"""What is tried for the size of collections that nothing is known about."""
+"""Sizes that are tried for collections without a known size."""
 
 
 class Work:
