@@ -267,6 +267,8 @@ def options(point: Point) -> int:
     Raises ValueError where several seats have a choice at once.
     """
     counts = sizes(point)
+    if len(counts) == 1:
+        return counts[0]
     if sum(count > 1 for count in counts) > 1:
         raise ValueError("several seats move at once")
     return max(counts, default=0)
@@ -274,9 +276,12 @@ def options(point: Point) -> int:
 
 def take(point: P, option: int) -> P:
     """A copy of a point in which the mover, or chance, takes the option of this number."""
-    if point.kind == "chance":
-        return after(point, (option,))
-    return after(point, [option if count > 1 else 0 for count in point.counts])
+    following, counts = point.copy(), sizes(point)
+    if len(counts) == 1:
+        following.apply(option)
+    else:
+        following.apply(*[option if count > 1 else 0 for count in counts])
+    return following
 
 
 class Merged(NamedTuple, Generic[P]):
@@ -343,9 +348,12 @@ def sample_path(
 def play_out(
     state: State, random: Callable[[], float], choose: Callable[[State], Sequence[int]]
 ) -> State:
-    """The end of a play from a state on, as `sample_path`."""
-    for _ in sample_path(state, random, choose):
-        pass
+    """Plays a state on to its end, as `sample_path`, and returns it."""
+    while (kind := state.kind) != "end":
+        if kind == "chance":
+            state.apply(state.sample(random))
+        else:
+            state.apply(*choose(state))
     return state
 
 

@@ -69,6 +69,7 @@ def test_the_python_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "first [first.card=K]" in out
     assert "58 11/12" in out
+    assert "30 plays" in out
 
 
 def test_the_page_of_players_runs(capsys: pytest.CaptureFixture[str]) -> None:
