@@ -49,8 +49,8 @@ _SAID = {
 
 
 def _worth_saying(sample: HistorySample) -> bool:
-    """Whether what holds of the payoffs met says something of a game: there are several seats, and
-    not all plays were paid the same if there are more than these."""
+    """Returns whether a claim about the payoffs met says something of a game: there are several
+    seats, and payoffs differ if there are more plays than these."""
     if len(sample.ir.seats) < 2:
         return False
     return sample.whole or len({tuple(end.payoffs.values()) for end in sample.ends}) > 1
@@ -132,7 +132,7 @@ def _symmetric(sample: HistorySample, claim: Claim | None, problems: Problems) -
 
 
 class _Asymmetry(NamedTuple):
-    """The difference between two seats once they are exchanged, after the history `node`."""
+    """A difference between two seats once they are exchanged, after the history `node`."""
 
     one: str
     other: str
@@ -162,9 +162,11 @@ class _Like(NamedTuple):
 
 
 def _asymmetries(sample: HistorySample) -> Iterator[_Asymmetry]:
-    """A game is symmetric if every exchange of two seats (in who acts, whom outcomes are for, and
-    in names of seats that are chosen or drawn) makes of every history an equally likely one, in
-    which the exchanged seats are asked the same, have seen the same, and are paid the same.
+    """Yields exchanges of two neighbouring seats that change the game.
+
+    A game is symmetric if every exchange of two seats (in who acts, whom outcomes are for, and in
+    names of seats that are chosen or drawn) makes of every history an equally likely one, in which
+    the exchanged seats are asked the same, have seen the same, and are paid the same.
     Exchanges of neighbours are enough: all others are made of them."""
     found: dict[tuple[Group, ...], tuple[Node, _Like]] = {}
     keys = _Keys(sample.ir)
@@ -224,7 +226,7 @@ class _Keys:
 
 
 def _history_text(key: tuple[Group, ...]) -> str:
-    """A history in words, the last of it."""
+    """Returns the end of a history in words."""
     parts = []
     for group in key:
         steps: dict[str | int, list[str]] = {}
@@ -280,7 +282,7 @@ def _unlike(asked: Asked, twin: Asked) -> tuple[str, ...]:
 
 
 class _Swap:
-    """Two seats exchanged wherever a text names one."""
+    """Exchanges two seats wherever a text names one."""
 
     def __init__(self, one: str, other: str) -> None:
         self._twin = {one: other, other: one}
@@ -315,7 +317,7 @@ def total_of(payoffs: Amounts) -> Fraction:
 
 
 def amounts_of(payoffs: Amounts) -> str:
-    """Amounts for people: `first 1, second -1`."""
+    """Returns amounts as text: `first 1, second -1`."""
     return ", ".join(f"{seat} {amount}" for seat, amount in payoffs.items())
 
 

@@ -1,4 +1,4 @@
-"""Proves that labels tell options apart: each has one, and a reply can be only one of them."""
+"""Proves that labels are distinct: each option has one, and a reply can be only one of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gamedsl.prompting.labels import AUTO, STYLES, capacity, masked_names, optio
 
 
 def check_labels(ir: GameIR, problems: Problems) -> None:
-    """Every option has exactly one label, writable as a reply."""
+    """Reports options without exactly one label that is a reply."""
     if ir.labels.kind in ("masked", "partly"):
         _enough_words(ir, problems)
     elif ir.labels.kind == "fixed":

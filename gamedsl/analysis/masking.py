@@ -75,7 +75,7 @@ def check_names_masked(ir: GameIR, problems: Problems) -> None:
 
 
 def _prompt_parts(ir: GameIR) -> list[tuple[str, Part]]:
-    """Every distinct part of the sampled prompts, with a seat that reads it."""
+    """Returns every distinct part of the sampled prompts, with a seat that reads it."""
     book, prompter = sample_book(ir), Prompter(ir)
     found: dict[Part, str] = {}
     if book is None:
@@ -98,7 +98,7 @@ def _written(
     told: list[tuple[str, Part]],
     problems: Problems,
 ) -> None:
-    """A name in a template's own words, whether or not a sampled history renders it."""
+    """Reports names in a template's own words, whether or not a sampled history renders them."""
     parsed = parse(template.text)
     if isinstance(parsed, Broken):
         return
@@ -166,7 +166,7 @@ def _in_text(template: Template, words: re.Pattern[str]) -> bool:
 
 
 def _pattern(ir: GameIR) -> re.Pattern[str] | None:
-    """Matches every secret name as a word. Longer names come first, so the whole name is shown."""
+    """Returns a pattern of every secret name as a word, longer names first; None for no names."""
     names = [name for name in secret_words(ir) if not _harmless(name)]
     parts = sorted({_as_words(name) for name in names}, key=len, reverse=True)
     if not parts:
@@ -179,12 +179,12 @@ def _as_words(name: str) -> str:
 
 
 def _harmless(name: str) -> bool:
-    """A number, or what prompts call roles anyway."""
+    """Returns whether a name is a number, or what prompts call roles anyway."""
     return not re.search(r"[^\W\d_]", name) or bool(re.fullmatch(r"(?i)players?(_?\d+)?", name))
 
 
 def _name(ir: GameIR, word: str) -> str:
-    """The canonical name that a matched word stands for."""
+    """Returns the canonical name of a matched word."""
     return next(n for n in secret_words(ir) if re.fullmatch(_as_words(n), word, re.IGNORECASE))
 
 
@@ -201,7 +201,7 @@ def _declared(ir: GameIR, name: str) -> tuple[Note, ...]:
 
 
 def _line(text: str, at: int) -> str:
-    """The line of a text around an offset, cut to a readable length."""
+    """Returns the line of a text around an offset, cut to a readable length."""
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
     line = text[start : end if end >= 0 else len(text)]

@@ -65,7 +65,7 @@ def _failed(sample: HistorySample, failure: Failure, problems: Problems) -> Proo
 
 
 def _of_reward(ir: GameIR, error: EvaluationError) -> bool:
-    """Whether what has no value stands in the reward file."""
+    """Returns whether the expression without a value is in the reward file."""
     parts = expressions_in((ir.reward.split, tuple(let.body for let in ir.reward.lets)))
     return any(part.span == error.span for part in parts)
 
@@ -83,7 +83,7 @@ def _no_reward(sample: HistorySample, failure: Failure, problems: Problems) -> N
 
 
 def _replayed(node: Node, move: tuple[int, ...]) -> Moves:
-    """The moves of a history and the one at which the rules fail."""
+    """Returns the moves of a history and the one at which the rules fail."""
     state = node.state
     if state.kind == "chance":
         return (*replay(node), *(state.outcomes[number].name for number in move))
@@ -107,7 +107,7 @@ def _situation(sample: HistorySample, failure: Failure) -> tuple[str, ...]:
 
 
 def _unfinished(sample: HistorySample, error: SpentError, problems: Problems) -> None:
-    """A play was broken off for the work that it took."""
+    """Reports a play that was broken off for the work that it took."""
     long = f"{error.passes:,} passes of this loop" if error.passes else "most of it is done here"
     ended = "1 play" if sample.plays == 1 else f"{sample.plays} plays"
     problems.add(

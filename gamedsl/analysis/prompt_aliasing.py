@@ -76,8 +76,10 @@ def check_aliasing(sample: HistorySample, problems: Problems) -> Iterator[Proof]
 
 
 def _check_distinct_prompts(sample: HistorySample, problems: Problems) -> Proof:
-    """Whether seats with one adapter have prompts of their own, of those that were looked at. The
-    order in which options are drawn tells nobody who it is: they are compared as declared."""
+    """Checks that seats with one adapter have prompts of their own, among the sampled prompts.
+
+    The drawn order of options tells no seat who it is: options are compared as declared.
+    """
     first: dict[object, tuple[str, Node]] = {}
     prompts, book = sample.prompts, sample.prompts.book
     if book is not None and book.key:
@@ -95,7 +97,7 @@ def _check_distinct_prompts(sample: HistorySample, problems: Problems) -> Proof:
 
 
 def _adapter(ir: GameIR, seat: str) -> str:
-    """The adapter that the file's recipe gives a seat."""
+    """Returns the adapter that the file's recipe gives a seat."""
     role, settings = ir.role_of[seat], {setting.key: setting.value for setting in ir.settings}
     own = role if settings.get("adapters") == "per_role" else ""
     return str(settings.get(f"roles.{role}.adapter", own))
@@ -130,7 +132,7 @@ def _one_prompt(
 
 
 def _merged(sample: HistorySample) -> Iterator[Pair]:
-    """Each information set whose prompt an earlier one has, with that one."""
+    """Yields each information set whose prompt an earlier one has, with that one."""
     first: dict[object, tuple[Hashable, Node]] = {}
     for node, ask in sample.asked:
         key = sample.key(node, ask)
@@ -184,7 +186,7 @@ def _same_prompt(ir: GameIR, pair: Pair, reason: str, problems: Problems) -> Non
 
 
 def _silent(ir: GameIR, pair: Pair) -> Template | None:
-    """The template that leaves out the first event in which the histories differ for the seat."""
+    """Returns the template that leaves out the first event in which a seat's histories differ."""
     one, other = (node.state.seen(pair.seat) for node in pair.nodes)
     steps = {step.id: step for step in walk_steps(ir.turns)}
     for events in zip_longest(one, other):

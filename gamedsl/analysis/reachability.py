@@ -1,4 +1,4 @@
-"""Whether all that is written can happen: steps, actions, branches, cells of tables, ends.
+"""Reachability of all that is written: steps, actions, branches, cells of tables, ends.
 
 What has been met in some history can happen, however few histories were gone through. Of what has
 not, it is said that it never happens only where all were. Only what stands in the game's own file
@@ -84,7 +84,7 @@ def check_reachability(sample: HistorySample, problems: Problems) -> Iterator[Pr
 
 
 def sites_of(ir: GameIR) -> Iterator[Site]:
-    """All that may happen, in the game's own file."""
+    """Yields all that may happen, in the game's own file."""
     found: dict[object, Site] = {}
     for site in (*_steps(ir), *_branches(ir), *_conditions(ir)):
         if site.span.source is ir.span.source:
@@ -132,7 +132,7 @@ def _branches(ir: GameIR) -> Iterator[Site]:
 
 
 def _view_lets(ir: GameIR) -> set[str]:
-    """The lets that views read, themselves or through others: prompts work them out, not play."""
+    """Returns the lets that views read, directly or through others: play does not evaluate them."""
     names: set[str] = set()
     queue = [entry.value for _, entries in ir.view for entry in entries]
     while queue:
@@ -154,12 +154,12 @@ def _conditions(ir: GameIR) -> Iterator[Site]:
 
 
 def _depends(expr: Expr) -> bool:
-    """Whether an expression reads anything but params, which make of one file several games."""
+    """Returns whether an expression reads anything but params."""
     return any(isinstance(part, _OPEN) for part in walk(expr))
 
 
 def _asks_for_none(test: Expr) -> bool:
-    """Whether a test is there because a value may be none, as far as types can tell."""
+    """Returns whether a test compares a value with none."""
     compared = (p for p in walk(test) if isinstance(p, Apply) and p.function in ("==", "!="))
     return any(_is_none(argument) for part in compared for argument in part.arguments)
 
@@ -169,7 +169,7 @@ def _is_none(expr: Expr) -> bool:
 
 
 def _visited_keys(sample: HistorySample) -> set[object]:
-    """The keys of what has happened in the histories met."""
+    """Returns the keys of what has happened in the histories met."""
     places: dict[tuple[str, str], list[object]] = {}
     for step in sample.ir.steps:
         for row in step.options:
@@ -191,6 +191,6 @@ def _visited_keys(sample: HistorySample) -> set[object]:
 
 
 def _inside(site: Site, other: Site) -> bool:
-    """Whether a site stands in another: what does not happen has no parts that do."""
+    """Returns whether a site lies in another: the parts of what never happens never do either."""
     a, b = site.span, other.span
     return a != b and b.start <= a.start and a.end <= max(b.end, other.end)

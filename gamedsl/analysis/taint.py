@@ -32,8 +32,7 @@ class TaintPath:
 
 
 def check_taint(ir: GameIR, problems: Problems) -> None:
-    """In a masked game no template mentions, and no view reads, a name that a payoff's value is
-    computed from."""
+    """GD0521: a template or a view of a masked game reads a name that a payoff is computed from."""
     if ir.labels.kind != "masked" or not (ir.templates or ir.view):
         return
     flows = payoff_flows(ir)
@@ -66,7 +65,8 @@ def _flows(name: str, span: Span, flow: TaintPath, into: str, problems: Problems
 
 
 def payoff_flows(ir: GameIR) -> dict[str, TaintPath]:
-    """Every name that a template of a masked game must not mention, with its way to a payoff."""
+    """Returns every name that a template of a masked game must not mention, with its path to a
+    payoff."""
     flows = {word: TaintPath((word,), ()) for word in PAYOFF_WORDS}
     reached = _Reached(ir.lets_by_name)
     for seat, payoff in ir.payoffs:
@@ -88,7 +88,7 @@ def payoff_flows(ir: GameIR) -> dict[str, TaintPath]:
 
 
 class _Reached:
-    """The params and lets that payoffs read, each with the first way found."""
+    """The params and lets that payoffs read, each with the first path found."""
 
     def __init__(self, lets: dict[str, Let]) -> None:
         self.known = lets
@@ -96,7 +96,7 @@ class _Reached:
         self.lets: dict[str, TaintPath] = {}
 
     def follow(self, expr: Expr, goal: str, hops: tuple[str, ...], notes: tuple[Note, ...]) -> None:
-        """Walk an expression whose value flows along `hops` (the nearest first) into `goal`."""
+        """Walks an expression whose value flows along `hops` (the nearest first) into `goal`."""
         if isinstance(expr, Const) and expr.origin is not None:
             reads = f"`{hops[0]}` reads it" if hops else f"{goal} reads it"
             flow = TaintPath((expr.origin, *hops, goal), (Note(expr.span, reads), *notes))
@@ -113,7 +113,7 @@ class _Reached:
 
 
 def _reward_flows(ir: GameIR) -> dict[str, TaintPath]:
-    """The game's params that the reward file is given, through its own params."""
+    """Returns the game's params that the reward file is given, through its own params."""
     reached = _Reached({let.name: let for let in ir.reward.lets})
     reached.follow(ir.reward.split, "the reward", (), ())
     return {
@@ -125,7 +125,7 @@ def _reward_flows(ir: GameIR) -> dict[str, TaintPath]:
 
 
 def _connected(ir: GameIR, read: dict[str, TaintPath]) -> dict[str, TaintPath]:
-    """The params that payoffs read, what these are computed from, and what is from them."""
+    """Returns the params that payoffs read, with all params computed from them or for them."""
     spans = {param.name: param.span for param in ir.params}
     flows = {
         name: _declared(name, spans[name], flow) for name, flow in read.items() if name in spans
@@ -149,7 +149,7 @@ def _declared(name: str, span: Span, flow: TaintPath) -> TaintPath:
 
 
 def _has_number(ir: GameIR, let: Let, seen: set[str]) -> bool:
-    """Whether a let's value may hold a number written in it or in a let that it reads."""
+    """Returns whether a let's value may hold a number written in it or in a let that it reads."""
     seen.add(let.name)
     queue: list[Expr] = [let.body]
     while queue:
@@ -165,7 +165,7 @@ def _has_number(ir: GameIR, let: Let, seen: set[str]) -> bool:
 
 
 def _params_of(ir: GameIR, expr: Expr, seen: set[str]) -> list[str]:
-    """The params that an expression reads, through lets too."""
+    """Returns the params that an expression reads, through lets too."""
     found = [expr.origin] if isinstance(expr, Const) and expr.origin is not None else []
     parts = list(children(expr))
     if (

@@ -1,4 +1,4 @@
-"""Proves that templates are templates, and name only what whoever reads them has seen."""
+"""Proves that templates are well formed, and name only values that their readers have seen."""
 
 from __future__ import annotations
 
@@ -19,12 +19,9 @@ from gamedsl.prompting.templates import SCOPE, names_in, template_for, variables
 _NONE: tuple[str, ...] = ()
 
 
-_VERBS = {Choose: "chosen", Draw: "drawn", Show: "shown"}
-
-
 def check_templates(ir: GameIR, problems: Problems) -> None:
-    """Every template belongs to a slot, a role or a step of the game, is a template of the admitted
-    language, and mentions only names that whoever reads it may see when they read it."""
+    """Reports templates for no slot, role or step of the game, those outside the admitted language,
+    and names that a reader may not see when it reads them."""
     if not ir.templates:
         return
     tainted = frozenset(payoff_flows(ir)) if ir.labels.kind == "masked" else frozenset()
@@ -46,7 +43,7 @@ def check_templates(ir: GameIR, problems: Problems) -> None:
 
 
 def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
-    """Whether there is such a slot, and its key names a role or a step."""
+    """Returns whether there is such a slot, and its key names a role or a step."""
     if not _known_slot(ir, template, problems):
         return False
     if not template.key:
@@ -79,7 +76,7 @@ def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
 
 
 def _known_slot(ir: GameIR, template: Template, problems: Problems) -> bool:
-    """Whether somebody is told this slot: either what has been seen, or a view."""
+    """Returns whether a seat reads this slot: either its events, or a view."""
     unseen = template.slot == "seen" and len(ir.view) == len(ir.seats)
     if not unseen and (template.slot != "view" or ir.view):
         return True
@@ -94,7 +91,7 @@ def _known_slot(ir: GameIR, template: Template, problems: Problems) -> bool:
 
 
 def _viewers(ir: GameIR, template: Template) -> list[str]:
-    """The seats that are told a template of the slot `view`."""
+    """Returns the seats that read a template of the slot `view`."""
     return [
         seat for seat in ir.views if template_for(ir, "view", seat, ir.role_of[seat]) is template
     ]
@@ -151,7 +148,7 @@ def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Prob
 def _check_part(
     ir: GameIR, template: Template, mention: Mention, span: Span, problems: Problems
 ) -> None:
-    """A name of the scope: `labels` needs an option's name, the others have no parts."""
+    """Checks a name of the scope: `labels` needs an option's name, the others have no parts."""
     if mention.name == "labels":
         names = tuple(dict.fromkeys(c.name for s in ir.steps for o in s.options for c in o))
         if mention.attribute is None:
@@ -174,7 +171,7 @@ def _check_part(
 
 
 def _check_event(ir: GameIR, template: Template, mention: Mention, problems: Problems) -> None:
-    """A part of what is told: a field that all who are told anything of it see."""
+    """Checks a part of an event: a field that all who see any of the event see."""
     if mention.attribute is None:
         return
     for step in _bindings(ir):
@@ -191,9 +188,9 @@ def _check_event(ir: GameIR, template: Template, mention: Mention, problems: Pro
 def _check_variable(
     ir: GameIR, template: Template, mention: Mention, span: Span, first: Binding, problems: Problems
 ) -> None:
-    """An earlier choice, outcome of chance or thing shown: bound before every step that asks with
-    this text, one value, and seen by all who are asked."""
-    verb = _VERBS[type(first)]
+    """Checks an earlier choice, outcome of chance or shown value: it is bound before every step
+    that asks with this text, is one value, and is seen by all who are asked."""
+    verb = _participle(first)
     asking = [s for s in ir.steps if template_for(ir, "ask", s.id, s.variable) is template]
     for step in asking:
         if mention.name not in variables_before(ir, step):
@@ -219,7 +216,7 @@ def _check_variable(
 def _is_of_a_view(
     ir: GameIR, template: Template, mention: Mention, span: Span, problems: Problems
 ) -> bool:
-    """Whether somebody who is asked with a text has a view, and is told no events by it."""
+    """Returns whether a seat that is asked with a text has a view, which shows no events."""
     for step in ir.steps:
         if template_for(ir, "ask", step.id, step.variable) is not template:
             continue
@@ -250,7 +247,7 @@ def _check_readers(
     asking: list[Choose],
     problems: Problems,
 ) -> None:
-    """Whether all who are asked with a text see the variable, or the part of it, that it names."""
+    """Checks that all who are asked with a text see the variable, or the part, that it names."""
     if is_open(ir):
         return
     sight = visibilities_of(ir).variables.get(mention.name)
@@ -267,19 +264,19 @@ def _check_readers(
             problems.add(
                 "GD0508", f"`{seat}` reads this, and cannot see `{shown}`", span,
                 why="a prompt may only show what its reader has seen",
-                notes=(Note(first.span, f"`{mention.name}` is {_VERBS[type(first)]} here"),),
+                notes=(Note(first.span, f"`{mention.name}` is {_participle(first)} here"),),
                 help=f"leave it out, or let `{mention.name}` be seen by `{seat}`",
             )  # fmt: skip
             return
 
 
 def _bindings(ir: GameIR) -> tuple[Binding, ...]:
-    """The steps that bind variables, in the order written."""
+    """Returns the steps that bind variables, in the order written."""
     return tuple(step for step in walk_steps(ir.turns) if isinstance(step, Binding))
 
 
 def _parts(step: Binding) -> tuple[str, ...]:
-    """The fields of what was said, or of a record whose fields have readers of their own."""
+    """Returns the fields of an open reply, or of a record with readers for each field."""
     type = plain(step.type)
     if not isinstance(type, Record) or (isinstance(step, Choose) and step.said is None):
         return ()
@@ -288,15 +285,15 @@ def _parts(step: Binding) -> tuple[str, ...]:
 
 
 def _entries(ir: GameIR, name: str) -> tuple[str, ...]:
-    """The entries of a param that a template can name: those of a map whose keys are texts. One
-    that is called as a method of a map is, `items`, cannot be told from that."""
+    """Returns the entries of a param that a template can name: those of a map with texts as keys,
+    but for names of a map's methods, such as `items`."""
     found = next((param.value for param in ir.params if param.name == name), None)
     keys = found if isinstance(found, dict) else ()
     return tuple(key for key in keys if isinstance(key, str) and not hasattr(dict, key))
 
 
 def _keys(ir: GameIR, step: Binding) -> tuple[str, ...]:
-    """The seats of which each has a value of its own; none where there is one value."""
+    """Returns the seats that each have a value of their own; none where there is one value."""
     match step:
         case Choose(actors=actors, joint=joint):
             return actors if joint else ()
@@ -337,7 +334,7 @@ def _no_part(
 def _not_here(
     ir: GameIR, name: str, slot: str, span: Span, variable: bool, problems: Problems
 ) -> None:
-    """A name of other slots: an earlier choice outside `ask`, or a name of the table."""
+    """Reports a name of other slots: an earlier choice outside `ask`, or a name of the table."""
     slots = next((row.slots for row in SCOPE if row.name == name), ("ask",))
     if slot in slots and not variable:
         why = f"this game has {len(ir.seats)} role{'s' if len(ir.seats) != 1 else ''}"
@@ -353,8 +350,23 @@ def _not_here(
 
 
 def _word(template: Template, start: int) -> Span:
-    """The place of the word at an offset."""
+    """Returns the place of the word at an offset."""
     end = start
     while end < len(template.text) and (template.text[end].isalnum() or template.text[end] == "_"):
         end += 1
     return locate(template, start, max(end, start + 1))
+
+
+def _participle(step: Binding) -> str:
+    """Returns the word for what a step does to its variable."""
+    match step:
+        case Choose():
+            return "chosen"
+        case Draw():
+            return "drawn"
+        case Show():
+            return "shown"
+        case Call():
+            return "computed"
+        case _:
+            assert_never(step)
