@@ -148,13 +148,13 @@ def entry(context: TypingContext, node: ast.Node, of: ir.Expr, key: ir.Expr) -> 
             if isinstance(of, ir.LetMap):
                 return ir.LetCall(type.of, node.span, of.name, (), key)
             return _seat_entry(context, node, of, type, key)
-        case PerValue() if fits(key.type, type.key) or _spelt(key.type, type.key):
+        case PerValue() if fits(key.type, type.key) or _spells_members(key.type, type.key):
             return ir.Get(type.of, node.span, of, key)
-        case List() if _whole(key.type):
+        case List() if _is_whole(key.type):
             return ir.Get(type.of, node.span, of, key)
         case Grid() if _is_cell(key.type):
             return ir.Cell(type.of, node.span, of, key, type.rows, type.columns)
-        case Tuple() if isinstance(key, ir.Const) and _whole(key.type):
+        case Tuple() if isinstance(key, ir.Const) and _is_whole(key.type):
             if 0 <= key.value < len(type.of):
                 return ir.Field(type.of[key.value], node.span, of, key.value)
     if isinstance(key.type, Seat) and isinstance(of, ir.Read):
@@ -238,11 +238,11 @@ def _wanted_key(type: Type) -> Type | None:
     return inner.cell if isinstance(inner, Grid) else None
 
 
-def _whole(type: Type) -> bool:
+def _is_whole(type: Type) -> bool:
     return isinstance(type, Number) and type.whole
 
 
-def _spelt(key: Type, keys: Type) -> bool:
+def _spells_members(key: Type, keys: Type) -> bool:
     """Whether a map that a param spells out has a value for each member of a declared enum."""
     return (
         isinstance(key, Enum)
@@ -255,5 +255,5 @@ def _spelt(key: Type, keys: Type) -> bool:
 def _is_cell(type: Type) -> bool:
     """Whether a type is that of two whole numbers."""
     if isinstance(type, List):
-        return type.length == 2 and _whole(type.of)
-    return isinstance(type, Tuple) and len(type.of) == 2 and all(map(_whole, type.of))
+        return type.length == 2 and _is_whole(type.of)
+    return isinstance(type, Tuple) and len(type.of) == 2 and all(map(_is_whole, type.of))

@@ -146,8 +146,8 @@ class Data:
             if name not in found:
                 self.report_row(file, number, f"the row has no `{name}`")
                 return None
-            value = _value(found[name])
-            if not _is_of(value, type, self.types.names.seats):
+            value = _json_value(found[name])
+            if not _is_of_type(value, type, self.types.names.seats):
                 self.report_row(file, number, f"`{name}` must be {type}, and is {name_of(value)}")
                 return None
             values.append(value)
@@ -160,13 +160,13 @@ class Data:
         )  # fmt: skip
 
 
-def _value(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, Fraction) and value.denominator == 1:
         return value.numerator
     return str(value) if isinstance(value, list | dict) else value
 
 
-def _is_of(value: Any, type: Type, seats: tuple[str, ...]) -> bool:
+def _is_of_type(value: Any, type: Type, seats: tuple[str, ...]) -> bool:
     """Whether a value of a data file is one of a field's type."""
     match type:
         case Bool():
@@ -184,7 +184,7 @@ def _is_of(value: Any, type: Type, seats: tuple[str, ...]) -> bool:
         case Seat():
             return value in seats
         case Option(of=inner):
-            return value is None or _is_of(value, inner, seats)
+            return value is None or _is_of_type(value, inner, seats)
         case (
             NoneType() | List() | Tuple() | Set() | Record() | Bag() | Grid() | PerSeat()
             | PerValue() | Union() | Never()

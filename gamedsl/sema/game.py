@@ -123,7 +123,7 @@ class GameReader:
         view = read_view(root.get("view"), self.typer)
         ir = GameIR(
             name=self.document.name,
-            about=_text(root.get("about")),
+            about=_text_of(root.get("about")),
             params=folded,
             roles=roles,
             enums=tuple(names.enums),
@@ -239,7 +239,7 @@ def head_of(root: Mapping) -> Span:
     return root.entries[0].value.span if root.entries else root.span
 
 
-def _text(node: Node | None) -> str:
+def _text_of(node: Node | None) -> str:
     return node.text if isinstance(node, Scalar) else ""
 
 
@@ -261,11 +261,11 @@ def read_settings(node: Node | None, prefix: str = "") -> list[Setting]:
         if isinstance(entry.value, Mapping):
             found += read_settings(entry.value, f"{key}.")
         else:
-            found.append(Setting(key, _plain(entry.value), entry.value.span))
+            found.append(Setting(key, _plain_value(entry.value), entry.value.span))
     return found
 
 
-def _plain(node: Node) -> Any:
+def _plain_value(node: Node) -> Any:
     if isinstance(node, Sequence):
-        return [_plain(item) for item in node]
+        return [_plain_value(item) for item in node]
     return node.value if isinstance(node, Scalar) else None

@@ -85,7 +85,7 @@ def locate(kind: Kind, name: str, near: Path) -> Path | None:
     if not _NAME.fullmatch(name):
         return None
     local = Path(near).parent / f"{name}.yaml"
-    if not _same(local, near) and _kind_of(local) == kind:
+    if not _is_same_file(local, near) and _kind_of(local) == kind:
         return local
     return _shipped_path(kind, name)
 
@@ -95,7 +95,7 @@ def _shipped_path(kind: Kind, name: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def _same(a: Path, b: Path) -> bool:
+def _is_same_file(a: Path, b: Path) -> bool:
     return os.path.realpath(a) == os.path.realpath(b)
 
 
@@ -137,10 +137,10 @@ def given_params(node: Node, *own: str) -> dict[str, Entry]:
 def _find_path(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> Path | None:
     path = locate(kind, name, near)
     if path is None:
-        _unknown(kind, name, near, problems, span)
+        _report_unknown(kind, name, near, problems, span)
         return None
     other = _shipped_path(kind, name)
-    if other is not None and not _same(path, other):
+    if other is not None and not _is_same_file(path, other):
         problems.add(
             "GD0115",
             f"`{name}` means the file `{loader.display_name(path)}`, not the shipped {kind}",
@@ -152,9 +152,9 @@ def _find_path(kind: Kind, name: str, near: Path, problems: Problems, span: Span
     return path
 
 
-def _unknown(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> None:
+def _report_unknown(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> None:
     local = Path(near).parent / f"{name}.yaml"
-    other = _kind_of(local) if _NAME.fullmatch(name) and not _same(local, near) else None
+    other = _kind_of(local) if _NAME.fullmatch(name) and not _is_same_file(local, near) else None
     if other is None:
         other = next((k for k in FOLDERS if k != kind and name in shipped(k)), None)
     if other is not None:
@@ -175,7 +175,7 @@ def _unknown(kind: Kind, name: str, near: Path, problems: Problems, span: Span) 
 def _local_names(kind: Kind, near: Path) -> Iterator[str]:
     paths = sorted(Path(near).parent.glob("*.yaml"))[:200]
     for path in paths:
-        if _NAME.fullmatch(path.stem) and not _same(path, near) and _kind_of(path) == kind:
+        if _NAME.fullmatch(path.stem) and not _is_same_file(path, near) and _kind_of(path) == kind:
             yield path.stem
 
 
@@ -194,17 +194,19 @@ def load_document(path: Path | str, problems: Problems) -> Document | None:
     root = chain.roots[-1]
     for child in reversed(chain.roots[:-1]):
         root = _merge(root, child, problems)
-    root = _without(root, "extends")
+    root = _without_section(root, "extends")
     from gamedsl.frontend.schema.shape import REQUIRED, check_complete
 
     lacking = chain.kind == "game" and any(root.get(name) is None for name in REQUIRED)
-    check_complete(chain.kind, root, problems, _brought(root, path, problems) if lacking else ())
+    check_complete(
+        chain.kind, root, problems, _sections_from_uses(root, path, problems) if lacking else ()
+    )
     if problems.count_errors() > before:
         return None
     return Document(chain.kind, chain.name, root, tuple(chain.paths))
 
 
-def _brought(
+def _sections_from_uses(
     root: Mapping, near: Path, problems: Problems, inside: tuple[Path, ...] = ()
 ) -> set[str]:
     """Returns the sections that a file need not have, for what it uses: `roles` that a protocol
@@ -228,13 +230,13 @@ def _brought(
             brought.add("payoffs")  # an inner game, by its name or by that of a param
             itself = name.text == near.stem  # reported with the steps, as a game inside itself
             if not inside and not itself and locate("game", name.text, near) is None:
-                _unknown("protocol", name.text, near, problems, name.span)
+                _report_unknown("protocol", name.text, near, problems, name.span)
                 brought.add("roles")
             continue
         used = load_document(path, problems) if path not in inside else None
         if used is not None:
             brought |= {"roles"} if used.root.get("roles") is not None else set()
-            brought |= _brought(used.root, path, problems, (*inside, path))
+            brought |= _sections_from_uses(used.root, path, problems, (*inside, path))
     return brought
 
 
@@ -253,20 +255,20 @@ def _load_chain(path: Path, problems: Problems) -> _Chain | None:
         if not isinstance(node, Scalar):
             return chain
         itself = path.parent / f"{node.text}.yaml"
-        if _same(itself, path) and locate("game", node.text, path) is None:
-            _cycle(chain, path, problems)
+        if _is_same_file(itself, path) and locate("game", node.text, path) is None:
+            _report_cycle(chain, path, problems)
             return None
         base = _find_path("game", node.text, path, problems, node.span)
         if base is None:
             return None
-        if any(_same(base, known) for known in chain.paths):
-            _cycle(chain, base, problems)
+        if any(_is_same_file(base, known) for known in chain.paths):
+            _report_cycle(chain, base, problems)
             return None
         path = base
 
 
-def _cycle(chain: _Chain, base: Path, problems: Problems) -> None:
-    first = next(i for i, known in enumerate(chain.paths) if _same(base, known))
+def _report_cycle(chain: _Chain, base: Path, problems: Problems) -> None:
+    first = next(i for i, known in enumerate(chain.paths) if _is_same_file(base, known))
     nodes = [root.get("extends") for root in chain.roots]
     names = [loader.display_name(path) for path in chain.paths[first:]]
     notes = tuple(Note(node.span, "extends this") for node in nodes[:-1] if node is not None)
@@ -329,11 +331,11 @@ def _kind(root: Mapping, source: Source, problems: Problems) -> Kind | None:
     return None
 
 
-def _deletes(node: Node) -> bool:
+def _is_deletion(node: Node) -> bool:
     return isinstance(node, Scalar) and node.value is None
 
 
-def _without(root: Mapping, name: str) -> Mapping:
+def _without_section(root: Mapping, name: str) -> Mapping:
     return Mapping(tuple(e for e in root.entries if e.key.text != name), root.span)
 
 
@@ -392,12 +394,12 @@ def _overlay(
         new = changes.get(entry.key.text)
         if new is None:
             result.append(entry)
-        elif not _deletes(new.value):
+        elif not _is_deletion(new.value):
             result.append(combine(entry, new))
     for entry in child.entries:
         if entry.key.text in known:
             continue
-        if not _deletes(entry.value):
+        if not _is_deletion(entry.value):
             result.append(entry)
             continue
         near = did_you_mean(entry.key.text, known)

@@ -60,11 +60,11 @@ def read_options(node: Node, typer: Typer, *, me: bool = False) -> OptionSet | N
     problems = typer.problems
     before = problems.count_errors()
     if isinstance(node, Sequence):
-        options = _listed(node, typer.names, problems)
+        options = _listed_options(node, typer.names, problems)
     elif isinstance(node, Mapping):
-        options = _mapped(node, typer)
+        options = _mapped_options(node, typer)
     else:
-        options = _computed(node, typer, me)
+        options = _computed_options(node, typer, me)
     if options is None or problems.count_errors() > before:
         return None
     return options if enough(options.choices, node.span, problems) else None
@@ -87,7 +87,7 @@ def few(count: int, span: Span, problems: Problems) -> bool:
     return True
 
 
-def _listed(node: Sequence, names: Namespace, problems: Problems) -> OptionSet | None:
+def _listed_options(node: Sequence, names: Namespace, problems: Problems) -> OptionSet | None:
     """Reads `[stag, hare]`, `[1, 2, 3]`, or `[ann, bob]`: names of roles are roles."""
     seen: dict[str, Span] = {}
     choices = []
@@ -127,7 +127,7 @@ def _listed(node: Sequence, names: Namespace, problems: Problems) -> OptionSet |
     return OptionSet(tuple(choices), enum_of(members, names))
 
 
-def _mapped(node: Mapping, typer: Typer) -> OptionSet | None:
+def _mapped_options(node: Mapping, typer: Typer) -> OptionSet | None:
     """Reads `{low: 2, fair: 5}`: options by name, each binding a value."""
     choices: list[Choice] = []
     common: Type | None = None
@@ -160,7 +160,7 @@ def ranged(type: Type, choices: Sequence_[Choice]) -> Type:
     return range_type(min(values), max(values))
 
 
-def _computed(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
+def _computed_options(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
     """Reads `0..5`, the name of a type, or an expression that gives the options during play."""
     problems = typer.problems
     known = typer.names.declared.get(node.text)

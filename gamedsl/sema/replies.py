@@ -31,10 +31,10 @@ def read_respond(node: Node | None, names: Namespace, problems: Problems) -> For
     if node is None:
         return LABEL
     if isinstance(node, Scalar):
-        return Form(_kind(node))
+        return Form(_form_kind(node))
     assert isinstance(node, Mapping)
     kind, think, limit = node.get("form"), node.get("think"), node.entry("at_limit")
-    tokens = None if think is None else _number(think, WHOLE, names, problems, 1)
+    tokens = None if think is None else _read_number(think, WHOLE, names, problems, 1)
     assert isinstance(kind, Scalar)
     if limit is not None and think is None:
         problems.add(
@@ -42,10 +42,10 @@ def read_respond(node: Node | None, names: Namespace, problems: Problems) -> For
             why="no thought is asked for", help="add `think: 64`, or leave `at_limit` out",
         )  # fmt: skip
     closes = limit is not None and isinstance(limit.value, Scalar) and limit.value.text == "close"
-    return Form(_kind(kind), tokens, "close" if closes else "invalid")
+    return Form(_form_kind(kind), tokens, "close" if closes else "invalid")
 
 
-def _kind(node: Scalar) -> Any:
+def _form_kind(node: Scalar) -> Any:
     return node.text
 
 
@@ -61,9 +61,9 @@ def read_on_invalid(
     players = [role.name for role in roles]
     found: dict[str, OnInvalid] = {}
     if any(entry.key.text in ON_INVALID_KEYS for entry in node):
-        rule = _rule(node, FORFEIT, _options(steps, roles), names, problems)
+        rule = _read_rule(node, FORFEIT, _options_of(steps, roles), names, problems)
         found = dict.fromkeys(players, rule)
-        _may_be_played(node, found, roles, steps, problems)
+        _check_play(node, found, roles, steps, problems)
         return tuple(found.items())
     for entry in sorted(node, key=lambda entry: entry.key.text != "all"):
         assert isinstance(entry.value, Mapping)
@@ -74,14 +74,14 @@ def read_on_invalid(
         meant = players if name == "all" else [name]
         usual = FORFEIT if meant[0] in players else VOID
         own_roles = tuple(role for role in (*roles, *referees) if role.name in meant)
-        rule = _rule(entry.value, usual, _options(steps, own_roles), names, problems)
+        rule = _read_rule(entry.value, usual, _options_of(steps, own_roles), names, problems)
         own = dict.fromkeys(meant, rule)
-        _may_be_played(entry.value, own, (*roles, *referees), steps, problems)
+        _check_play(entry.value, own, (*roles, *referees), steps, problems)
         found |= own
     return tuple((name, found[name]) for name in known if name in found)
 
 
-def _options(steps: list[Choose], roles: tuple[Role, ...]) -> dict[str, Span | None]:
+def _options_of(steps: list[Choose], roles: tuple[Role, ...]) -> dict[str, Span | None]:
     """Returns the options that roles ever have, and where they are written."""
     return {
         option.name: option.span
@@ -90,7 +90,7 @@ def _options(steps: list[Choose], roles: tuple[Role, ...]) -> dict[str, Span | N
     }  # fmt: skip
 
 
-def _rule(
+def _read_rule(
     node: Mapping, usual: OnInvalid, options: dict[str, Span | None], names: Namespace,
     problems: Problems,
 ) -> OnInvalid:  # fmt: skip
@@ -108,14 +108,16 @@ def _rule(
             else "there is no option to take: write `then: skip`",
         )  # fmt: skip
     return OnInvalid(
-        int(_number(retry, WHOLE, names, problems, 0) or 0) if retry is not None else usual.retry,
+        int(_read_number(retry, WHOLE, names, problems, 0) or 0)
+        if retry is not None
+        else usual.retry,
         how,
         play.text if isinstance(play, Scalar) else None,
-        None if pay is None else _number(pay, NUMBER, names, problems, None),
+        None if pay is None else _read_number(pay, NUMBER, names, problems, None),
     )
 
 
-def _number(
+def _read_number(
     node: Node, wanted: Type, names: Namespace, problems: Problems, least: int | None
 ) -> Any:
     found = constant(node, Typer(names, problems), wanted)
@@ -133,7 +135,7 @@ def _number(
     return None
 
 
-def _may_be_played(
+def _check_play(
     node: Mapping, rules: dict[str, OnInvalid], roles: tuple[Role, ...], steps: list[Choose],
     problems: Problems,
 ) -> None:  # fmt: skip
@@ -143,7 +145,7 @@ def _may_be_played(
         play = rules[role.name].play if role.name in rules else None
         if play is None or not isinstance(written, Scalar):
             continue
-        options = _options(steps, (role,))
+        options = _options_of(steps, (role,))
         if play not in options:
             guess = did_you_mean(play, list(options))
             place = options.get(guess) if guess else None

@@ -23,7 +23,7 @@ MAX_SEATS = 64
 
 def declare_roles(section: Node | None, names: Namespace, problems: Problems) -> tuple[Role, ...]:
     """Returns the roles, in order, and declares them in `names`."""
-    roles = _declared(section, names, problems)
+    roles = _read_roles(section, names, problems)
     names.seats = tuple(seat for role in roles for seat in role.seats)
     names.roles = {role.name: role.seats for role in roles if role.seats != (role.name,)}
     return roles
@@ -33,7 +33,7 @@ def declare_referees(
     section: Node | None, names: Namespace, problems: Problems
 ) -> tuple[Role, ...]:
     """Returns the referees, who act and have no payoff, declared in `names` after the roles."""
-    roles = _declared(section, names, problems)
+    roles = _read_roles(section, names, problems)
     names.referees = tuple(seat for role in roles for seat in role.seats)
     names.roles |= {role.name: role.seats for role in roles if role.seats != (role.name,)}
     return roles
@@ -84,7 +84,7 @@ def _seat(item: Node, names: Namespace, problems: Problems) -> str | None:
     return None
 
 
-def _declared(section: Node | None, names: Namespace, problems: Problems) -> tuple[Role, ...]:
+def _read_roles(section: Node | None, names: Namespace, problems: Problems) -> tuple[Role, ...]:
     roles: list[Role] = []
     if isinstance(section, Sequence):
         for item in section:
@@ -93,20 +93,20 @@ def _declared(section: Node | None, names: Namespace, problems: Problems) -> tup
     elif isinstance(section, Mapping):
         for entry in section:
             many = entry.value.get("seats") if isinstance(entry.value, Mapping) else entry.value
-            count = None if many is None else _count(many, names, problems)
+            count = None if many is None else _seat_count(many, names, problems)
             numbered = tuple(f"{entry.key.text}_{i}" for i in range(1, (count or 1) + 1))
             seats = numbered if len(numbered) > 1 else (entry.key.text,)
             roles.append(Role(entry.key.text, seats, entry.key.span))
     for role in roles:
         for name in dict.fromkeys((role.name, *role.seats)):
-            _claim(name, role, names, problems)
+            _declare_role_name(name, role, names, problems)
     count_all = sum(len(role.seats) for role in roles)
     if count_all > MAX_SEATS:
         _too_many(count_all, roles[0].span, problems)
     return tuple(roles)
 
 
-def _count(node: Node, names: Namespace, problems: Problems) -> int | None:
+def _seat_count(node: Node, names: Namespace, problems: Problems) -> int | None:
     found = constant(node, Typer(names, problems), WHOLE)
     if found is None:
         return None
@@ -130,7 +130,7 @@ def _too_many(count: int, span: Span, problems: Problems) -> None:
     problems.add("GD0403", f"{shown} seats are too many", span, why=f"at most {MAX_SEATS}")
 
 
-def _claim(name: str, role: Role, names: Namespace, problems: Problems) -> None:
+def _declare_role_name(name: str, role: Role, names: Namespace, problems: Problems) -> None:
     """Declares a role or one of its seats, which share the role's place."""
     first = names.anywhere(name)
     if name in NOT_ROLES:

@@ -93,7 +93,7 @@ class States:
             if found is None:
                 return None
             value, type = found
-            wide = _wide(type)
+            wide = _widened(type)
             learned = self.typer.context.learned
             if wide == NONE and name in learned:
                 wide = Option(learned[name])
@@ -171,7 +171,7 @@ class States:
             return None if inner is None else self.started(inner, start, None, None)
         assert start is not None, "the schema wants a type or a start"
         found = self.value(start)
-        return found and (_wide(found[1]), found[0])
+        return found and (_widened(found[1]), found[0])
 
     def kind(self, node: Node) -> Type | None:
         """Reads the type of what a variable holds; a list of names written here declares them."""
@@ -194,7 +194,7 @@ class States:
             if isinstance(type, Set):
                 value = frozenset(elements(value))
                 given = Set(given.of) if isinstance(given, List) else given
-            if not fits(given, wanted) or not _holds(wanted, value):
+            if not fits(given, wanted) or not _in_range(wanted, value):
                 self.problems.add(
                     "GD0306", f"the start must be {wanted}", start.span,
                     why=f"this is {given if not fits(given, wanted) else name_of(value)}",
@@ -258,7 +258,7 @@ class States:
         return value, type
 
 
-def _wide(type: Type) -> Type:
+def _widened(type: Type) -> Type:
     """Returns the type of a variable by that of its start: one that starts with a number may hold
     any, since its range is not declared."""
     if isinstance(type, Number):
@@ -268,22 +268,22 @@ def _wide(type: Type) -> Type:
 
 def _empty(type: Type) -> Any:
     """Returns the initial value of a cell: 0, if that is a value, else none."""
-    return 0 if isinstance(type, Number) and _holds(type, 0) else None
+    return 0 if isinstance(type, Number) and _in_range(type, 0) else None
 
 
-def _holds(type: Type, value: Any) -> bool:
+def _in_range(type: Type, value: Any) -> bool:
     """Whether a value that fits a type is in its ranges, and not too long."""
     match type:
         case Number(low=int() as low, high=int() as high):
             return isinstance(value, int) and low <= value <= high
         case Option(of=inner):
-            return value is None or _holds(inner, value)
+            return value is None or _in_range(inner, value)
         case List(of=inner, at_most=most):
-            return (most is None or len(value) <= most) and all(_holds(inner, v) for v in value)
+            return (most is None or len(value) <= most) and all(_in_range(inner, v) for v in value)
         case Set(of=inner):
-            return all(_holds(inner, v) for v in value)
+            return all(_in_range(inner, v) for v in value)
         case Tuple(of=types) | Record(types=types):
-            return all(map(_holds, types, value))
+            return all(map(_in_range, types, value))
         case (
             Number() | Bool() | Enum() | Seat() | NoneType() | Text() | Bag() | Grid() | PerSeat()
             | PerValue() | Union() | Never()

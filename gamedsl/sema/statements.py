@@ -71,7 +71,7 @@ def read_statements(
     for tree in trees:
         typer.context.begin(me=me, facts=facts)
         statement = StatementReader(typer).statement(tree)
-        facts = _after(tree, statement, facts)
+        facts = _facts_after(tree, statement, facts)
         sound = sound and statement is not None
         if statement is not None:
             written.append(statement)
@@ -119,7 +119,7 @@ class StatementReader:
         if place is None and tree.op != "=":
             return None
         if tree.op == "=":
-            value = self.typer.infer(tree.value, None if place is None else _wanted(place))
+            value = self.typer.infer(tree.value, None if place is None else _expected_type(place))
         else:
             sign = tree.op[0]
             operator = ast.Operator(tree.span, sign, (tree.place, tree.value))
@@ -195,7 +195,7 @@ class StatementReader:
         assert isinstance(declared, StateName)
         type: Type = declared.type
         for step in place.keys[:-1]:
-            type = _inside(plain(type), step)
+            type = _part_type(plain(type), step)
         return type if isinstance(plain(type), List) else default
 
     # places
@@ -231,7 +231,7 @@ class StatementReader:
             return None
         type: Type = declared.type
         for step in reversed(keys):
-            type = _inside(plain(type), step)
+            type = _part_type(plain(type), step)
         return statements.Place(name, tuple(reversed(keys)), type, node.span)
 
     def assignable(self, name: str) -> StateName | None:
@@ -298,12 +298,12 @@ class StatementReader:
         return value
 
 
-def _wanted(place: statements.Place) -> Type | None:
+def _expected_type(place: statements.Place) -> Type | None:
     """Returns the type by which a value is understood; None for state without a type."""
     return None if isinstance(place.type, Never) else place.type
 
 
-def _inside(type: Type, key: statements.Key) -> Type:
+def _part_type(type: Type, key: statements.Key) -> Type:
     """Returns the type of a part of a value; `Never` where it has no such part."""
     match type:
         case PerSeat(of=of) | PerValue(of=of) | List(of=of) | Grid(of=of):
@@ -323,7 +323,9 @@ def _one_line(node: ast.Node) -> str:
     return " ".join(node.span.text.split())
 
 
-def _after(tree: ast.Statement, statement: statements.Statement | None, given: Facts) -> Facts:
+def _facts_after(
+    tree: ast.Statement, statement: statements.Statement | None, given: Facts
+) -> Facts:
     """Returns the facts of non-none expressions after a statement."""
     simple = tree.body if isinstance(tree, ast.Each) else tree
     if not isinstance(simple, ast.Assign):

@@ -41,7 +41,7 @@ def report_misfit(
         node.span,
         why=f"this is {typed.type}",
         notes=notes,
-        help=_fix(typed.type, wanted, node),
+        help=_conversion_fix(typed.type, wanted, node),
     )
 
 
@@ -114,7 +114,7 @@ def _none_test(source: str) -> str:
     return "name it under `let`, and test it: `0 if x == none else …`"
 
 
-def _fix(type: Type, wanted: Type, node: ast.Node) -> str:
+def _conversion_fix(type: Type, wanted: Type, node: ast.Node) -> str:
     text = node.span.text
     if isinstance(wanted, Number) and isinstance(type, Bool):
         return f"write `1 if {text} else 0`" if len(text) < 60 else "write `1 if … else 0`"

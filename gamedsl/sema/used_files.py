@@ -46,12 +46,12 @@ def check_part(document: Document, problems: Problems) -> str:
 def example_reward(document: Document, problems: Problems) -> Reward:
     """Returns a reward file as the two roles would use it."""
     root, place = document.root, document.root.span
-    return check_split(document.name, root, _samples(root), _names(root), problems, place)
+    return check_split(document.name, root, _samples(root), _example_names(root), problems, place)
 
 
 def example_steps(document: Document, problems: Problems) -> tuple[Step, ...]:
     """Returns the steps of a protocol for the two roles, each with two actions."""
-    root, names, samples = document.root, _names(document.root), _samples(document.root)
+    root, names, samples = document.root, _example_names(document.root), _samples(document.root)
     names.broken.add(ANY)
     params = Params(names, problems, "this protocol", root.span, samples, names)
     params.declare(root.get("params"))
@@ -71,14 +71,14 @@ def example_steps(document: Document, problems: Problems) -> tuple[Step, ...]:
     return steps
 
 
-def _names(root: Mapping) -> Namespace:
+def _example_names(root: Mapping) -> Namespace:
     return Namespace(ROLES, role_spans=dict.fromkeys(ROLES, root.span))
 
 
 def _samples(root: Mapping) -> dict[str, Entry]:
     """Returns a value for each param that has none, one of its declared type, and a bound for each
     loop whose bound is a param that is none."""
-    section, limits = root.get("params"), set(_limits(root.get("turns")))
+    section, limits = root.get("params"), set(_loop_limits(root.get("turns")))
     samples: dict[str, object] = {}
     for number, entry in enumerate(section if isinstance(section, Mapping) else ()):
         name, written = entry.key.text, entry.value
@@ -86,13 +86,13 @@ def _samples(root: Mapping) -> dict[str, Entry]:
         if isinstance(written, Mapping) and default is None:
             kind = written.get("type")
             word = kind.text if isinstance(kind, Scalar) else ""
-            samples[name] = _sample(word, ROLES[number % len(ROLES)])
+            samples[name] = _sample_value(word, ROLES[number % len(ROLES)])
         if name in limits and getattr(default, "text", "") == "none":
             samples[name] = PASSES
     return entries_of(samples, "param")
 
 
-def _sample(kind: str, role: str) -> object:
+def _sample_value(kind: str, role: str) -> object:
     """Returns a value of a param's type."""
     ones = [1] * len(ROLES)
     samples = {"truth": True, "list": ones, "matrix": [ones] * len(ROLES), "game": STAGE,
@@ -101,7 +101,7 @@ def _sample(kind: str, role: str) -> object:
     return samples.get(kind, 1)
 
 
-def _limits(turns: Node | None) -> Iterator[str]:
+def _loop_limits(turns: Node | None) -> Iterator[str]:
     """Yields the `at_most` of the loops among steps."""
     for item in turns if isinstance(turns, Sequence) else ():
         if isinstance(item, Mapping):
@@ -109,7 +109,7 @@ def _limits(turns: Node | None) -> Iterator[str]:
             limit = limit.get("n") if isinstance(limit, Mapping) else limit
             if isinstance(limit, Scalar):
                 yield limit.text
-            yield from _limits(item.get("turns"))
+            yield from _loop_limits(item.get("turns"))
 
 
 _PLACE = Span(Source("param", ""), 0, 0)

@@ -64,7 +64,7 @@ def constant(
     except EvaluationError as error:
         problems.add("GD0401", error.message, error.span, why=why_undefined(error))
         return None
-    if _items(value) > MAX_ITEMS:
+    if _count_items(value) > MAX_ITEMS:
         problems.add("GD0401", f"a list of more than {MAX_ITEMS:,} items", node.span)
         return None
     return typed, value, _exact_type(value, typed.type)
@@ -80,7 +80,7 @@ def why_undefined(error: EvaluationError) -> str:
     return "no value"
 
 
-def _items(value: Any) -> int:
+def _count_items(value: Any) -> int:
     """Counts the values of a list of lists, no further than needed."""
     count, queue = 0, [value]
     while queue and count <= MAX_ITEMS:
@@ -116,7 +116,7 @@ def node_of(value: Any, source: Source) -> Node:
             tuple(Entry(_key_node(k, source), node_of(v, source)) for k, v in value.items()), span
         )
     if isinstance(value, str) and value[:1] in ("{", "["):
-        written = _flow(value, source)
+        written = _flow_node(value, source)
         if written is not None:
             return written
     if isinstance(value, str):
@@ -134,7 +134,7 @@ def _key_node(key: Any, source: Source) -> Scalar:
     return node
 
 
-def _flow(text: str, source: Source) -> Node | None:
+def _flow_node(text: str, source: Source) -> Node | None:
     """Reads a list or map written as in a file; None for an expression such as `[x for x in
     xs]`."""
     from gamedsl.frontend.source.compose import compose
