@@ -118,8 +118,8 @@ def require_closed(ir: GameIR) -> None:
     """Raises ValueError for a game with written replies, calls or a referee."""
     if ir.open or ir.referees:
         raise ValueError(
-            f"`{ir.name}` cannot be exported: something is said or called in it, or a referee "
-            "acts, and other libraries have lists of actions and payoffs for all who act; "
+            f"`{ir.name}` cannot be exported: it has written replies, calls or a referee, and "
+            "other libraries need lists of actions, and payoffs for all players; "
             "play it with `gamedsl.load(…).env()`"
         )
 

@@ -39,7 +39,7 @@ class TooLarge(Exception):
         return f"the game tree has more than {limit:,} nodes"
 
 
-UNLISTED = "it has no tree, since something is said or called in it, or a referee acts"
+UNLISTED = "it has no tree, since it has written replies, calls or a referee"
 """Why there is no tree of a game."""
 
 

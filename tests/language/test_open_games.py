@@ -40,7 +40,7 @@ def test_what_lists_all_plays_says_why_not(
     command: tuple[str, ...], file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main([command[0], file, *command[1:]]) != 0
-    assert "something is said or called in it" in capsys.readouterr().err
+    assert "written replies, calls or a referee" in capsys.readouterr().err
 
 
 def test_show_has_flow_and_sight(file: str, capsys: pytest.CaptureFixture[str]) -> None:

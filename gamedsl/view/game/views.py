@@ -35,16 +35,16 @@ class Views:
 
     @cached_property
     def listed(self) -> bool:
-        """Whether all plays of the game can be listed: none is where something is said in it."""
+        """Whether all plays can be listed: the game has no written replies, calls or referees."""
         return not (self.game.ir.open or self.game.ir.referees)
 
     @cached_property
     def tree(self) -> DrawnTree:
-        """ValueError where there is none."""
+        """The tree. Raises ValueError if the game has none."""
         if not self.listed:
             raise ValueError(
-                f"{self.game.name} has no tree to draw, since something is said or called in it, "
-                "or a referee acts; `--view flow` draws its steps"
+                f"{self.game.name} has no tree to draw, since it has written replies, calls or a "
+                "referee; `--view flow` draws its steps"
             )
         return draw_tree(self.game.kernel(), limit=self.limit, depth=self.depth)
 
@@ -136,12 +136,12 @@ class Views:
     def _cells(self) -> Cells:
         if not self.listed:
             raise ValueError(
-                f"{self.game.name} has no payoff table to draw: something is said or called in "
-                "it, or a referee acts; `--view flow` draws its steps"
+                f"{self.game.name} has no payoff table to draw, since it has written replies, calls "
+                "or a referee; `--view flow` draws its steps"
             )
         if self.table is None:
             raise ValueError(
-                f"{self.game.name} has no payoff table to draw: there every role decides once, and "
-                "none knows what another did; `--view tree` draws its tree"
+                f"{self.game.name} has no payoff table to draw: it needs one decision for each "
+                "role, made without knowing the others'; `--view tree` draws its tree"
             )
         return self.table
