@@ -136,8 +136,8 @@ class Views:
     def _cells(self) -> Cells:
         if not self.listed:
             raise ValueError(
-                f"{self.game.name} has no payoff table to draw, since it has written replies, calls "
-                "or a referee; `--view flow` draws its steps"
+                f"{self.game.name} has no payoff table to draw, since it has written replies, "
+                "calls or a referee; `--view flow` draws its steps"
             )
         if self.table is None:
             raise ValueError(
