@@ -137,11 +137,13 @@ class Advantages:
         """Returns the samples that take part in anything: not void, and of a role that is trained.
         Credit by replays compares nothing with what other roles earned, so only those that learn
         now."""
+        roles = {sample.role for _, sample in batch.samples}
+        trained = {role for role in roles if self._recipe.part(role).learns}
         return [
             (number, sample)
             for number, sample in batch.samples
             if _reward(batch, number, sample) is not None
-            and self._recipe.part(sample.role).learns
+            and sample.role in trained
             and (self._replays is None or sample.role in learns)
         ]
 
@@ -209,9 +211,10 @@ def over_nothing(returns: Sequence[Return]) -> list[Fraction]:
 def over_mean(returns: Sequence[Return]) -> list[Fraction]:
     """Returns the returns less the means over their cells. One that stands alone gets zero, unless
     its wider cell has others."""
-    mean = means(returns, [one.wider for one in returns])
-    mean |= means(returns, [one.cell for one in returns])
     cells = _effective(returns)
+    mean = means(returns, [one.cell for one in returns])
+    if any(cell not in mean for cell in cells):
+        mean = means(returns, [one.wider for one in returns]) | mean
     return [one.amount - mean[cell] for one, cell in zip(returns, cells, strict=True)]
 
 

@@ -63,7 +63,11 @@ class Bundle:
             point = DecisionPoint(self.episode, {s: answer.options[a] for s, answer, a in taken})
             episode = self.episode.fork()
             episode.step(point.moves)
-            yield joint, point, replace(self, episode=episode, games=int(games))
+            yield joint, point, self.at(episode, int(games), self.samples)
+
+    def at(self, episode: Episode, games: int, samples: tuple[Sample, ...]) -> Bundle:
+        """Returns a part of the bundle after its decisions."""
+        return Bundle(episode, games, self.group, samples, self.deal, self.row)
 
 
 class Chance:
@@ -165,7 +169,7 @@ class Bundles:
                 for index, (d, query, _), a in zip(indices, asked, joint, strict=True)
                 if index is not None and query is not None
             )  # fmt: skip
-            yield replace(part, samples=bundle.samples + samples)
+            yield bundle.at(part.episode, part.games, bundle.samples + samples)
 
 
 def _asked(bundle: Bundle, batch: Batch, seating: SeatAssignment) -> list[_Asked]:

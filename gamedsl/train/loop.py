@@ -343,7 +343,8 @@ class Training:
     def after(self, step: int, batch: Batch) -> Record:
         """Keeps what the draws of later steps need of a step's games; returns its part of the
         record."""
-        self.lineages.carry_on(batch.trajectories)
+        if self.learner.written:
+            self.lineages.carry_on(batch.trajectories)
         if self.pool is not None:
             self.pool.after(step, batch)
         if self.metrics is None or not self.metrics.all_learned:
