@@ -227,6 +227,8 @@ def _staged(tree: Tree, utility: Utility) -> Ranges | None:
 def _only(stage: Tree) -> Policy | None:
     """The equilibrium of a stage, if there is just one and that can be shown."""
     if len(stage.seats) == 1 and len(stage.info_sets) == 1:
+        if not perfect_information(stage):
+            return None
         found = _perfect(stage, "payoffs")
         rows = found.of if found else {}
         if any(part == _ANY for row in rows.values() for (part,) in row.values()):
