@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
+from gamedsl.ir.builtins import BUILTINS
 from gamedsl.ir.evaluate import (
     MAX_WORK,
     EvaluationError,
@@ -26,7 +27,7 @@ from gamedsl.ir.evaluate import (
 from gamedsl.ir.expr import Apply, Const, Expr, Get, LetCall, LetMap, Local, Me, Read, Stream, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import Amounts, History, amount_of, bind, count_outcomes, histories
-from gamedsl.ir.types import List, PerSeat
+from gamedsl.ir.types import Bag, List, PerSeat, PerValue, Set
 
 LIMIT = 100_000
 """Outcomes that are gone through."""
@@ -34,6 +35,7 @@ LIMIT = 100_000
 WORK = 3_000_000
 """Operations that are spent on it."""
 
+_COLLECTIONS = List, Set, Bag, PerSeat, PerValue
 _OPEN = Read, Stream, LetCall, LetMap, Local, Me
 _HARMLESS_EXPONENT = 16
 
@@ -178,17 +180,21 @@ def _is_risky(expr: Expr) -> bool:
         return isinstance(expr.of.type, List) and not _within(expr, expr.of.type)
     if not isinstance(expr, Apply):
         return False
-    match expr.function:
-        case "/" | "//" | "%":
+    undefined = BUILTINS[expr.function].undefined
+    match undefined:
+        case "never":
+            return False
+        case "by zero":
             return _known(expr.arguments[1]) in (None, 0)
-        case "**":
+        case "by exponent":
             exponent = _known(expr.arguments[1])
             return exponent is None or not 0 <= exponent <= _HARMLESS_EXPONENT
-        case "..":
+        case "by size" | "by value":
             return _known(expr) is None
-        case "mean" | "min" | "max":
-            return len(expr.arguments) == 1 and not _has_items(expr.arguments[0])
-    return False
+        case "of nothing":
+            collection = expr.arguments[0]
+            return isinstance(collection.type, _COLLECTIONS) and not _has_items(collection)
+    assert_never(undefined)
 
 
 def _known(expr: Expr) -> Any:

@@ -55,6 +55,11 @@ class UndefinedError(Exception):
     """An operation has no value for these operands (a division by zero, the mean of nothing)."""
 
 
+Undefined = Literal["never", "by zero", "by exponent", "by size", "of nothing", "by value"]
+"""Operands without a value: the last argument is 0; it is negative or large; the result is too
+large; the first argument is an empty collection; any others. Payoffs are proved defined by it, so
+"by value" is the safe choice, and "never" needs a reason."""
+
 Arguments = tuple[AbstractValue, ...]
 """What is known of each argument."""
 
@@ -96,7 +101,10 @@ class Builtin:
     """Whether its first argument is read as a value of the type wanted of the result."""
 
     run: Callable[..., Any]
-    """The value, for values of the arguments. Raises `UndefinedError` where there is none."""
+    """The value, for values of the arguments. Raises `UndefinedError` where there is none, which is
+    not the value none."""
+    undefined: Undefined
+    """When `run` raises `UndefinedError`, numbers and collections that are too large aside."""
 
     may_be_none: Callable[[Arguments], bool]
     size: Callable[[Arguments], int | None]
@@ -105,8 +113,9 @@ class Builtin:
     """Where the result lies if it is a number; of tuples that are worked out part by part, each
     part."""
     ranges_type: bool
-    """Whether typing counts on `interval` for the type of a range such as `1..f(x)`. Types are part
-    of the hashes of rules: a change here changes those of games that write such ranges."""
+    """Whether typing counts on `interval` for the type of a range such as `1..f(x)`. It matters for
+    whole results alone; a new row says False unless such ranges are wanted. Types are part of the
+    hashes of rules: a change here changes those of games that write such ranges."""
     items: Callable[[Arguments], AbstractValue]
     """What is known of each item of the result; `ANYTHING` leaves it to the type."""
     distinct: bool

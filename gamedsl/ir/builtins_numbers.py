@@ -371,7 +371,7 @@ ROWS = (
         ("1 + 2", "3"),
         rule=_componentwise, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_each(operator.add),
-        may_be_none=never, size=one, interval=_sums, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=_sums, items=unknown_items,
         ranges_type=True, distinct=False, flow=COMPUTES, code="arithmetic",
     ),
     Builtin(
@@ -380,7 +380,7 @@ ROWS = (
         ("5 - 2", "3"),
         rule=_componentwise, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_each(operator.sub),
-        may_be_none=never, size=one, interval=_differences, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=_differences, items=unknown_items,
         ranges_type=True, distinct=False, flow=COMPUTES, code="arithmetic",
     ),
     Builtin(
@@ -389,7 +389,7 @@ ROWS = (
         ("2 * 3", "6"),
         rule=_product, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_times,
-        may_be_none=never, size=one, interval=_products, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=_products, items=unknown_items,
         ranges_type=True, distinct=False, flow=COMPUTES, code="arithmetic",
     ),
     Builtin(
@@ -398,7 +398,7 @@ ROWS = (
         ("1 / 4", "0.25"),
         rule=_division, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_divide,
-        may_be_none=never, size=one, interval=_quotients, items=unknown_items,
+        undefined="by zero", may_be_none=never, size=one, interval=_quotients, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="call",
     ),
     Builtin(
@@ -407,6 +407,7 @@ ROWS = (
         ("7 // 2", "3"),
         rule=_whole_division, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_whole_quotient,
+        undefined="by zero",
         may_be_none=never, size=one, interval=_whole_quotients, items=unknown_items,
         ranges_type=True, distinct=False, flow=COMPUTES, code="whole division",
     ),
@@ -416,7 +417,7 @@ ROWS = (
         ("7 % 2", "1"),
         rule=_arithmetic, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_remainder,
-        may_be_none=never, size=one, interval=_remainders, items=unknown_items,
+        undefined="by zero", may_be_none=never, size=one, interval=_remainders, items=unknown_items,
         ranges_type=True, distinct=False, flow=COMPUTES, code="whole division",
     ),
     Builtin(
@@ -425,7 +426,7 @@ ROWS = (
         ("2 ** 3", "8"),
         rule=_power, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_raise,
-        may_be_none=never, size=one, interval=_powers, items=unknown_items,
+        undefined="by exponent", may_be_none=never, size=one, interval=_powers, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="call",
     ),
     Builtin(
@@ -434,7 +435,7 @@ ROWS = (
         ("-(1, 2)", "(-1, -2)"),
         rule=_negation, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_minus,
-        may_be_none=never, size=one, interval=_negatives, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=_negatives, items=unknown_items,
         ranges_type=True, distinct=False, flow=COMPUTES, code="negation",
     ),
     Builtin(
@@ -443,7 +444,7 @@ ROWS = (
         ("hand == [3, 1, 3]", "true"),
         rule=_equality, appended="", takes_map=False, takes_none=frozenset({0, 1}),
         types_argument=False, run=operator.eq,
-        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="equality",
     ),
     Builtin(
@@ -452,7 +453,7 @@ ROWS = (
         ("score.ann != none", "true"),
         rule=_equality, appended="", takes_map=False, takes_none=frozenset({0, 1}),
         types_argument=False, run=operator.ne,
-        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="equality",
     ),
     Builtin(
@@ -461,7 +462,7 @@ ROWS = (
         ("2 < 3", "true"),
         rule=_order, appended="order of the values", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_comparison(operator.lt),
-        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="order",
     ),
     Builtin(
@@ -470,7 +471,7 @@ ROWS = (
         ("2 <= 2", "true"),
         rule=_order, appended="order of the values", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_comparison(operator.le),
-        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="order",
     ),
     Builtin(
@@ -479,7 +480,7 @@ ROWS = (
         ("small > large", "false"),
         rule=_order, appended="order of the values", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_comparison(operator.gt),
-        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="order",
     ),
     Builtin(
@@ -488,7 +489,7 @@ ROWS = (
         ("(1, 2) >= (1, 1)", "true"),
         rule=_order, appended="order of the values", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_comparison(operator.ge),
-        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="order",
     ),
     Builtin(
@@ -497,7 +498,7 @@ ROWS = (
         ("not full(board)", "true"),
         rule=_not, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=operator.not_,
-        may_be_none=never, size=one, interval=truth, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="(not {0})",
     ),
     Builtin(
@@ -506,6 +507,7 @@ ROWS = (
         ("1..3", "[1, 2, 3]"),
         rule=_range, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_from_to,
+        undefined="by size",
         may_be_none=never, size=_range_size, interval=no_number, items=_range_items,
         ranges_type=False, distinct=True, flow=COMPUTES, code="range",
     ),
@@ -515,7 +517,7 @@ ROWS = (
         ("abs(2 - 5)", "3"),
         rule=_absolute, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=abs,
-        may_be_none=never, size=one, interval=_magnitudes, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=_magnitudes, items=unknown_items,
         ranges_type=True, distinct=False, flow=COMPUTES, code="abs({0})",
     ),
     Builtin(
@@ -524,7 +526,7 @@ ROWS = (
         ("ceil(5 / 2)", "3"),
         rule=_round, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=ceil,
-        may_be_none=never, size=one, interval=_rounded, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=_rounded, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="call",
     ),
     Builtin(
@@ -533,7 +535,7 @@ ROWS = (
         ("clip(7, 0, 5)", "5"),
         rule=_clip, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_clipped,
-        may_be_none=never, size=one, interval=_clips, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=_clips, items=unknown_items,
         ranges_type=True, distinct=False, flow=COMPUTES, code="call",
     ),
     Builtin(
@@ -542,7 +544,7 @@ ROWS = (
         ("distance((0, 0), (1, 2))", "3"),
         rule=_distance, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_far,
-        may_be_none=never, size=one, interval=_distances, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=_distances, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="call",
     ),
     Builtin(
@@ -551,7 +553,7 @@ ROWS = (
         ("floor(5 / 2)", "2"),
         rule=_round, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=floor,
-        may_be_none=never, size=one, interval=_rounded, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=_rounded, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="call",
     ),
     Builtin(
@@ -560,7 +562,7 @@ ROWS = (
         ("index(bob)", "1"),
         rule=_position, appended="order of the type", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda value, order: order.index(value),
-        may_be_none=never, size=one, interval=_places, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=_places, items=unknown_items,
         ranges_type=True, distinct=False, flow=COMPUTES, code="index",
     ),
     Builtin(
@@ -569,7 +571,7 @@ ROWS = (
         ("other(ann)", "bob"),
         rule=_seat, appended="order of the type", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_other,
-        may_be_none=never, size=one, interval=no_number, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=no_number, items=unknown_items,
         ranges_type=False, distinct=False, flow=ValueFlow("values", "others", False), code="other",
     ),
     Builtin(
@@ -578,7 +580,7 @@ ROWS = (
         ("others(ann)", "[bob]"),
         rule=_seats, appended="order of the type", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_others,
-        may_be_none=never, size=_others_size, interval=no_number, items=_roles,
+        undefined="never", may_be_none=never, size=_others_size, interval=no_number, items=_roles,
         ranges_type=False, distinct=True, flow=ValueFlow("values", "others", False), code="other",
     ),
     Builtin(
@@ -587,7 +589,7 @@ ROWS = (
         ("sign(2 - 5)", "-1"),
         rule=_round, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda x: (x > 0) - (x < 0),
-        may_be_none=never, size=one, interval=_signs, items=unknown_items,
+        undefined="never", may_be_none=never, size=one, interval=_signs, items=unknown_items,
         ranges_type=False, distinct=False, flow=COMPUTES, code="call",
     ),
 )  # fmt: skip

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,11 @@ from gamedsl.engine.generated import Generated
 from gamedsl.engine.interpreter import Interpreter as ReferenceKernel
 from gamedsl.engine.kernel import Kernel
 from gamedsl.engine.walk import EndNode, walk
-from gamedsl.ir.abstract_values import AbstractValue, Interval, number_in
+from gamedsl.ir.abstract_values import ANY_NUMBER, AbstractValue, Interval, number_in
 from gamedsl.ir.builtins import BUILTINS, UndefinedError
 from gamedsl.ir.builtins_base import COMPUTES, TAKES_SOME, Arguments, Builtin
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.types import WHOLE, List, Number, Type, range_type
+from gamedsl.ir.types import NUMBER, WHOLE, List, Number, Type, range_type
 from tests.docs.test_docs import ROOT
 
 GAME = """\
@@ -97,11 +98,17 @@ def _digit_items(arguments: Arguments) -> AbstractValue:
     return number_in(Interval(0, 9, True))
 
 
+def _divide_by(one: Fraction, number: int | Fraction) -> Fraction:
+    if number == 0:
+        raise UndefinedError("division by zero")
+    return one / number
+
+
 DIGITS = Builtin(
     "digits", "function", "digits(list, whole number)",
     "The first digits of the first items.", ("digits([12, 345], 1)", "[1]"),
     rule=_digit_rule, appended="", takes_map=False, takes_none=TAKES_SOME, types_argument=False,
-    run=_first_digits,
+    run=_first_digits, undefined="by value",
     may_be_none=lambda arguments: False, size=_digit_size,
     interval=lambda arguments: Interval(0, 0), ranges_type=False, items=_digit_items,
     distinct=False, flow=COMPUTES, code="call",
@@ -112,7 +119,7 @@ HALF = Builtin(
     "Half of an even number; none of an odd one.", ("half(4)", "2"),
     rule=lambda types: WHOLE if types and isinstance(types[0], Number) else None,
     appended="", takes_map=False, takes_none=TAKES_SOME, types_argument=False,
-    run=lambda x: x // 2,
+    run=lambda x: x // 2, undefined="never",
     may_be_none=lambda arguments: False, size=lambda arguments: 1,
     interval=lambda arguments: arguments[0].number
     * Interval(Fraction(1, 2), Fraction(1, 2)),
@@ -152,3 +159,29 @@ def test_one_row_adds_a_built_in(
         f"| `{row.usage}` | {row.about} | `{row.example[0]}` is `{row.example[1]}` |"
         in "\n".join(generate.expressions())
     )
+
+
+PARTIAL = Builtin(
+    "reciprocal", "function", "reciprocal(number)",
+    "One by the number; undefined for 0.", ("reciprocal(4)", "0.25"),
+    rule=lambda types: NUMBER if len(types) == 1 and isinstance(types[0], Number) else None,
+    appended="", takes_map=False, takes_none=TAKES_SOME, types_argument=False,
+    run=partial(_divide_by, Fraction(1)), undefined="by value",
+    may_be_none=lambda arguments: False, size=lambda arguments: 1,
+    interval=lambda arguments: ANY_NUMBER, ranges_type=False, items=lambda arguments: arguments[0],
+    distinct=False, flow=COMPUTES, code="call",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("undefined", "codes"), [("by value", ["GD0402"]), ("never", [])])
+def test_undefined_payoff_of_an_added_row_is_found(
+    undefined: Any, codes: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last of 400 outcomes has no payoff, and only ten histories are enumerated."""
+    monkeypatch.setitem(BUILTINS, PARTIAL.name, replace(PARTIAL, undefined=undefined))
+    (tmp_path / "far.yaml").write_text(
+        "game: far\nroles: [ann, bob]\nturns:\n  - {role: all, choose: n, from: 1..20}\n"
+        "payoffs: reciprocal(40 - n.ann - n.bob)\n"
+    )
+    found = compile_file(tmp_path / "far.yaml", histories=10).diagnostics
+    assert [one.code for one in found if one.code == "GD0402"] == codes
