@@ -1,4 +1,4 @@
-"""Writes `docs/reference.md` from the compiler's own tables, and the tables of `docs/replies.md`.
+"""Writes `docs/reference.md`, the tables of `docs/replies.md` and the JSON Schema of `train:`.
 
     python docs/generate.py          # write them
     python docs/generate.py --check  # fail if one is stale (the test suite does)

@@ -90,7 +90,8 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
 
 def read_recipe(saved: Mapping[str, Any]) -> Recipe:
     """The recipe that `Recipe.as_dict` gave. What it lacks is as it would be by default: an older
-    run did not have that setting. Raises ValueError for a setting that cannot be read."""
+    run did not have that setting. Ranges are not checked: those of an older version may have been
+    wider. Raises ValueError for a setting that cannot be read."""
     flat = {one.key: one.value for one in _flat(override(*item) for item in saved.items())}
     method = str(flat.get("method", table()["method"].default))
     values: dict[str, Any] = {}

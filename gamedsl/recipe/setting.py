@@ -23,7 +23,10 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from gamedsl.recipe.table import Recipe
 
 Kind = Literal["whole", "number", "word", "name", "names", "flags", "pair", "list", "map"]
 
@@ -43,12 +46,9 @@ class ReadIf:
     instead: str
     attribute: str = ""
 
-    def holds(self, recipe: object) -> bool:
-        """Whether the recipe meets the condition."""
-        value: Any = recipe
-        for name in (self.attribute or self.decider).split("."):
-            value = getattr(value, name)
-        return bool(self.test(value))
+    def holds(self, recipe: Recipe) -> bool:
+        """Whether the recipe meets the condition; the decider may be a method's own setting."""
+        return bool(self.test(recipe.value(self.attribute or self.decider)))
 
 
 def is_one_of(decider: str, *values: object) -> ReadIf:

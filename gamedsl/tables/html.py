@@ -1,4 +1,4 @@
-"""Tables as HTML. Classes name the styles; the style sheet of the page draws them."""
+"""Tables as HTML. Cells are escaped. Classes name the styles; the page's style sheet draws them."""
 
 from __future__ import annotations
 

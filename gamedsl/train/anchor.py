@@ -25,7 +25,8 @@ class Anchor:
         self, policy: Policy, known: Sequence[Query], *, every: int | None, floor: float,
         temperature: float,
     ) -> None:  # fmt: skip
-        """`every` and `floor` are as in the settings of `magnet`."""
+        """`every` and `floor` are as in the settings of `magnet`. The policy is taken as
+        it is played at `temperature`; the share of uniform play is mixed in after that."""
         self._policy, self._known = policy, known
         self._every, self._floor, self._warmth = every, floor, temperature
         self._reference: Reference | None = None

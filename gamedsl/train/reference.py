@@ -1,4 +1,4 @@
-"""The policy that training started from, as the reference of the `kl` term."""
+"""A past policy, scored with its adapters: the reference of `kl`, or a magnet that has moved."""
 
 from __future__ import annotations
 

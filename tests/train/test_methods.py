@@ -245,7 +245,7 @@ def test_sampled_run_learns_only_from_samples(
         assert (state == wrong) == (estimator == "sampled")
     with monkeypatch.context() as patch:
         patch.setattr(PolicyMetrics, "_tabulate", lambda *_: None)
-        for name in ("worth.action_worth", "exploitability", "predict_basin", "tabulate"):
+        for name in ("action_values.action_worth", "exploitability", "predict_basin", "tabulate"):
             patch.setattr(f"gamedsl.solve.{name}", refuse)
         alone, nothing = kept("alone", "sampled")
     assert set(nothing) == {None}

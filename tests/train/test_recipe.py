@@ -95,6 +95,8 @@ def test_settings_that_nothing_reads_are_told(compiled) -> None:
         (plain, ["pool.size=3", "opponents={self: 1, pool: 1}"], []),
         (plain, ["expert.keep=0.5", "magnet.every=3"], ["0.5", "3"]),
         (plain, ["baseline=none", "estimator=tree"], ["none"]),
+        (plain, ["method=magnet", "magnet.floor=0.05"], ["0.05"]),
+        (plain, ["method=magnet", "magnet.floor=0.05", "magnet.every=3"], []),
         (given, [], []),
         (given, ["method=grpo"], []),
         (given, ["method=grpo", "magnet.every=3"], ["3"]),

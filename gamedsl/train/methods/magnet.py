@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from gamedsl.recipe.conflicts import Conflict
 from gamedsl.recipe.methods import MethodSpec
-from gamedsl.recipe.setting import setting
+from gamedsl.recipe.setting import is_set, setting
 
 if TYPE_CHECKING:
     from gamedsl.train.estimators import Experience
@@ -42,8 +42,9 @@ class MagnetSettings:
         low=1, absent="never",
     )  # fmt: skip
     floor: float = setting(
-        0.02, "share of uniform play in a magnet that has moved", low=0, high=1, above=True
-    )
+        0.02, "share of uniform play in a magnet that has moved", low=0, high=1, above=True,
+        read_if=is_set("magnet.every"),
+    )  # fmt: skip
 
 
 class MagnetGrpo:
@@ -72,6 +73,7 @@ class MagnetGrpo:
             experience,
             kl=weight,
             entropies=self._floor.weights(played, experience.sums),
+            # `surrogate` takes scores before the temperature
             reference_A=[recipe.temperature * row for row in self._anchor.log_rho(queries)],
         )
         record = descend(learner, loss, experience)

@@ -1,1 +1,4 @@
-"""Pictures and pages about finished, or interrupted, runs. Importing this loads nothing heavy."""
+"""Pages about finished or interrupted runs: `page.write_report`, `comparison.write_comparison`.
+
+Importing this loads nothing heavy.
+"""

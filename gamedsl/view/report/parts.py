@@ -1,4 +1,7 @@
-"""The parts of a section of a page, each as HTML: paragraphs, tables, figures and lists."""
+"""The parts of a section of a page, each as HTML: paragraphs, tables, figures and lists.
+
+Every text is escaped, unless it is `Markup`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """The sections of a run's page, in order.
 
-A new section is a function here or beside, and its row in `SECTIONS`. It takes the data of a run
-and returns None if the run has nothing to show in it.
+A new section is a function here or beside, and its row in `SECTIONS`, in the order of the page. It
+takes the data of a run and returns None if the run has nothing to show in it. It is built from the
+parts in `parts.py`, which escape every text that is no `Markup`. The facts at the head of the page
+are in `page.py`, the sections of a comparison of runs in `comparison.py`.
 """
 
 from __future__ import annotations
