@@ -73,7 +73,7 @@ def test_requests_are_cached_by_content_and_seed() -> None:
         assert [reply.text for reply in endpoint.generate(asked[1:])] == ["2", "1"]
         assert len(served.asked) == endpoint.calls == 2
         endpoint.generate([Request(MESSAGES, "a", 7, seed=3)])
-        assert len(endpoint._kept) == 2
+        assert len(endpoint._cache) == 2
         endpoint.generate(asked[:1])  # was asked for later than 2
         assert endpoint.calls == 3
         endpoint.generate(asked[1:2])
