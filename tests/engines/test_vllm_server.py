@@ -116,7 +116,7 @@ def test_an_endpoint_plays_whole_games_in_words(url: str) -> None:
     settings = EndpointSettings(timeout=200, constrain="structured_outputs")
     plan = plan_of(game, contestants([name]), ())
     found = evaluate(game, plan, Options(games=4, endpoints=settings))
-    said = found.said[ReplySite("far", "guesser", "message")]
+    said = found.reply_counts[ReplySite("far", "guesser", "message")]
     assert said.replies == said.written >= 4
     assert said.valid.value > 0.5
     assert said.tokens > 0
@@ -135,7 +135,7 @@ def test_endpoint_thinks_then_chooses_an_option(url: str) -> None:
     settings = EndpointSettings(timeout=200, constrain="structured_outputs")
     found = evaluate(game, plan, Options(games=4, endpoints=settings))
     for role, step in (("first", "open"), ("second", "reply")):
-        said = found.said[ReplySite("far", role, step)]
+        said = found.reply_counts[ReplySite("far", role, step)]
         assert said.replies >= 4
         assert said.valid.value == 1
     assert found.spent["far"].calls >= 2 * said.replies
