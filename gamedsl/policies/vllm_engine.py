@@ -117,11 +117,6 @@ class VllmEngine:
         """The most tokens of prompt and reply together."""
         return int(self._vllm.model_config.max_model_len)
 
-    @property
-    def asleep(self) -> bool:
-        """Whether its memory is free for the trainer."""
-        return self._asleep
-
     def rest(self) -> None:
         """Sleep until the next request, if that is how it runs."""
         if self._settings.idle == "sleep" and not self._asleep:
